@@ -1,0 +1,73 @@
+//! The family of the addresses in a slice.
+
+use std::{error::Error, fmt, str::FromStr};
+
+/// What the addresses of a slice are. A slice holds one type, and never changes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AddressType {
+    /// IPv4 addresses.
+    IPv4,
+    /// IPv6 addresses.
+    IPv6,
+    /// Domain names. The API server still takes them and warns; the built-in controllers never write them.
+    Fqdn,
+}
+
+impl AddressType {
+    /// As the API spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::IPv4 => "IPv4",
+            Self::IPv6 => "IPv6",
+            Self::Fqdn => "FQDN",
+        }
+    }
+}
+
+impl fmt::Display for AddressType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for AddressType {
+    type Err = UnknownAddressType;
+
+    fn from_str(text: &str) -> Result<Self, UnknownAddressType> {
+        [Self::IPv4, Self::IPv6, Self::Fqdn]
+            .into_iter()
+            .find(|known| known.as_str() == text)
+            .ok_or_else(|| UnknownAddressType(text.to_owned()))
+    }
+}
+
+/// An address type that the API does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownAddressType(pub String);
+
+impl fmt::Display for UnknownAddressType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "address type {:?} is none of IPv4, IPv6, FQDN", self.0)
+    }
+}
+
+impl Error for UnknownAddressType {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r141_the_api_knows_three_spellings() {
+        for known in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
+            assert_eq!(known.to_string().parse(), Ok(known));
+        }
+        for unknown in ["", "IP", "ipv4", "Fqdn"] {
+            assert_eq!(
+                unknown.parse::<AddressType>(),
+                Err(UnknownAddressType(unknown.to_owned()))
+            );
+        }
+    }
+}

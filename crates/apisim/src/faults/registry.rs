@@ -1,0 +1,246 @@
+//! Which rules hold now, and which streams are open.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::StatusCode;
+use tokio::sync::watch;
+
+use super::{Fault, Match, Recorded, RequestLog, Rule, stream::StreamMode};
+use crate::request::{ResourceRequest, Verb};
+
+/// A handle on the faults of one way to an API server, and on the record of what passed there. Clones share both.
+#[derive(Clone, Debug, Default)]
+pub struct Faults(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    next_id: u64,
+    rules: Vec<ActiveRule>,
+    streams: Vec<OpenStream>,
+    log: RequestLog,
+}
+
+#[derive(Debug)]
+struct ActiveRule {
+    id: u64,
+    rule: Rule,
+    seen: usize,
+    hits: usize,
+    /// Dropped with the rule, which ends the waiting of held requests.
+    presence: watch::Sender<()>,
+}
+
+#[derive(Debug)]
+struct OpenStream {
+    id: u64,
+    request: ResourceRequest,
+    /// The rule that broke it.
+    broken_by: Option<u64>,
+    mode: watch::Sender<StreamMode>,
+}
+
+/// What the registry says to one request.
+pub(super) struct Admission {
+    /// The request's number in the log.
+    pub(super) number: u64,
+    pub(super) fault: Option<ActiveFault>,
+}
+
+/// A fault with the rule that asked for it.
+pub(super) struct ActiveFault {
+    pub(super) rule: u64,
+    pub(super) fault: Fault,
+    /// Closes when the rule is removed.
+    pub(super) presence: watch::Receiver<()>,
+}
+
+impl Faults {
+    /// Puts a rule into force. One for watch streams also takes hold of those that are open already, unless it waits for
+    /// its n-th match.
+    #[expect(clippy::must_use_candidate, reason = "a rule holds without its handle")]
+    pub fn add(&self, rule: Rule) -> RuleHandle {
+        let mut state = self.state();
+        let id = state.next_id();
+        let hits = state.break_open_streams(id, &rule);
+        state.rules.push(ActiveRule {
+            id,
+            rule,
+            seen: hits,
+            hits,
+            presence: watch::Sender::new(()),
+        });
+        RuleHandle {
+            faults: self.clone(),
+            id,
+        }
+    }
+
+    /// How many recorded requests `matches` covers.
+    ///
+    /// # Panics
+    /// When the log is not complete any more: see [`RequestLog::matching`].
+    #[must_use]
+    pub fn count(&self, matches: &Match) -> usize {
+        self.state().log.matching(matches).len()
+    }
+
+    /// The recorded requests that `matches` covers, oldest first.
+    ///
+    /// # Panics
+    /// When the log is not complete any more: see [`RequestLog::matching`].
+    #[must_use]
+    pub fn requests(&self, matches: &Match) -> Vec<Recorded> {
+        self.state().log.matching(matches).into_iter().cloned().collect()
+    }
+
+    /// Forgets the requests so far.
+    pub fn clear_log(&self) {
+        self.state().log = RequestLog::default();
+    }
+
+    /// How many watch streams that `matches` covers are open.
+    #[must_use]
+    pub fn open_streams(&self, matches: &Match) -> usize {
+        self.state()
+            .streams
+            .iter()
+            .filter(|stream| matches.covers(&stream.request))
+            .count()
+    }
+
+    pub(super) fn admit(&self, request: &ResourceRequest, body: Bytes) -> Admission {
+        let mut state = self.state();
+        Admission {
+            fault: state.fault_for(request),
+            number: state.log.push(request.clone(), body),
+        }
+    }
+
+    pub(super) fn answered(&self, number: u64, status: StatusCode) {
+        self.state().log.answered(number, status);
+    }
+
+    pub(super) fn open_stream(&self, request: ResourceRequest, broken: Option<(u64, StreamMode)>) -> StreamTicket {
+        let mut state = self.state();
+        let id = state.next_id();
+        let (broken_by, mode) = broken.map_or((None, StreamMode::Flow), |(rule, mode)| (Some(rule), mode));
+        let (sender, mode) = watch::channel(mode);
+        state.streams.push(OpenStream {
+            id,
+            request,
+            broken_by,
+            mode: sender,
+        });
+        StreamTicket {
+            faults: self.clone(),
+            id,
+            mode,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Every change below is complete in itself, so a panic elsewhere leaves nothing half-done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn next_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    fn fault_for(&mut self, request: &ResourceRequest) -> Option<ActiveFault> {
+        let mut chosen = None;
+        for active in &mut self.rules {
+            if !active.rule.matches.covers(request) {
+                continue;
+            }
+            active.seen += 1;
+            let spent = active.rule.times.is_some_and(|times| active.hits >= times);
+            if chosen.is_none() && active.seen >= active.rule.nth && !spent {
+                active.hits += 1;
+                chosen = Some(ActiveFault {
+                    rule: active.id,
+                    fault: active.rule.fault.clone(),
+                    presence: active.presence.subscribe(),
+                });
+            }
+        }
+        chosen
+    }
+
+    /// Applies a stream rule to the streams that are open and answers how many there were.
+    fn break_open_streams(&mut self, rule_id: u64, rule: &Rule) -> usize {
+        let Fault::Stream { after_events, then } = rule.fault else {
+            return 0;
+        };
+        if rule.nth > 1 {
+            return 0;
+        }
+        let open = self
+            .streams
+            .iter_mut()
+            .filter(|stream| stream.broken_by.is_none() && rule.matches.covers(&stream.request))
+            .take(rule.times.unwrap_or(usize::MAX));
+        let mut broken = 0;
+        for stream in open {
+            stream.broken_by = Some(rule_id);
+            stream.mode.send_replace(StreamMode::Break { after_events, then });
+            broken += 1;
+        }
+        broken
+    }
+}
+
+/// A rule in force. Dropping the handle leaves the rule in force.
+#[derive(Debug)]
+pub struct RuleHandle {
+    faults: Faults,
+    id: u64,
+}
+
+impl RuleHandle {
+    /// How often the fault has happened.
+    #[must_use]
+    pub fn hits(&self) -> usize {
+        let state = self.faults.state();
+        state
+            .rules
+            .iter()
+            .find(|active| active.id == self.id)
+            .map_or(0, |active| active.hits)
+    }
+
+    /// Ends the rule: what it holds goes on.
+    pub fn remove(self) {
+        let mut state = self.faults.state();
+        state.rules.retain(|active| active.id != self.id);
+        for stream in &mut state.streams {
+            if stream.broken_by == Some(self.id) {
+                stream.broken_by = None;
+                stream.mode.send_replace(StreamMode::Flow);
+            }
+        }
+    }
+}
+
+/// An open stream's place in the registry, given back on drop.
+#[derive(Debug)]
+pub(super) struct StreamTicket {
+    faults: Faults,
+    id: u64,
+    pub(super) mode: watch::Receiver<StreamMode>,
+}
+
+impl Drop for StreamTicket {
+    fn drop(&mut self) {
+        self.faults.state().streams.retain(|stream| stream.id != self.id);
+    }
+}
+
+/// Whether a request opens a stream that can break.
+pub(super) fn is_stream(request: &ResourceRequest) -> bool {
+    request.verb == Verb::Watch
+}

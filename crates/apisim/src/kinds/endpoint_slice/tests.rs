@@ -1,0 +1,34 @@
+//! The API tests of the specification (T-API, T-VAL); those for gates that are on and versions that are gone have no
+//! counterpart here.
+
+mod generation;
+mod topology;
+mod validation;
+mod warnings;
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use serde_json::{Value, json};
+
+use crate::kinds::{Kind, cases::object};
+
+/// An IPv4 slice with some fields put over it, after defaulting.
+fn slice(fields: &Value) -> EndpointSlice {
+    let mut json = json!({
+        "metadata": { "name": "web-abc", "namespace": "ns" },
+        "addressType": "IPv4",
+    });
+    json_patch::merge(&mut json, fields);
+    let mut slice: EndpointSlice = object(json);
+    Kind::default(&mut slice);
+    slice
+}
+
+/// A slice of endpoints with these fields; each has an address unless it says otherwise.
+fn endpoints(fields: &[Value]) -> EndpointSlice {
+    let endpoints = fields.iter().map(|fields| {
+        let mut endpoint = json!({ "addresses": ["10.1.2.3"] });
+        json_patch::merge(&mut endpoint, fields);
+        endpoint
+    });
+    slice(&json!({ "endpoints": endpoints.collect::<Vec<_>>() }))
+}

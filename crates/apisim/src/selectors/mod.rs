@@ -1,0 +1,53 @@
+//! Which objects of a collection a request is about.
+
+mod fields;
+mod labels;
+
+use crate::{object::Object, request::Query, resources::Resource, status::ApiError};
+
+use fields::FieldSelector;
+use labels::LabelSelector;
+
+/// A namespace (or all), labels and fields that objects must have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selector {
+    /// `None` is all namespaces.
+    namespace: Option<String>,
+    labels: LabelSelector,
+    fields: FieldSelector,
+}
+
+impl Selector {
+    /// Reads the selectors of a request.
+    pub(crate) fn parse(resource: &Resource, namespace: Option<&str>, query: &Query) -> Result<Self, ApiError> {
+        Ok(Self {
+            namespace: namespace.map(Into::into),
+            labels: LabelSelector::parse(query.get("labelSelector").unwrap_or_default())
+                .map_err(ApiError::bad_request)?,
+            fields: FieldSelector::parse(resource, query.get("fieldSelector").unwrap_or_default())
+                .map_err(ApiError::bad_request)?,
+        })
+    }
+
+    /// Whether an object is meant.
+    pub(crate) fn matches(&self, object: &Object) -> bool {
+        self.namespace
+            .as_deref()
+            .is_none_or(|namespace| namespace == &*object.namespace)
+            && self.labels.matches(&object.labels)
+            && self.fields.matches(object)
+    }
+
+    /// What all keys of the namespace begin with.
+    pub(crate) fn key_prefix(&self) -> String {
+        self.namespace
+            .as_deref()
+            .map(|namespace| format!("{namespace}/"))
+            .unwrap_or_default()
+    }
+
+    /// Whether the whole namespace (or everything) is meant.
+    pub(crate) fn takes_all(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+}

@@ -1,0 +1,386 @@
+//! What the server holds: the objects, one revision counter for all of them, and a bounded history of changes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    ops::Bound,
+    sync::{Arc, OnceLock},
+};
+
+use bytes::Bytes;
+use tokio::sync::watch;
+
+use crate::{
+    erased::AnyKind,
+    kinds::ClusterIps,
+    object::{Object, key},
+    resources::{self, Resource, Table},
+    status::ApiError,
+};
+
+/// The state of a server. Every write raises the revision by one, whatever it touches, as in etcd.
+pub(crate) struct Store {
+    pub(crate) revision: u64,
+    pub(crate) cluster_ips: ClusterIps,
+    pub(crate) garbage_collection: bool,
+    /// Objects whose removal may have consequences, until [`settle`](Self::settle) has drawn them.
+    pub(crate) removed: VecDeque<(Table, Arc<Object>)>,
+    /// Objects that wait for something before they go, until `settle` has done it.
+    pub(crate) marked: VecDeque<(Table, Arc<str>)>,
+    tables: Vec<TableState>,
+    /// Who is stored, by uid.
+    uids: HashMap<Box<str>, (Table, Arc<str>)>,
+    /// Who names an owner, by the owner's uid.
+    dependents: HashMap<Box<str>, BTreeSet<(Table, Arc<str>)>>,
+    history_max: usize,
+}
+
+struct TableState {
+    objects: BTreeMap<Arc<str>, Arc<Object>>,
+    history: VecDeque<Arc<Change>>,
+    /// The revision of the last change that left the history: who has not read it has lost it.
+    dropped: u64,
+    /// Up to here, nobody may start to read any more.
+    compacted: u64,
+    wake: watch::Sender<u64>,
+}
+
+/// One change of one object.
+#[derive(Debug)]
+pub(crate) struct Change {
+    pub(crate) revision: u64,
+    pub(crate) action: Action,
+    /// The object after the change; of a deletion, what was deleted under the version of the deletion.
+    pub(crate) object: Arc<Object>,
+    pub(crate) previous: Option<Arc<Object>>,
+    /// The change as a line of a watch, made when first needed and then shared by all watchers.
+    pub(crate) line: OnceLock<Bytes>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Added,
+    Modified,
+    Deleted,
+}
+
+impl Store {
+    pub(crate) fn new(history_max: usize, garbage_collection: bool) -> Self {
+        let table = |_| TableState {
+            objects: BTreeMap::new(),
+            history: VecDeque::new(),
+            dropped: 0,
+            compacted: 0,
+            wake: watch::Sender::new(0),
+        };
+        Self {
+            revision: 0,
+            cluster_ips: ClusterIps::default(),
+            garbage_collection,
+            removed: VecDeque::new(),
+            marked: VecDeque::new(),
+            tables: Table::ALL.into_iter().map(table).collect(),
+            uids: HashMap::new(),
+            dependents: HashMap::new(),
+            history_max,
+        }
+    }
+
+    fn table(&self, table: Table) -> &TableState {
+        &self.tables[table as usize]
+    }
+
+    pub(crate) fn get(&self, table: Table, key: &str) -> Option<Arc<Object>> {
+        self.table(table).objects.get(key).cloned()
+    }
+
+    /// The stored object in the form in which it is kept.
+    pub(crate) fn decode(object: &Object, table: Table) -> Result<Box<dyn AnyKind>, ApiError> {
+        let text = serde_json::to_vec(&object.fields).map_err(unreadable)?;
+        (resources::stored_in(table).codec.decode)(&text).map_err(unreadable)
+    }
+
+    pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Object>> {
+        self.get(Table::Namespaces, name)
+    }
+
+    /// Whether anything is left in a namespace.
+    pub(crate) fn is_empty_namespace(&self, name: &str) -> bool {
+        let prefix = key(name, "");
+        Table::ALL
+            .into_iter()
+            .all(|table| self.keys_from(table, &prefix).next().is_none())
+    }
+
+    /// The keys that begin with a prefix.
+    pub(crate) fn keys_from<'a>(&'a self, table: Table, prefix: &'a str) -> impl Iterator<Item = Arc<str>> + 'a {
+        let range = (Bound::Included(prefix), Bound::Unbounded);
+        let found = self.table(table).objects.range::<str, _>(range);
+        found
+            .map(|(key, _)| key.clone())
+            .take_while(move |key| key.starts_with(prefix))
+    }
+
+    pub(crate) fn is_live(&self, uid: &str) -> bool {
+        self.uids.contains_key(uid)
+    }
+
+    /// Where the object with a uid is.
+    pub(crate) fn locate(&self, uid: &str) -> Option<(Table, Arc<str>)> {
+        self.uids.get(uid).cloned()
+    }
+
+    pub(crate) fn dependents_of(&self, uid: &str) -> Vec<(Table, Arc<str>)> {
+        self.dependents.get(uid).into_iter().flatten().cloned().collect()
+    }
+
+    /// Stores a new object or a new version of one.
+    pub(crate) fn put(&mut self, table: Table, kind: &mut dyn AnyKind) -> Result<Arc<Object>, ApiError> {
+        let revision = self.revision + 1;
+        let object = Object::new(kind, resources::stored_in(table), revision).map_err(unreadable)?;
+        let object = Arc::new(object);
+        let key = Arc::<str>::from(object.key());
+        self.revision = revision;
+        let previous = self.tables[table as usize].objects.insert(key.clone(), object.clone());
+        if let Some(previous) = &previous {
+            self.forget(table, &key, previous);
+        }
+        self.settle_allotted(table, Some(kind), previous.as_deref())?;
+        self.uids.insert(object.uid.clone(), (table, key.clone()));
+        for owner in &object.owners {
+            let dependents = self.dependents.entry(owner.uid.clone()).or_default();
+            dependents.insert((table, key.clone()));
+        }
+        let action = if previous.is_some() {
+            Action::Modified
+        } else {
+            Action::Added
+        };
+        self.record(table, action, object.clone(), previous);
+        Ok(object)
+    }
+
+    /// Stores a new version of an object if it differs from the old one.
+    pub(crate) fn put_changed(
+        &mut self,
+        table: Table,
+        object: &mut dyn AnyKind,
+        existing: &Arc<Object>,
+    ) -> Result<Arc<Object>, ApiError> {
+        let unchanged = Object::new(object, resources::stored_in(table), existing.revision).map_err(unreadable)?;
+        if unchanged.fields.same_text(&existing.fields) {
+            return Ok(existing.clone());
+        }
+        self.put(table, object)
+    }
+
+    /// Removes an object and answers it under the version of its removal.
+    pub(crate) fn remove(&mut self, table: Table, key: &str) -> Result<Option<Arc<Object>>, ApiError> {
+        let Some(previous) = self.get(table, key) else {
+            return Ok(None);
+        };
+        let revision = self.revision + 1;
+        let object = Arc::new(previous.at(revision).map_err(unreadable)?);
+        self.revision = revision;
+        self.tables[table as usize].objects.remove(key);
+        self.forget(table, key, &previous);
+        self.settle_allotted(table, None, Some(&previous))?;
+        self.record(table, Action::Deleted, object.clone(), Some(previous.clone()));
+        self.removed.push_back((table, previous));
+        Ok(Some(object))
+    }
+
+    /// Cluster IPs and node ports change hands with the Services they belong to.
+    fn settle_allotted(
+        &mut self,
+        table: Table,
+        new: Option<&dyn AnyKind>,
+        old: Option<&Object>,
+    ) -> Result<(), ApiError> {
+        if table != Table::Services {
+            return Ok(());
+        }
+        let old = old.map(|old| Self::decode(old, table)).transpose()?;
+        match (new, old) {
+            (Some(new), old) => new.take_allotted(old.as_deref(), &mut self.cluster_ips),
+            (None, Some(old)) => old.give_back(&mut self.cluster_ips),
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, table: Table, key: &str, object: &Object) {
+        self.uids.remove(&object.uid);
+        for owner in &object.owners {
+            if let Some(dependents) = self.dependents.get_mut(&owner.uid) {
+                dependents.remove(&(table, Arc::from(key)));
+                if dependents.is_empty() {
+                    self.dependents.remove(&owner.uid);
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, table: Table, action: Action, object: Arc<Object>, previous: Option<Arc<Object>>) {
+        let (revision, max) = (self.revision, self.history_max);
+        let state = &mut self.tables[table as usize];
+        state.history.push_back(Arc::new(Change {
+            revision,
+            action,
+            object,
+            previous,
+            line: OnceLock::new(),
+        }));
+        while state.history.len() > max {
+            if let Some(dropped) = state.history.pop_front() {
+                state.dropped = dropped.revision;
+            }
+        }
+        state.wake.send_replace(revision);
+    }
+
+    /// Forgets all history.
+    pub(crate) fn compact(&mut self) {
+        for state in &mut self.tables {
+            if let Some(last) = state.history.back() {
+                state.dropped = last.revision;
+            }
+            state.history.clear();
+            state.compacted = self.revision;
+        }
+    }
+
+    /// The oldest revision from which a table can still be read.
+    pub(crate) fn oldest(&self, table: Table) -> u64 {
+        let state = self.table(table);
+        state.compacted.max(state.dropped)
+    }
+
+    /// Tells of every further change of a table.
+    pub(crate) fn subscribe(&self, table: Table) -> watch::Receiver<u64> {
+        self.table(table).wake.subscribe()
+    }
+
+    /// The next changes after a revision, or `None` if some of them are lost.
+    pub(crate) fn changes_after(&self, table: Table, revision: u64, max: usize) -> Option<Vec<Arc<Change>>> {
+        let state = self.table(table);
+        if revision < state.dropped {
+            return None;
+        }
+        let start = state.history.partition_point(|change| change.revision <= revision);
+        Some(state.history.iter().skip(start).take(max).cloned().collect())
+    }
+
+    /// The objects under a prefix as they were at a revision that is still in the history, in order.
+    pub(crate) fn snapshot(&self, table: Table, prefix: &str, revision: u64) -> Vec<Arc<Object>> {
+        let state = self.table(table);
+        let range = (Bound::Included(prefix), Bound::Unbounded);
+        let found = state.objects.range::<str, _>(range);
+        let found = found.take_while(|(key, _)| key.starts_with(prefix));
+        if state.history.back().is_none_or(|last| last.revision <= revision) {
+            return found.map(|(_, object)| object.clone()).collect();
+        }
+        let mut objects: BTreeMap<String, Arc<Object>> =
+            found.map(|(key, object)| (key.to_string(), object.clone())).collect();
+        for change in state
+            .history
+            .iter()
+            .rev()
+            .take_while(|change| change.revision > revision)
+        {
+            let key = change.object.key();
+            if key.starts_with(prefix) {
+                match &change.previous {
+                    Some(previous) => objects.insert(key, previous.clone()),
+                    None => objects.remove(&key),
+                };
+            }
+        }
+        objects.into_values().collect()
+    }
+}
+
+/// A stored object that cannot be encoded or decoded. Only a bug of the simulator makes one.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is passed to map_err, which gives the error away"
+)]
+pub(crate) fn unreadable(error: serde_json::Error) -> ApiError {
+    ApiError::internal(format!("apisim cannot encode or decode an object it holds: {error}"))
+}
+
+/// The place of the object that a request names.
+pub(crate) fn key_of(resource: &Resource, namespace: Option<&str>, name: &str) -> String {
+    key(namespace.filter(|_| resource.namespaced).unwrap_or_default(), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Endpoints;
+
+    use super::*;
+
+    fn endpoints(name: &str, label: &str) -> Endpoints {
+        let text =
+            format!(r#"{{"metadata":{{"name":"{name}","namespace":"n","uid":"{name}","labels":{{"l":"{label}"}}}}}}"#);
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn labels(objects: &[Arc<Object>]) -> Vec<(&str, &str)> {
+        objects
+            .iter()
+            .map(|object| (&*object.name, object.labels["l"].as_str()))
+            .collect()
+    }
+
+    fn store(history_max: usize) -> Store {
+        let mut store = Store::new(history_max, true);
+        store.put(Table::Endpoints, &mut endpoints("a", "1")).unwrap();
+        store.put(Table::Endpoints, &mut endpoints("b", "1")).unwrap();
+        store.put(Table::Endpoints, &mut endpoints("a", "2")).unwrap();
+        store.remove(Table::Endpoints, "n/b").unwrap();
+        store
+    }
+
+    #[test]
+    fn the_past_is_the_present_with_the_changes_undone() {
+        let store = store(10);
+        for (revision, expected) in [
+            (4, vec![("a", "2")]),
+            (3, vec![("a", "2"), ("b", "1")]),
+            (2, vec![("a", "1"), ("b", "1")]),
+            (1, vec![("a", "1")]),
+            (0, vec![]),
+        ] {
+            assert_eq!(
+                labels(&store.snapshot(Table::Endpoints, "n/", revision)),
+                expected,
+                "{revision}"
+            );
+        }
+    }
+
+    #[test]
+    fn changes_that_left_the_history_are_lost_to_late_readers_only() {
+        let store = store(2);
+        let revisions = |after| {
+            let changes = store.changes_after(Table::Endpoints, after, 10)?;
+            Some(changes.iter().map(|change| change.revision).collect::<Vec<_>>())
+        };
+        assert_eq!(revisions(1), None);
+        assert_eq!(revisions(2), Some(vec![3, 4]));
+        assert_eq!(revisions(4), Some(vec![]));
+        assert_eq!(store.oldest(Table::Endpoints), 2);
+    }
+
+    #[test]
+    fn compaction_stops_new_readers_but_not_those_who_missed_nothing() {
+        let mut store = store(10);
+        store
+            .put(Table::Nodes, &mut k8s_openapi::api::core::v1::Node::default())
+            .unwrap();
+        store.compact();
+        assert_eq!(store.oldest(Table::Endpoints), 5);
+        assert!(store.changes_after(Table::Endpoints, 4, 10).is_some());
+        assert!(store.changes_after(Table::Endpoints, 3, 10).is_none());
+    }
+}

@@ -1,0 +1,218 @@
+//! Which EndpointSlices are accepted (R141, R143–R146).
+
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, EndpointPort, EndpointSlice};
+
+use super::{
+    FieldError,
+    addresses::{parse_lenient, validate_canonical_ip, validate_endpoint_ip, validate_ip},
+    immutable, invalid_each,
+    metadata::{MetaRules, validate_labels},
+    names,
+    path::Path,
+    ports::{validate_app_protocol, validate_protocol},
+};
+
+const ADDRESS_TYPES: [&str; 3] = ["FQDN", "IPv4", "IPv6"];
+const ENDPOINTS_MAX: usize = 1000;
+const ADDRESSES_MAX: usize = 100;
+const PORTS_MAX: usize = 20_000;
+const TOPOLOGY_KEYS_MAX: usize = 16;
+const HINTS_MAX: usize = 8;
+const ZONE_KEY: &str = "topology.kubernetes.io/zone";
+
+const META: MetaRules = MetaRules::new(true, names::dns1123_subdomain);
+
+/// What is wrong with a new slice.
+pub(crate) fn validate(slice: &EndpointSlice) -> Vec<FieldError> {
+    let mut errors = validate_shape(slice);
+    errors.extend(validate_endpoints(slice));
+    META.created(&slice.metadata, errors)
+}
+
+/// What is wrong with a changed slice. Endpoints that did not change are not looked at again: an older server may
+/// have let them in.
+pub(crate) fn validate_update(new: &EndpointSlice, old: &EndpointSlice) -> Vec<FieldError> {
+    let mut errors = validate_shape(new);
+    if new.endpoints != old.endpoints {
+        errors.extend(validate_endpoints(new));
+    }
+    errors.extend(immutable(
+        &Path::new("addressType"),
+        &new.address_type,
+        &old.address_type,
+    ));
+    META.updated(&new.metadata, &old.metadata, errors)
+}
+
+fn validate_shape(slice: &EndpointSlice) -> Vec<FieldError> {
+    let mut errors = META.validate(&slice.metadata);
+    let path = Path::new("addressType");
+    match slice.address_type.as_str() {
+        "" => errors.push(FieldError::required(&path)),
+        known if ADDRESS_TYPES.contains(&known) => {}
+        unknown => errors.push(FieldError::not_supported(&path, unknown, &ADDRESS_TYPES)),
+    }
+    errors.extend(validate_ports(slice.ports.as_deref().unwrap_or_default()));
+    errors
+}
+
+fn validate_ports(ports: &[EndpointPort]) -> Vec<FieldError> {
+    let path = Path::new("ports");
+    if ports.len() > PORTS_MAX {
+        return vec![FieldError::too_many(&path, ports.len(), PORTS_MAX)];
+    }
+    let mut errors = Vec::new();
+    let mut seen = std::collections::HashSet::with_capacity(ports.len());
+    for (i, port) in ports.iter().enumerate() {
+        let path = path.index(i);
+        let name = port.name.as_deref().unwrap_or_default();
+        if !name.is_empty() {
+            errors.extend(invalid_each(&path.child("name"), name, names::dns1123_label(name)));
+        }
+        if !seen.insert(name) {
+            errors.push(FieldError::duplicate(&path.child("name"), name));
+        }
+        errors.extend(validate_protocol(&path.child("protocol"), port.protocol.as_deref()));
+        let app_protocol = port.app_protocol.as_deref();
+        errors.extend(validate_app_protocol(&path.child("appProtocol"), app_protocol));
+    }
+    errors
+}
+
+fn validate_endpoints(slice: &EndpointSlice) -> Vec<FieldError> {
+    let path = Path::new("endpoints");
+    let endpoints = slice.endpoints.as_deref().unwrap_or_default();
+    if endpoints.len() > ENDPOINTS_MAX {
+        return vec![FieldError::too_many(&path, endpoints.len(), ENDPOINTS_MAX)];
+    }
+    let mut errors = Vec::new();
+    for (i, endpoint) in endpoints.iter().enumerate() {
+        validate_endpoint(&path.index(i), endpoint, &slice.address_type, &mut errors);
+    }
+    errors
+}
+
+fn validate_endpoint(path: &Path<'_>, endpoint: &Endpoint, address_type: &str, errors: &mut Vec<FieldError>) {
+    let addresses = path.child("addresses");
+    if endpoint.addresses.is_empty() {
+        errors.push(FieldError::required(&addresses));
+    } else if endpoint.addresses.len() > ADDRESSES_MAX {
+        errors.push(FieldError::too_many(
+            &addresses,
+            endpoint.addresses.len(),
+            ADDRESSES_MAX,
+        ));
+    }
+    for (i, address) in endpoint.addresses.iter().enumerate() {
+        errors.extend(validate_address(&addresses, i, address, address_type));
+    }
+    if let Some(node) = &endpoint.node_name {
+        let complaints = names::dns1123_subdomain(node);
+        errors.extend(invalid_each(&path.child("nodeName"), node, complaints));
+    }
+    validate_topology(&path.child("deprecatedTopology"), endpoint, errors);
+    if let Some(hostname) = &endpoint.hostname {
+        let complaints = names::dns1123_label(hostname);
+        errors.extend(invalid_each(&path.child("hostname"), hostname, complaints));
+    }
+    if let Some(hints) = &endpoint.hints {
+        validate_hints(&path.child("hints"), hints, errors);
+    }
+}
+
+fn validate_address(path: &Path<'_>, i: usize, address: &str, kind: &str) -> Vec<FieldError> {
+    let at = path.index(i);
+    let (mut errors, wants_ipv4) = match kind {
+        "IPv4" => (validate_ip(&at, address, &[]), true),
+        "IPv6" => (validate_canonical_ip(&at, address), false),
+        "FQDN" => return validate_fqdn(&at, address),
+        _ => return Vec::new(),
+    };
+    if errors.is_empty() {
+        if parse_lenient(address).is_none_or(|ip| ip.is_ipv4() != wants_ipv4) {
+            errors.push(FieldError::invalid(path, address, format!("must be an {kind} address")));
+        }
+        errors.extend(validate_endpoint_ip(&at, address));
+    }
+    errors
+}
+
+/// At least two labels; a dot at the end is fine.
+fn validate_fqdn(path: &Path<'_>, name: &str) -> Vec<FieldError> {
+    if name.is_empty() {
+        return vec![FieldError::required(path)];
+    }
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let complaints = names::dns1123_subdomain(name);
+    if !complaints.is_empty() {
+        return vec![FieldError::invalid(path, name, complaints.join(", "))];
+    }
+    if !name.contains('.') {
+        return vec![FieldError::invalid(
+            path,
+            name,
+            "must have at least two parts with a dot between",
+        )];
+    }
+    let long = name.split('.').find(|label| !names::dns1123_label(label).is_empty());
+    long.map(|label| FieldError::invalid(path, label, "a part may not be longer than 63 bytes"))
+        .into_iter()
+        .collect()
+}
+
+fn validate_topology(path: &Path<'_>, endpoint: &Endpoint, errors: &mut Vec<FieldError>) {
+    let Some(topology) = &endpoint.deprecated_topology else {
+        return;
+    };
+    if topology.len() > TOPOLOGY_KEYS_MAX {
+        errors.push(FieldError::too_many(path, topology.len(), TOPOLOGY_KEYS_MAX));
+    }
+    errors.extend(validate_labels(path, Some(topology)));
+    if topology.contains_key(ZONE_KEY) {
+        errors.push(FieldError::internal(
+            &path.key(ZONE_KEY),
+            "the zone has a field of its own",
+        ));
+    }
+}
+
+fn validate_hints(path: &Path<'_>, hints: &EndpointHints, errors: &mut Vec<FieldError>) {
+    let zones: Vec<&str> = hints
+        .for_zones
+        .iter()
+        .flatten()
+        .map(|zone| zone.name.as_str())
+        .collect();
+    let nodes: Vec<&str> = hints
+        .for_nodes
+        .iter()
+        .flatten()
+        .map(|node| node.name.as_str())
+        .collect();
+    let zones_fit = validate_hint_list(&path.child("forZones"), &zones, names::label_value, errors);
+    if zones_fit {
+        validate_hint_list(&path.child("forNodes"), &nodes, names::dns1123_subdomain, errors);
+    }
+}
+
+/// Whether there were few enough of them to look further.
+fn validate_hint_list(
+    path: &Path<'_>,
+    hints: &[&str],
+    spelling: fn(&str) -> Vec<String>,
+    errors: &mut Vec<FieldError>,
+) -> bool {
+    if hints.len() > HINTS_MAX {
+        errors.push(FieldError::too_many(path, hints.len(), HINTS_MAX));
+        return false;
+    }
+    for (i, hint) in hints.iter().enumerate() {
+        let path = path.index(i);
+        let path = path.child("name");
+        if hints[..i].contains(hint) {
+            errors.push(FieldError::duplicate(&path, hint));
+        }
+        errors.extend(invalid_each(&path, hint, spelling(hint)));
+    }
+    true
+}

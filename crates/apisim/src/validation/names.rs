@@ -1,0 +1,210 @@
+//! How names, labels and the like are spelled. Each check answers with its complaints, in a person's words.
+
+/// A label of a domain name: lower case letters, digits and inner dashes, at most 63.
+pub(crate) fn dns1123_label(value: &str) -> Vec<String> {
+    let mut complaints = at_most(value, 63);
+    if !is_dns1123_label(value) {
+        complaints.push(if value.split('.').all(is_dns1123_label) {
+            "may not contain dots".to_owned()
+        } else {
+            "must be lower case letters, digits and dashes, with a letter or digit at both ends".to_owned()
+        });
+    }
+    complaints
+}
+
+/// Labels joined by dots, at most 253 characters.
+pub(crate) fn dns1123_subdomain(value: &str) -> Vec<String> {
+    let mut complaints = at_most(value, 253);
+    if !value.split('.').all(is_dns1123_label) {
+        complaints.push(
+            "must be lower case letters, digits, dashes and dots, with a letter or digit at both ends of each part"
+                .to_owned(),
+        );
+    }
+    complaints
+}
+
+/// A name that may be the last part of an address.
+pub(crate) fn path_segment(value: &str) -> Vec<String> {
+    if value == "." || value == ".." {
+        return vec![format!("may not be '{value}'")];
+    }
+    path_segment_prefix(value)
+}
+
+/// The beginning of such a name.
+pub(crate) fn path_segment_prefix(value: &str) -> Vec<String> {
+    ['/', '%']
+        .into_iter()
+        .filter(|forbidden| value.contains(*forbidden))
+        .map(|forbidden| format!("may not contain '{forbidden}'"))
+        .collect()
+}
+
+/// What a generated name begins with may end in a dash.
+pub(crate) fn without_trailing_dash(prefix: &str) -> String {
+    match prefix.strip_suffix('-') {
+        // The character before the dash is left out as well: it may itself be a dash.
+        Some(rest) if !rest.is_empty() => {
+            let mut shortened: String = rest.to_owned();
+            shortened.pop();
+            shortened.push('a');
+            shortened
+        }
+        _ => prefix.to_owned(),
+    }
+}
+
+/// A key of labels and annotations: a name, perhaps after a domain and a slash.
+pub(crate) fn qualified_name(value: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let parts: Vec<&str> = value.split('/').collect();
+    let name = match parts.as_slice() {
+        [name] => name,
+        ["", name] => {
+            complaints.push("the part before the slash may not be empty".to_owned());
+            name
+        }
+        [domain, name] => {
+            let wrong = dns1123_subdomain(domain);
+            complaints.extend(
+                wrong
+                    .into_iter()
+                    .map(|wrong| format!("the part before the slash {wrong}")),
+            );
+            name
+        }
+        _ => return vec!["must be a name, or a domain, one slash and a name".to_owned()],
+    };
+    if name.is_empty() {
+        complaints.push("the name may not be empty".to_owned());
+    } else {
+        complaints.extend(at_most(name, 63));
+    }
+    if !is_label_text(name) {
+        complaints
+            .push("the name must be letters, digits, '-', '_' and '.', with a letter or digit at both ends".to_owned());
+    }
+    complaints
+}
+
+/// The value of a label; it may be empty.
+pub(crate) fn label_value(value: &str) -> Vec<String> {
+    let mut complaints = at_most(value, 63);
+    if !value.is_empty() && !is_label_text(value) {
+        complaints
+            .push("must be empty or letters, digits, '-', '_' and '.', with a letter or digit at both ends".to_owned());
+    }
+    complaints
+}
+
+/// The name of a container's port, as services refer to it.
+pub(crate) fn port_name(value: &str) -> Vec<String> {
+    let mut complaints = at_most(value, 15);
+    let mut complain_if = |wrong: bool, complaint: &str| {
+        if wrong {
+            complaints.push(complaint.to_owned());
+        }
+    };
+    let allowed = |b: u8| b == b'-' || b.is_ascii_lowercase() || b.is_ascii_digit();
+    complain_if(
+        value.is_empty() || !value.bytes().all(allowed),
+        "may only hold lower case letters, digits and dashes",
+    );
+    complain_if(
+        !value.bytes().any(|b| b.is_ascii_lowercase()),
+        "needs at least one letter",
+    );
+    complain_if(value.contains("--"), "may not have two dashes in a row");
+    complain_if(
+        value.starts_with('-') || value.ends_with('-'),
+        "may not begin or end with a dash",
+    );
+    complaints
+}
+
+/// A port number that something can listen on.
+pub(crate) fn port_number(value: i32) -> Vec<String> {
+    if (1..=65535).contains(&value) {
+        Vec::new()
+    } else {
+        vec!["must be between 1 and 65535".to_owned()]
+    }
+}
+
+fn at_most(value: &str, bytes: usize) -> Vec<String> {
+    if value.len() > bytes {
+        vec![format!("may not be longer than {bytes} bytes")]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The spelling only, whatever the length.
+fn is_dns1123_label(value: &str) -> bool {
+    let outer = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    has_ends_and_middle(value, outer, |b| outer(b) || b == b'-')
+}
+
+fn is_label_text(value: &str) -> bool {
+    let outer = |b: u8| b.is_ascii_alphanumeric();
+    has_ends_and_middle(value, outer, |b| outer(b) || b"-_.".contains(&b))
+}
+
+fn has_ends_and_middle(value: &str, end: impl Fn(u8) -> bool, middle: impl Fn(u8) -> bool) -> bool {
+    match value.as_bytes() {
+        [] => false,
+        [only] => end(*only),
+        [first, inner @ .., last] => end(*first) && end(*last) && inner.iter().all(|b| middle(*b)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Check = fn(&str) -> Vec<String>;
+
+    #[test]
+    fn every_check_counts_its_complaints() {
+        let long = "a".repeat(64);
+        let cases: &[(Check, &str, usize)] = &[
+            (dns1123_label, "a-1", 0),
+            (dns1123_label, "1", 0),
+            (dns1123_label, "", 1),
+            (dns1123_label, "a.b", 1),
+            (dns1123_label, "-a", 1),
+            (dns1123_label, &long, 1),
+            (dns1123_subdomain, "a.b-c.d", 0),
+            (dns1123_subdomain, "a..b", 1),
+            (dns1123_subdomain, "A", 1),
+            (path_segment, "..", 1),
+            (path_segment, "a/b%c", 2),
+            (qualified_name, "example.com/My_Name.1", 0),
+            (qualified_name, "", 2),
+            (qualified_name, "/x", 1),
+            (qualified_name, "a/b/c", 1),
+            (qualified_name, "EXAMPLE.com/x", 1),
+            (qualified_name, "--", 1),
+            (label_value, "", 0),
+            (label_value, "a b", 1),
+            (port_name, "http-1", 0),
+            (port_name, "", 2),
+            (port_name, "123", 1),
+            (port_name, "-a--b-", 2),
+            (port_name, "abcdefghijklmnop", 1),
+        ];
+        for (check, value, complaints) in cases {
+            assert_eq!(check(value).len(), *complaints, "{value:?}: {:?}", check(value));
+        }
+    }
+
+    #[test]
+    fn a_prefix_may_end_in_dashes() {
+        assert_eq!(
+            ["web-", "w-", "web--", "-"].map(without_trailing_dash),
+            ["wea", "a", "weba", "-"]
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! A whole small cluster: real Deployments roll in it.
+
+use std::collections::BTreeMap;
+
+use futures::future::try_join_all;
+use k8s_openapi::api::core::v1::{Node, NodeStatus};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use kube::Api;
+use kube::api::{ObjectMeta, PostParams};
+
+use crate::assets::Program;
+use crate::control_plane::{ControlPlane, ControlPlaneBuilder};
+use crate::error::Error;
+use crate::files::programs;
+use crate::part::Part;
+
+/// What a cluster needs for Deployments to roll and namespaces to go, without
+/// the controllers that this project is about.
+const CONTROLLERS: [&str; 5] = [
+    "deployment-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+    "pod-garbage-collector-controller",
+    "replicaset-controller",
+];
+const PROGRAMS: [Program; 5] = [
+    Program::Etcd,
+    Program::KubeApiserver,
+    Program::KubeControllerManager,
+    Program::KubeScheduler,
+    Program::Kwok,
+];
+const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+
+/// A control plane with controllers, a scheduler, and nodes in three zones
+/// (`zone-a`, `zone-b`, `zone-c`) whose pods a fake kubelet runs.
+pub struct Cluster {
+    control_plane: ControlPlane,
+    controller_manager: Part,
+    scheduler: Part,
+    kwok: Part,
+}
+
+impl Cluster {
+    /// Starts one with one node per zone.
+    pub async fn start() -> Result<Self, Error> {
+        Self::builder().start().await
+    }
+
+    /// To start one that differs.
+    pub fn builder() -> ClusterBuilder {
+        ClusterBuilder {
+            control_plane: ControlPlane::builder(),
+            controllers: CONTROLLERS.map(str::to_owned).to_vec(),
+            nodes_per_zone: 1,
+        }
+    }
+
+    /// Its API server and store.
+    #[must_use]
+    pub fn control_plane(&self) -> &ControlPlane {
+        &self.control_plane
+    }
+
+    /// Its controllers.
+    #[must_use]
+    pub fn controller_manager(&self) -> &Part {
+        &self.controller_manager
+    }
+
+    /// Its scheduler.
+    #[must_use]
+    pub fn scheduler(&self) -> &Part {
+        &self.scheduler
+    }
+
+    /// Its fake kubelet.
+    #[must_use]
+    pub fn kwok(&self) -> &Part {
+        &self.kwok
+    }
+}
+
+/// Says how a [`Cluster`] differs from the usual one.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ClusterBuilder {
+    control_plane: ControlPlaneBuilder,
+    controllers: Vec<String>,
+    nodes_per_zone: usize,
+}
+
+impl ClusterBuilder {
+    /// Another control plane than the usual one.
+    pub fn control_plane(mut self, control_plane: ControlPlaneBuilder) -> Self {
+        self.control_plane = control_plane;
+        self
+    }
+
+    /// One more controller of kube-controller-manager. Usual are those for
+    /// Deployments, `ReplicaSets`, namespaces, and both kinds of garbage; none
+    /// of those for `EndpointSlices`.
+    pub fn controller(mut self, name: impl Into<String>) -> Self {
+        self.controllers.push(name.into());
+        self
+    }
+
+    /// How many nodes there are in each zone.
+    pub fn nodes_per_zone(mut self, count: usize) -> Self {
+        self.nodes_per_zone = count;
+        self
+    }
+
+    /// Starts everything.
+    pub async fn start(self) -> Result<Cluster, Error> {
+        // All at once, so that a person sees how many builds are to come.
+        programs(&PROGRAMS).await?;
+        let control_plane = self.control_plane.start().await?;
+        create_nodes(&control_plane, self.nodes_per_zone).await?;
+        let controllers: Vec<_> = self.controllers.iter().map(String::as_str).collect();
+        let (controller_manager, scheduler, kwok) = tokio::try_join!(
+            control_plane.controller_manager(&controllers, &[]),
+            control_plane.scheduler(),
+            control_plane.kwok(),
+        )?;
+        Ok(Cluster {
+            control_plane,
+            controller_manager,
+            scheduler,
+            kwok,
+        })
+    }
+}
+
+async fn create_nodes(control_plane: &ControlPlane, per_zone: usize) -> Result<(), Error> {
+    let nodes: Api<Node> = Api::all(control_plane.client()?);
+    let params = PostParams::default();
+    let created = nodes_of(per_zone).map(|node| {
+        let (nodes, params) = (&nodes, &params);
+        async move { nodes.create(params, &node).await }
+    });
+    try_join_all(created)
+        .await
+        .map_err(Error::request("create the nodes"))?;
+    Ok(())
+}
+
+fn nodes_of(per_zone: usize) -> impl Iterator<Item = Node> {
+    ZONES
+        .into_iter()
+        .flat_map(move |zone| (1..=per_zone).map(move |number| node(zone, number)))
+}
+
+fn node(zone: &str, number: usize) -> Node {
+    let name = format!("{zone}-{number}");
+    let labels = [
+        ("kubernetes.io/hostname", name.as_str()),
+        ("kubernetes.io/os", "linux"),
+        ("topology.kubernetes.io/zone", zone),
+    ];
+    let capacity: BTreeMap<_, _> = [("cpu", "32"), ("memory", "256Gi"), ("pods", "110")]
+        .map(|(resource, amount)| (resource.to_owned(), Quantity(amount.to_owned())))
+        .into();
+    Node {
+        metadata: ObjectMeta {
+            name: Some(name.clone()),
+            labels: Some(labels.map(|(k, v)| (k.to_owned(), v.to_owned())).into()),
+            ..ObjectMeta::default()
+        },
+        status: Some(NodeStatus {
+            allocatable: Some(capacity.clone()),
+            capacity: Some(capacity),
+            ..NodeStatus::default()
+        }),
+        ..Node::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_spread_over_three_zones() {
+        let nodes: Vec<_> = nodes_of(2)
+            .map(|node| {
+                let labels = node.metadata.labels.unwrap();
+                (
+                    node.metadata.name.unwrap(),
+                    labels["topology.kubernetes.io/zone"].clone(),
+                )
+            })
+            .collect();
+        let expected = [
+            ("zone-a-1", "zone-a"),
+            ("zone-a-2", "zone-a"),
+            ("zone-b-1", "zone-b"),
+            ("zone-b-2", "zone-b"),
+            ("zone-c-1", "zone-c"),
+            ("zone-c-2", "zone-c"),
+        ];
+        assert_eq!(nodes, expected.map(|(n, z)| (n.to_owned(), z.to_owned())));
+    }
+}

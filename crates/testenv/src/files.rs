@@ -1,0 +1,139 @@
+//! The directory of an environment: what is made in it and run from it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use kube::Config;
+
+use crate::access::{KubeconfigFile, User, write_private};
+use crate::assets::{self, Assets, Program};
+use crate::error::Error;
+use crate::part::{Part, Spec};
+use crate::pki::Pki;
+use crate::ports;
+use crate::reaper::Reaper;
+
+/// The group that may do everything.
+const ADMINISTRATORS: &str = "system:masters";
+/// How often a port may be lost to somebody else.
+const TRIES: usize = 5;
+
+/// The directory of an environment and what is made in it.
+pub(crate) struct Files {
+    reaper: Arc<Reaper>,
+    pki: Pki,
+    made: AtomicUsize,
+}
+
+impl Files {
+    pub(crate) fn new() -> Result<Self, Error> {
+        let reaper = Reaper::new().map_err(Error::system("set up a temporary directory"))?;
+        let files = Self {
+            reaper: Arc::new(reaper),
+            pki: Pki::new()?,
+            made: AtomicUsize::new(0),
+        };
+        write_private(&files.ca_file(), &files.pki.ca_pem())?;
+        Ok(files)
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.reaper.directory()
+    }
+
+    pub(crate) fn pki(&self) -> &Pki {
+        &self.pki
+    }
+
+    /// Ends all programs and removes the directory.
+    pub(crate) fn shut_down(&self) {
+        self.reaper.shut_down();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory().join(name)
+    }
+
+    pub(crate) fn ca_file(&self) -> PathBuf {
+        self.path("ca.crt")
+    }
+
+    /// A directory that nothing else uses.
+    pub(crate) fn fresh_directory(&self) -> Result<PathBuf, Error> {
+        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let path = self.path(&number.to_string());
+        std::fs::create_dir(&path).map_err(Error::system(format!("create {}", path.display())))?;
+        Ok(path)
+    }
+
+    /// A user that may do everything.
+    pub(crate) fn administrator(&self, name: &str) -> Result<User, Error> {
+        let identity = self.pki.client(name, Some(ADMINISTRATORS))?;
+        User::with_certificate(name, identity, &self.fresh_directory()?)
+    }
+
+    /// The certificate of a server, as somebody with files.
+    pub(crate) fn server(&self) -> Result<ServerFiles, Error> {
+        let identity = self.pki.server()?;
+        let directory = self.fresh_directory()?;
+        let (cert, key) = (directory.join("tls.crt"), directory.join("tls.key"));
+        write_private(&cert, &identity.cert_pem)?;
+        write_private(&key, &identity.key_pem)?;
+        Ok(ServerFiles { cert, key })
+    }
+
+    pub(crate) fn kubeconfig(&self, user: &User, url: &str) -> Result<KubeconfigFile, Error> {
+        let content = user.kubeconfig(url, &self.ca_file());
+        let path = self.fresh_directory()?.join("kubeconfig");
+        let yaml = serde_yaml::to_string(&content).map_err(|error| Error::System {
+            action: format!("write {}", path.display()),
+            source: std::io::Error::other(error),
+        })?;
+        write_private(&path, &yaml)?;
+        Ok(KubeconfigFile { path, content })
+    }
+
+    /// A client's configuration for a user at a port of this machine.
+    pub(crate) fn config(&self, user: &User, scheme: &str, port: u16) -> Result<Config, Error> {
+        user.config(&format!("{scheme}://127.0.0.1:{port}"), self.pki.ca_der())
+    }
+
+    /// Starts a program on a port of its own, on another one should somebody
+    /// else have been quicker.
+    pub(crate) async fn launch(
+        &self,
+        program: Program,
+        how: impl Fn(u16) -> Result<Spec, Error>,
+    ) -> Result<(Part, u16), Error> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let port = ports::free().map_err(Error::system("find a free port"))?;
+            let log = self.path(&format!("{}-{port}.log", program.name()));
+            let reaper = Arc::clone(&self.reaper);
+            let started = Part::new(program.name(), log, how(port)?, reaper);
+            match started.start().await {
+                Err(Error::Ended { log, .. }) if tries < TRIES && ports::was_taken(&log) => {}
+                result => return result.map(|()| (started, port)),
+            }
+        }
+    }
+}
+
+/// A server's certificate and key.
+pub(crate) struct ServerFiles {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+/// Finds programs, building them first when it must, without holding up the
+/// runtime.
+pub(crate) async fn programs(wanted: &'static [Program]) -> Result<Assets, Error> {
+    let found = tokio::task::spawn_blocking(move || assets::ensure(wanted, &mut |line| eprintln!("testenv: {line}")));
+    let assets = found.await.map_err(|panic| Error::System {
+        action: "look for the control plane's programs".to_owned(),
+        source: std::io::Error::other(panic),
+    })?;
+    Ok(assets?)
+}

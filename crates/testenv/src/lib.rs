@@ -1,0 +1,57 @@
+//! A real Kubernetes control plane for tests.
+//!
+//! [`ControlPlane::start`] runs etcd and kube-apiserver on free ports of the
+//! loopback interface, with their data in a temporary directory, TLS with a
+//! certificate authority of their own, and RBAC. Several run side by side. It
+//! hands out clients and kubeconfigs for an administrator, for users with
+//! given rights and for service accounts, and starts the controllers that come
+//! with Kubernetes. [`Cluster`] adds a scheduler and nodes, so that real
+//! Deployments roll.
+//!
+//! Every program is a [`Part`], which stops, is killed, freezes and starts
+//! again on the same data. All of them end, and the directory goes, when the
+//! environment is dropped and also when the process dies of a panic, Ctrl-C or
+//! SIGKILL.
+//!
+//! The programs are built from source with Go when they are first needed, or
+//! come from `KUBEBUILDER_ASSETS`: see [`assets`].
+//!
+//! ```no_run
+//! use k8s_openapi::api::core::v1::Service;
+//! use kube::Api;
+//! use testenv::ControlPlane;
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let control_plane = ControlPlane::start().await?;
+//!     let services: Api<Service> = Api::default_namespaced(control_plane.client()?);
+//!     assert_eq!(services.list(&Default::default()).await?.items.len(), 1);
+//!
+//!     control_plane.apiserver().kill().await?;
+//!     assert!(services.list(&Default::default()).await.is_err());
+//!     control_plane.apiserver().start().await?;
+//!     assert!(services.list(&Default::default()).await.is_ok());
+//!     Ok(())
+//! }
+//! ```
+
+mod access;
+pub mod assets;
+mod cluster;
+mod control_plane;
+mod controllers;
+mod error;
+mod files;
+mod part;
+pub mod pki;
+mod ports;
+mod proxy;
+mod rbac;
+mod reaper;
+
+pub use access::{Credentials, KubeconfigFile, User};
+pub use cluster::{Cluster, ClusterBuilder};
+pub use control_plane::{ControlPlane, ControlPlaneBuilder};
+pub use error::Error;
+pub use part::Part;
+pub use proxy::FaultProxy;

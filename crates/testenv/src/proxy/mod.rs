@@ -1,0 +1,97 @@
+//! A proxy in front of the API server on which things go wrong: TLS in, TLS out.
+
+mod tls;
+mod upstream;
+
+use std::io;
+
+use apisim::{
+    faults::{FaultService, Faults},
+    serve::HttpServer,
+};
+use http::Uri;
+use kube::Client;
+use tokio_rustls::TlsAcceptor;
+
+use self::upstream::Upstream;
+use crate::{
+    access::{Credentials, KubeconfigFile, User},
+    control_plane::ControlPlane,
+    error::Error,
+};
+
+/// Stands between a client and the API server of a control plane; ends when it is dropped.
+///
+/// What goes wrong is said by rules on [`faults`](Self::faults), which also has the record of every request.
+pub struct FaultProxy<'a> {
+    control_plane: &'a ControlPlane,
+    server: HttpServer,
+    upstream: Upstream,
+    faults: Faults,
+}
+
+impl<'a> FaultProxy<'a> {
+    /// Starts a proxy through which everything passes as it is.
+    pub async fn start(control_plane: &'a ControlPlane) -> Result<Self, Error> {
+        let ca_pem = control_plane.ca_pem();
+        let acceptor = TlsAcceptor::from(tls::server(&control_plane.pki().server()?).map_err(proxy_error)?);
+        let server: Uri = control_plane.url().parse().map_err(proxy_error)?;
+        let server = server
+            .authority()
+            .ok_or_else(|| proxy_error(format!("no server in {server}")))?
+            .clone();
+        let upstream = Upstream::new(server, tls::client(&ca_pem, None).map_err(proxy_error)?);
+        let faults = Faults::default();
+        let service = FaultService::new(upstream.clone(), faults.clone());
+        let server = HttpServer::start_with(move |stream| acceptor.accept(stream), service)
+            .await
+            .map_err(|error: io::Error| proxy_error(error))?;
+        Ok(Self {
+            control_plane,
+            server,
+            upstream,
+            faults,
+        })
+    }
+
+    /// What goes wrong here, and what was asked for.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// The proxy's address.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("https://{}", self.server.address())
+    }
+
+    /// A client for a user of the control plane, through the proxy.
+    pub fn client_for(&self, user: &User) -> Result<Client, Error> {
+        self.control_plane.client_at(&self.admit(user)?, &self.url())
+    }
+
+    /// A kubeconfig for a user of the control plane, through the proxy.
+    pub fn kubeconfig(&self, user: &User) -> Result<KubeconfigFile, Error> {
+        self.control_plane.kubeconfig_at(&self.admit(user)?, &self.url())
+    }
+
+    /// A certificate ends at the proxy: its owner gets a token that stands for it here.
+    fn admit(&self, user: &User) -> Result<User, Error> {
+        let Credentials::ClientCertificate { cert_pem, key_pem } = user.credentials() else {
+            return Ok(user.clone());
+        };
+        let identity = tls::client(&self.control_plane.ca_pem(), Some((cert_pem, key_pem))).map_err(proxy_error)?;
+        let token: String = std::iter::repeat_with(fastrand::alphanumeric).take(32).collect();
+        self.upstream.register(token.clone(), identity);
+        User::with_token(
+            user.name().to_owned(),
+            token,
+            &self.control_plane.files().fresh_directory()?,
+        )
+    }
+}
+
+fn proxy_error(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Proxy { source: source.into() }
+}

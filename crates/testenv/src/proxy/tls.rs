@@ -1,0 +1,56 @@
+//! Both ends of the proxy's encryption.
+
+use std::sync::Arc;
+
+use rustls::{
+    ClientConfig, RootCertStore, ServerConfig,
+    crypto::ring,
+    pki_types::{
+        CertificateDer, PrivateKeyDer,
+        pem::{self, PemObject as _},
+    },
+};
+
+use crate::pki::Identity;
+
+/// A certificate or a key that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TlsError {
+    #[error("cannot read a certificate or a key")]
+    Pem(#[from] pem::Error),
+    #[error("cannot use a certificate or a key")]
+    Rejected(#[from] rustls::Error),
+}
+
+/// For the end that clients see. It speaks HTTP/1.1 only, so that a fault meets one connection and not all that share it.
+pub(super) fn server(identity: &Identity) -> Result<Arc<ServerConfig>, TlsError> {
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(certificates(&identity.cert_pem)?, key(&identity.key_pem)?)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// For the end that the API server sees, with a certificate and its key where a user has them.
+pub(super) fn client(ca_pem: &str, identity: Option<(&str, &str)>) -> Result<ClientConfig, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(ca_pem)? {
+        roots.add(certificate)?;
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots);
+    Ok(match identity {
+        Some((cert_pem, key_pem)) => config.with_client_auth_cert(certificates(cert_pem)?, key(key_pem)?)?,
+        None => config.with_no_client_auth(),
+    })
+}
+
+fn certificates(pem: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    Ok(CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<_, _>>()?)
+}
+
+fn key(pem: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
+    Ok(PrivateKeyDer::from_pem_slice(pem.as_bytes())?)
+}

@@ -1,0 +1,103 @@
+//! The proxy's own way to the API server, once for each user.
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+};
+
+use apisim::body::{Body, BoxError, boxed};
+use http::{Request, Response, Uri, header::AUTHORIZATION, uri::Authority, uri::Scheme};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use rustls::ClientConfig;
+use tower::Service;
+
+type TlsClient = Client<HttpsConnector<HttpConnector>, Body>;
+
+/// Sends requests on to the API server.
+///
+/// A client certificate ends at the proxy, so its owner shows the proxy a token instead, and the proxy shows the server
+/// that user's certificate. Tokens that the proxy did not hand out are the server's own and go on as they are.
+#[derive(Clone)]
+pub(super) struct Upstream {
+    server: Authority,
+    anonymous: TlsClient,
+    by_token: Arc<Mutex<HashMap<String, TlsClient>>>,
+}
+
+impl Upstream {
+    pub(super) fn new(server: Authority, anonymous: ClientConfig) -> Self {
+        Self {
+            server,
+            anonymous: client(anonymous),
+            by_token: Arc::default(),
+        }
+    }
+
+    /// Requests with `token` reach the server with the certificate in `identity`.
+    pub(super) fn register(&self, token: String, identity: ClientConfig) {
+        self.by_token
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(token, client(identity));
+    }
+
+    fn client_of<B>(&self, request: &Request<B>) -> Option<TlsClient> {
+        let token = request
+            .headers()
+            .get(AUTHORIZATION)?
+            .to_str()
+            .ok()?
+            .strip_prefix("Bearer ")?;
+        let by_token = self.by_token.lock().unwrap_or_else(PoisonError::into_inner);
+        by_token.get(token).cloned()
+    }
+
+    fn readdress(&self, address: &Uri) -> Result<Uri, http::uri::InvalidUriParts> {
+        let mut parts = address.clone().into_parts();
+        parts.scheme = Some(Scheme::HTTPS);
+        parts.authority = Some(self.server.clone());
+        Uri::from_parts(parts)
+    }
+}
+
+fn client(config: ClientConfig) -> TlsClient {
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_only()
+        .enable_http1()
+        .build();
+    Client::builder(TokioExecutor::new()).build(connector)
+}
+
+impl Service<Request<Body>> for Upstream {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let client = match self.client_of(&request) {
+            Some(client) => {
+                request.headers_mut().remove(AUTHORIZATION);
+                client
+            }
+            None => self.anonymous.clone(),
+        };
+        let address = self.readdress(request.uri());
+        Box::pin(async move {
+            *request.uri_mut() = address?;
+            let response = client.request(request).await?;
+            Ok(response.map(boxed))
+        })
+    }
+}

@@ -1,0 +1,162 @@
+//! What the controllers expect of an API server, as tests that run unchanged against two of them.
+//!
+//! The crate root of each target provides `Server`; everything below asks it for a client and speaks HTTP, so that
+//! a test sees null lists, warnings and status bodies as they are sent. `left_out.md` names what no request can reach.
+
+mod answer;
+mod check;
+mod objects;
+mod watch;
+
+mod deletes;
+mod discovery;
+mod endpoints;
+mod garbage;
+mod leases_events;
+mod lists;
+mod pods_nodes;
+mod reviews;
+mod services;
+mod slices_strategy;
+mod slices_validation;
+mod watches;
+mod writes;
+
+use http::{Method, Request};
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+pub(crate) use answer::Answer;
+pub(crate) use check::{differences, refuses};
+pub(crate) use objects::with;
+pub(crate) use watch::Watch;
+
+/// Held by tests that forget history and by those that begin to follow events, which could lose their beginning.
+pub(crate) static HISTORY: Mutex<()> = Mutex::const_new(());
+
+/// A server with a namespace for one test.
+pub(crate) struct Api {
+    server: crate::Server,
+    pub(crate) namespace: String,
+}
+
+impl Api {
+    /// Connects, and makes a namespace that no other test uses.
+    pub(crate) async fn new() -> Self {
+        Self::of(crate::Server::start()).await
+    }
+
+    /// Makes a namespace at a server.
+    pub(crate) async fn of(server: crate::Server) -> Self {
+        let mut api = Self {
+            server,
+            namespace: String::new(),
+        };
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "suite-"}});
+        let made = api.create("namespaces", &namespace).await.ok();
+        api.namespace = text(&made, "/metadata/name");
+        api
+    }
+
+    /// The address of a collection in the test's namespace, or of a cluster-wide one.
+    pub(crate) fn collection(&self, resource: &str) -> String {
+        let namespace = &self.namespace;
+        let (group, namespaced, resource) = match resource {
+            "namespaces" | "nodes" => ("/api/v1", false, resource),
+            "endpointslices" => ("/apis/discovery.k8s.io/v1", true, resource),
+            "leases" => ("/apis/coordination.k8s.io/v1", true, resource),
+            "events.k8s.io" => ("/apis/events.k8s.io/v1", true, "events"),
+            _ => ("/api/v1", true, resource),
+        };
+        if namespaced {
+            format!("{group}/namespaces/{namespace}/{resource}")
+        } else {
+            format!("{group}/{resource}")
+        }
+    }
+
+    pub(crate) async fn create(&self, resource: &str, object: &Value) -> Answer {
+        self.send(Method::POST, &self.collection(resource), object).await
+    }
+
+    pub(crate) async fn get(&self, resource: &str, name: &str) -> Answer {
+        self.read(&format!("{}/{name}", self.collection(resource))).await
+    }
+
+    /// Lists the collection; `query` is what stands behind the `?`.
+    pub(crate) async fn list(&self, resource: &str, query: &str) -> Answer {
+        self.read(&format!("{}?{query}", self.collection(resource))).await
+    }
+
+    /// Replaces the object under its own name.
+    pub(crate) async fn update(&self, resource: &str, object: &Value) -> Answer {
+        self.put(resource, &text(object, "/metadata/name"), object).await
+    }
+
+    pub(crate) async fn put(&self, resource: &str, name: &str, object: &Value) -> Answer {
+        let path = format!("{}/{name}", self.collection(resource));
+        self.send(Method::PUT, &path, object).await
+    }
+
+    /// Sends a patch of the kind `json`, `merge` or `strategic-merge`.
+    pub(crate) async fn patch(&self, kind: &str, resource: &str, name: &str, patch: &Value) -> Answer {
+        let address = format!("{}/{name}", self.collection(resource));
+        let media = format!("application/{kind}-patch+json");
+        self.request(Method::PATCH, &address, &media, Some(patch)).await
+    }
+
+    pub(crate) async fn delete(&self, resource: &str, name: &str, options: &Value) -> Answer {
+        let path = format!("{}/{name}", self.collection(resource));
+        self.send(Method::DELETE, &path, options).await
+    }
+
+    /// Follows the collection.
+    pub(crate) async fn watch(&self, resource: &str, query: &str) -> Watch {
+        let path = format!("{}?watch=true&{query}", self.collection(resource));
+        let request = Request::get(path).body(Body::empty()).unwrap();
+        Watch::new(self.server.client.send(request).await.unwrap()).await
+    }
+
+    /// Makes the server forget all history. A real one still has it in its caches, but keeps none of events.
+    pub(crate) async fn compact(&self) {
+        self.server.compact().await;
+    }
+
+    pub(crate) async fn read(&self, path: &str) -> Answer {
+        self.request(Method::GET, path, "application/json", None).await
+    }
+
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> Answer {
+        self.request(method, path, "application/json", Some(body)).await
+    }
+
+    async fn request(&self, method: Method, path: &str, content: &str, body: Option<&Value>) -> Answer {
+        let body = body.map_or_else(Vec::new, |body| serde_json::to_vec(body).unwrap());
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("content-type", content)
+            .header("accept", "application/json")
+            .body(Body::from(body))
+            .unwrap();
+        Answer::read(self.server.client.send(request).await.unwrap()).await
+    }
+}
+
+/// The text at a JSON pointer, empty when there is none.
+pub(crate) fn text(object: &Value, pointer: &str) -> String {
+    let found = object.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_default().to_owned()
+}
+
+/// The resource version of an object or list.
+pub(crate) fn version(object: &Value) -> String {
+    text(object, "/metadata/resourceVersion")
+}
+
+/// The names of the objects in a list.
+pub(crate) fn names(list: &Value) -> Vec<String> {
+    let items = list["items"].as_array().unwrap();
+    items.iter().map(|item| text(item, "/metadata/name")).collect()
+}

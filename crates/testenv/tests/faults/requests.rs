@@ -1,0 +1,131 @@
+//! Faults that meet single requests.
+
+use std::time::Duration;
+
+use apisim::{
+    faults::{Answer, Match, Rule},
+    request::Verb,
+};
+use http::{Request, StatusCode, header::RETRY_AFTER};
+use kube::client::Body;
+
+use super::{Way, create, lease, status_of};
+
+pub(crate) async fn an_answer_in_place_of_the_servers(way: Way) {
+    let refusal = Answer::status(403).reason("Forbidden").message("quota exceeded");
+    let rule = way.faults.add(Rule::on(Verb::Create, "leases").answer(refusal));
+    let error = create(&way.leases(), "a").await.unwrap_err();
+    assert!(error.to_string().contains("quota exceeded"), "{error}");
+    assert_eq!(status_of(error), (403, "Forbidden".into()));
+    assert_eq!(rule.hits(), 1);
+    assert!(!way.exists("a").await);
+    rule.remove();
+    create(&way.leases(), "a").await.unwrap();
+}
+
+pub(crate) async fn an_answer_with_headers(way: Way) {
+    let later = Answer::status(429)
+        .header(RETRY_AFTER, 7.into())
+        .delay(Duration::from_millis(1));
+    way.faults.add(Rule::on(Verb::Get, "leases").answer(later));
+    let address = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/a", way.namespace);
+    let request = Request::get(address).body(Body::empty()).unwrap();
+    let response = way.faulty.send(request).await.unwrap();
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(response.headers()[RETRY_AFTER], "7");
+}
+
+pub(crate) async fn the_nth_match_and_no_more_than_so_often(way: Way) {
+    way.faults
+        .add(Rule::on(Verb::Create, "leases").nth(2).times(1).answer(503));
+    let leases = way.leases();
+    create(&leases, "a").await.unwrap();
+    let error = create(&leases, "b").await.unwrap_err();
+    assert_eq!(status_of(error), (503, "ServiceUnavailable".into()));
+    create(&leases, "b").await.unwrap();
+}
+
+pub(crate) async fn only_the_object_of_that_name(way: Way) {
+    way.faults.add(Rule::on(Verb::Create, "leases").name("b").answer(500));
+    let leases = way.leases();
+    create(&leases, "a").await.unwrap();
+    assert_eq!(status_of(create(&leases, "b").await.unwrap_err()).0, 500);
+}
+
+pub(crate) async fn a_delayed_request_lets_others_pass(way: Way) {
+    let rule = way.faults.add(
+        Rule::on(Verb::Create, "leases")
+            .name("late")
+            .delay(Duration::from_secs(3600)),
+    );
+    let leases = way.leases();
+    let late = tokio::spawn({
+        let leases = leases.clone();
+        async move { create(&leases, "late").await }
+    });
+    while rule.hits() == 0 {
+        tokio::task::yield_now().await;
+    }
+    create(&leases, "other").await.unwrap();
+    assert!(!late.is_finished());
+    assert!(!way.exists("late").await);
+    late.abort();
+}
+
+pub(crate) async fn a_held_request_reaches_the_server_on_release(way: Way) {
+    let rule = way.faults.add(Rule::on(Verb::Create, "leases").hold_request());
+    let held = tokio::spawn({
+        let leases = way.leases();
+        async move { create(&leases, "a").await }
+    });
+    while rule.hits() == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!way.exists("a").await);
+    rule.remove();
+    held.await.unwrap().unwrap();
+    assert!(way.exists("a").await);
+}
+
+pub(crate) async fn a_dropped_request_never_reaches_the_server(way: Way) {
+    way.faults.add(Rule::on(Verb::Create, "leases").times(1).drop_request());
+    let error = create(&way.leases(), "a").await.unwrap_err();
+    assert!(!matches!(error, kube::Error::Api(_)), "{error:?}");
+    assert!(!way.exists("a").await);
+}
+
+pub(crate) async fn a_dropped_answer_leaves_the_object_behind(way: Way) {
+    way.faults.add(Rule::on(Verb::Create, "leases").times(1).drop_answer());
+    let error = create(&way.leases(), "a").await.unwrap_err();
+    assert!(!matches!(error, kube::Error::Api(_)), "{error:?}");
+    assert!(way.exists("a").await);
+    let again = create(&way.leases(), "a").await.unwrap_err();
+    assert_eq!(status_of(again), (409, "AlreadyExists".into()));
+}
+
+pub(crate) async fn every_request_is_recorded(way: Way) {
+    way.faults.add(Rule::on(Verb::Delete, "leases").drop_request());
+    let leases = way.leases();
+    create(&leases, "a").await.unwrap();
+    create(&leases, "a").await.unwrap_err();
+    leases.get("a").await.unwrap();
+    leases
+        .delete("a", &kube::api::DeleteParams::default())
+        .await
+        .unwrap_err();
+    let writes = way.faults.requests(&Match::writes().resource("leases").name("a"));
+    let seen: Vec<_> = writes.iter().map(|write| (write.request.verb, write.status)).collect();
+    assert_eq!(
+        seen,
+        [
+            (Verb::Create, Some(StatusCode::CREATED)),
+            (Verb::Create, Some(StatusCode::CONFLICT)),
+            (Verb::Delete, None),
+        ]
+    );
+    let sent: k8s_openapi::api::coordination::v1::Lease = serde_json::from_slice(&writes[0].body).unwrap();
+    assert_eq!(sent, lease("a"));
+    assert_eq!(way.faults.count(&Match::verb(Verb::Get)), 1);
+    way.faults.clear_log();
+    assert_eq!(way.faults.count(&Match::default()), 0);
+}

@@ -1,0 +1,60 @@
+//! The project's commands: `cargo xtask --help`.
+
+mod control_plane;
+mod demo;
+mod leftovers;
+mod steps;
+mod targets;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, error::ErrorKind};
+
+/// The commands of endpointslice-rs.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+enum Command {
+    /// Check and test everything, from a fresh clone with nothing prepared
+    Test(test::Args),
+    /// Show what is there, live, until Ctrl-C
+    Demo(demo::Args),
+    /// Build the real control plane that tests run against, once per user
+    ControlPlane(control_plane::Args),
+}
+
+fn main() -> ExitCode {
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) => return usage(&error),
+    };
+    let done = match command {
+        Command::Test(args) => test::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::ControlPlane(args) => control_plane::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help in full, but a mistake in one line.
+fn usage(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        print!("{error}");
+        return ExitCode::SUCCESS;
+    }
+    let text = error.to_string();
+    let first = text
+        .lines()
+        .next()
+        .filter(|line| line.starts_with("error: "))
+        .unwrap_or("error: a command is needed");
+    eprintln!("{first}; `cargo xtask --help` lists what there is");
+    ExitCode::from(2)
+}

@@ -1,0 +1,71 @@
+//! Which test programs need the real control plane.
+
+use std::process::Command;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+/// Test targets of these names start the real control plane, which needs Go; no other test does.
+const NEED_CONTROL_PLANE: [&str; 2] = ["control_plane", "real"];
+
+/// The names of the integration-test programs in the workspace, each once, in order.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TestTargets {
+    pub(crate) without_control_plane: Vec<String>,
+    pub(crate) with_control_plane: Vec<String>,
+}
+
+/// Asks Cargo for the test programs of the workspace.
+pub(crate) fn test_targets() -> anyhow::Result<TestTargets> {
+    let output = Command::new("cargo")
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .output()
+        .context("cannot start `cargo metadata`")?;
+    sort(&serde_json::from_slice(&output.stdout).context("`cargo metadata` did not answer in JSON")?)
+}
+
+fn sort(metadata: &Value) -> anyhow::Result<TestTargets> {
+    let packages = metadata["packages"]
+        .as_array()
+        .context("`cargo metadata` lists no packages")?;
+    let mut names: Vec<&str> = packages
+        .iter()
+        .filter_map(|package| package["targets"].as_array())
+        .flatten()
+        .filter(|target| target["kind"][0] == "test")
+        .filter_map(|target| target["name"].as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let (with_control_plane, without_control_plane) = names
+        .into_iter()
+        .map(str::to_owned)
+        .partition(|name| NEED_CONTROL_PLANE.contains(&name.as_str()));
+    Ok(TestTargets {
+        without_control_plane,
+        with_control_plane,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn targets_are_told_apart_by_name() {
+        let target = |kind: &str, name: &str| json!({"kind": [kind], "name": name});
+        let metadata = json!({"packages": [
+            {"targets": [target("lib", "a"), target("test", "sim"), target("test", "real")]},
+            {"targets": [target("bin", "real"), target("test", "real"), target("test", "control_plane")]},
+        ]});
+        assert_eq!(
+            sort(&metadata).unwrap(),
+            TestTargets {
+                without_control_plane: vec!["sim".into()],
+                with_control_plane: vec!["control_plane".into(), "real".into()],
+            }
+        );
+    }
+}

@@ -1,0 +1,75 @@
+//! `cargo xtask test`: everything that CI asks for.
+
+use std::process::Command;
+
+use crate::{control_plane, leftovers::Marker, steps::Steps, targets, tidy};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Leave out what needs Go: the tests on the real control plane
+    #[arg(long)]
+    quick: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let targets = targets::test_targets()?;
+    let marker = Marker::new();
+    let mut steps = Steps::default();
+    steps.command("format", cargo().args(["fmt", "--all", "--check"]));
+    steps.run("tidy", tidy::run);
+    steps.command(
+        "lints",
+        cargo().args([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--quiet",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    );
+    steps.command(
+        "documentation",
+        cargo()
+            .args(["doc", "--workspace", "--no-deps", "--quiet"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    );
+    steps.tests(
+        "tests",
+        marker.put_on(
+            test_command()
+                .args(["--lib", "--bins", "--examples"])
+                .args(test_arguments(&targets.without_control_plane)),
+        ),
+    );
+    steps.tests("examples in the documentation", test_command().arg("--doc"));
+    if args.quick {
+        println!(
+            "\nleft out by --quick, because they need Go: the test programs {}",
+            targets.with_control_plane.join(", ")
+        );
+    } else {
+        steps.run("control plane", control_plane::build_all);
+        steps.tests(
+            "tests on the real control plane",
+            marker.put_on(test_command().args(test_arguments(&targets.with_control_plane))),
+        );
+        steps.run("no process is left", || marker.nothing_left());
+    }
+    steps.finish()
+}
+
+fn cargo() -> Command {
+    Command::new("cargo")
+}
+
+fn test_command() -> Command {
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--no-fail-fast", "--quiet"]);
+    command
+}
+
+fn test_arguments(names: &[String]) -> impl Iterator<Item = &str> {
+    names.iter().flat_map(|name| ["--test", name])
+}

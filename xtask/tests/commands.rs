@@ -1,0 +1,145 @@
+//! The commands as a person runs them: what they print, and how they end.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Command, Output},
+};
+
+fn xtask() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_xtask"))
+}
+
+/// `cargo xtask control-plane` where nothing is cached and `PATH` holds only `path`.
+fn control_plane(cache: &Path, path: &Path) -> Output {
+    xtask()
+        .arg("control-plane")
+        .env("XDG_CACHE_HOME", cache)
+        .env("PATH", path)
+        .env_remove("KUBEBUILDER_ASSETS")
+        .output()
+        .unwrap()
+}
+
+/// The one line that a failing command says.
+fn one_line(output: &Output) -> String {
+    assert!(!output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    let complaints: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(complaints.len(), 1, "{text}");
+    assert!(text.trim_end().ends_with(complaints[0]), "{text}");
+    complaints[0].to_owned()
+}
+
+#[test]
+fn an_unknown_command_or_none_is_one_line() {
+    let output = xtask().arg("tset").output().unwrap();
+    assert_eq!(
+        one_line(&output),
+        "error: unrecognized subcommand 'tset'; `cargo xtask --help` lists what there is"
+    );
+    let output = xtask().output().unwrap();
+    assert_eq!(
+        one_line(&output),
+        "error: a command is needed; `cargo xtask --help` lists what there is"
+    );
+}
+
+#[test]
+fn help_lists_the_commands() {
+    let output = xtask().arg("--help").output().unwrap();
+    assert!(output.status.success());
+    let text = String::from_utf8(output.stdout).unwrap();
+    for command in ["test", "demo", "control-plane"] {
+        assert!(text.contains(command), "{command} is missing in:\n{text}");
+    }
+}
+
+#[test]
+fn without_go_the_command_says_what_to_install() {
+    let empty = tempfile::tempdir().unwrap();
+    let line = one_line(&control_plane(empty.path(), empty.path()));
+    assert!(line.contains("Go") && line.contains("KUBEBUILDER_ASSETS"), "{line}");
+}
+
+#[test]
+fn a_build_that_fails_is_one_line_and_leaves_nothing() {
+    let cache = tempfile::tempdir().unwrap();
+    let bin = tempfile::tempdir().unwrap();
+    let go = bin.path().join("go");
+    fs::write(&go, "#!/bin/sh\necho 'no space left on device' >&2\nexit 1\n").unwrap();
+    fs::set_permissions(&go, fs::Permissions::from_mode(0o755)).unwrap();
+    let line = one_line(&control_plane(cache.path(), bin.path()));
+    assert!(
+        line.contains("etcd") && line.contains("no space left on device"),
+        "{line}"
+    );
+    let programs: Vec<_> = files_below(cache.path())
+        .into_iter()
+        .filter(|name| name.contains("etcd"))
+        .collect();
+    assert_eq!(programs, Vec::<String>::new());
+}
+
+#[test]
+fn assets_that_are_not_there_are_named() {
+    let empty = tempfile::tempdir().unwrap();
+    for directory in [empty.path().to_owned(), empty.path().join("missing")] {
+        let output = xtask()
+            .arg("control-plane")
+            .env("KUBEBUILDER_ASSETS", &directory)
+            .output()
+            .unwrap();
+        let line = one_line(&output);
+        assert!(
+            line.contains("KUBEBUILDER_ASSETS") && line.contains(directory.to_str().unwrap()),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn the_demo_ends_by_itself_when_asked_to() {
+    let output = xtask().args(["demo", "--once"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(text.contains("KUBECONFIG="), "{text}");
+    assert!(text.lines().last().unwrap().starts_with("demo: "), "{text}");
+}
+
+/// Every `cargo xtask …` line in the documents is a command that exists.
+#[test]
+fn documented_commands_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    let commands: Vec<&str> = readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("cargo xtask "))
+        .collect();
+    assert!(commands.contains(&"test") && commands.contains(&"demo"), "{commands:?}");
+    for command in commands {
+        let output = xtask().args(command.split_whitespace()).arg("--help").output().unwrap();
+        assert!(output.status.success(), "cargo xtask {command}");
+    }
+    let ci = fs::read_to_string(root.join(".ci/run")).unwrap();
+    assert_eq!(ci.lines().last(), Some("exec cargo xtask test"));
+}
+
+fn files_below(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files_below(&entry.path()));
+        } else {
+            found.push(entry.file_name().into_string().unwrap());
+        }
+    }
+    found
+}

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::{control_plane, leftovers::Marker, steps::Steps, targets, tidy};
+use crate::{control_plane, leftovers::TestRun, steps::Steps, targets, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -13,7 +13,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let targets = targets::test_targets()?;
-    let marker = Marker::new();
+    let run = TestRun::new()?;
     let mut steps = Steps::default();
     steps.command("format", cargo().args(["fmt", "--all", "--check"]));
     steps.run("tidy", tidy::run);
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     );
     steps.tests(
         "tests",
-        marker.put_on(
+        run.host(
             test_command()
                 .args(["--lib", "--bins", "--examples"])
                 .args(test_arguments(&targets.without_control_plane)),
@@ -53,9 +53,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         steps.run("control plane", control_plane::build_all);
         steps.tests(
             "tests on the real control plane",
-            marker.put_on(test_command().args(test_arguments(&targets.with_control_plane))),
+            run.host(test_command().args(test_arguments(&targets.with_control_plane))),
         );
-        steps.run("no process is left", || marker.nothing_left());
+        steps.run("nothing is left behind", || run.nothing_left());
     }
     steps.finish()
 }

@@ -99,7 +99,7 @@ pub(crate) fn check_preconditions(
     ];
     for (what, expected, stored) in expected {
         if let Some(expected) = expected.as_deref().filter(|expected| *expected != stored) {
-            let why = format!("the {what} in the precondition ({expected}) is not the {what} in record ({stored})");
+            let why = format!("its {what} is {stored}, not {expected}");
             return Err(ApiError::precondition(resource, &existing.name, &why));
         }
     }

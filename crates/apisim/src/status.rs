@@ -48,23 +48,21 @@ impl ApiError {
     }
 
     pub(crate) fn unknown_resource() -> Self {
-        Self::new(404, "NotFound", "the server could not find the requested resource").with(StatusDetails::default())
+        Self::new(404, "NotFound", "there is no such resource at this address").with(StatusDetails::default())
     }
 
     pub(crate) fn method_not_allowed() -> Self {
-        let message = "the server does not allow this method on the requested resource";
+        let message = "this resource does not know this method";
         Self::new(405, "MethodNotAllowed", message).with(StatusDetails::default())
     }
 
     pub(crate) fn not_acceptable() -> Self {
-        let message =
-            "406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch";
+        let message = "only application/json can be had here";
         Self::new(406, "NotAcceptable", message).with(StatusDetails::default())
     }
 
     pub(crate) fn unsupported_body() -> Self {
-        let message =
-            "the body of the request was in an unknown format - accepted media types include: application/json";
+        let message = "the body must be application/json";
         Self::new(415, "UnsupportedMediaType", message)
     }
 
@@ -74,7 +72,7 @@ impl ApiError {
 
     /// A JSON patch that cannot be applied; the real server gives no reason either.
     pub(crate) fn patch_does_not_apply() -> Self {
-        let message = "the server rejected our request due to an error in our request";
+        let message = "the patch does not apply to the object";
         Self::new(422, "Invalid", message).with(StatusDetails::default())
     }
 
@@ -100,7 +98,7 @@ impl ApiError {
 
     /// The object is not at the version that the client saw.
     pub(crate) fn modified(resource: &Resource, name: &str) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        let why = "another write came first: read the object again and repeat the change";
         Self::conflict(resource, name, why)
     }
 
@@ -122,7 +120,7 @@ impl ApiError {
 
     /// Nothing new is created in a namespace that is going away.
     pub(crate) fn namespace_terminating(resource: &Resource, name: &str, namespace: &str) -> Self {
-        let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let why = format!("namespace {namespace} is being terminated and takes nothing new");
         let mut refusal = Self::forbidden(resource, name, &why);
         if let Some(details) = &mut refusal.0.details {
             details.causes = Some(vec![StatusCause {

@@ -1,6 +1,6 @@
 //! The family of the addresses in a slice.
 
-use std::{error::Error, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 /// What the addresses of a slice are. A slice holds one type, and never changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,16 +43,9 @@ impl FromStr for AddressType {
 }
 
 /// An address type that the API does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("address type {0:?} is none of IPv4, IPv6, FQDN")]
 pub struct UnknownAddressType(pub String);
-
-impl fmt::Display for UnknownAddressType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "address type {:?} is none of IPv4, IPv6, FQDN", self.0)
-    }
-}
-
-impl Error for UnknownAddressType {}
 
 #[cfg(test)]
 mod tests {

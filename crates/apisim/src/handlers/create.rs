@@ -55,9 +55,7 @@ pub(super) fn add(
         .as_deref()
         .is_some_and(|version| !matches!(version, "" | "0"))
     {
-        return Err(ApiError::internal(
-            "resourceVersion should not be set on objects to be created",
-        ));
+        return Err(ApiError::internal("a new object cannot have a resourceVersion yet"));
     }
     let key = key_of(resource, object.metadata().namespace.as_deref(), &name);
     if let Some(existing) = store.get(resource.table, &key) {

@@ -159,11 +159,8 @@ impl Call<'_> {
             return Err(ApiError::unsupported_body());
         }
         let kind = self.resource.kind;
-        let meta: TypeMeta = serde_json::from_slice(&self.body).map_err(|error| {
-            ApiError::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {error}"
-            ))
-        })?;
+        let meta: TypeMeta = serde_json::from_slice(&self.body)
+            .map_err(|error| ApiError::bad_request(format!("the body is no {kind} in JSON: {error}")))?;
         let expected = |given: &str, expected: &str| given.is_empty() || given == expected;
         if !expected(&meta.kind, kind) || !expected(&meta.api_version, &self.resource.api_version()) {
             let version = meta.api_version.rsplit('/').next().unwrap_or_default();
@@ -193,7 +190,7 @@ impl Call<'_> {
         let given = metadata.namespace.clone().unwrap_or_default();
         if !given.is_empty() && given != expected {
             return Err(ApiError::bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request",
+                "the object names another namespace than the address",
             ));
         }
         metadata.namespace = Some(expected).filter(|namespace| !namespace.is_empty());

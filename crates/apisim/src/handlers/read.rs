@@ -79,10 +79,7 @@ impl ListOptions {
         let limit = limit.filter(|limit| *limit > 0 && version != "0");
         let token = query.get("continue").filter(|token| !token.is_empty());
         if query.get("sendInitialEvents").is_some() {
-            return Err(forbidden(
-                "sendInitialEvents",
-                "sendInitialEvents is forbidden for list",
-            ));
+            return Err(forbidden("sendInitialEvents", "means nothing to a list"));
         }
         check_match(version, rule, token.is_some())?;
         let number = parse_version(version)
@@ -90,7 +87,7 @@ impl ListOptions {
         let token = token.map(Token::parse).transpose()?;
         if token.is_some() && number > 0 {
             return Err(ApiError::bad_request(
-                "specifying resource version is not allowed when using continue",
+                "the continue token says the version already: leave resourceVersion out",
             ));
         }
         Ok(Self {
@@ -126,9 +123,7 @@ impl ListOptions {
         } else if !self.exact {
             Ok((store.revision, None))
         } else if self.version < oldest {
-            Err(ApiError::expired(
-                "The resourceVersion for the provided list is too old.",
-            ))
+            Err(ApiError::expired("the list at this resourceVersion is gone"))
         } else {
             Ok((self.version, None))
         }
@@ -174,18 +169,9 @@ impl std::fmt::Display for Token {
 fn check_match(version: &str, rule: &str, continues: bool) -> Result<(), ApiError> {
     let field = "resourceVersionMatch";
     match rule {
-        "Exact" | "NotOlderThan" if continues => Err(forbidden(
-            field,
-            "resourceVersionMatch is forbidden when continue is provided",
-        )),
-        "Exact" | "NotOlderThan" if version.is_empty() => Err(forbidden(
-            field,
-            "resourceVersionMatch is forbidden unless resourceVersion is provided",
-        )),
-        "Exact" if version == "0" => Err(forbidden(
-            field,
-            "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
-        )),
+        "Exact" | "NotOlderThan" if continues => Err(forbidden(field, "cannot go with continue")),
+        "Exact" | "NotOlderThan" if version.is_empty() => Err(forbidden(field, "needs a resourceVersion")),
+        "Exact" if version == "0" => Err(forbidden(field, "no list is exactly at resourceVersion 0")),
         "" | "Exact" | "NotOlderThan" => Ok(()),
         other => Err(ApiError::invalid_options(
             "ListOptions",

@@ -40,12 +40,12 @@ pub(super) fn check_name(call: &Call<'_>, object: &dyn AnyKind) -> Result<(), Ap
     let (asked, given) = (call.name(), object.metadata().name.as_deref().unwrap_or_default());
     if given.is_empty() {
         return Err(ApiError::bad_request(format!(
-            "the name of the object ({asked} based on URL) was undeterminable: name must be provided"
+            "the object has no name, the address says {asked}"
         )));
     }
     if given != asked {
         return Err(ApiError::bad_request(format!(
-            "the name of the object ({given}) does not match the name on the URL ({asked})"
+            "the object is named {given}, the address says {asked}"
         )));
     }
     Ok(())
@@ -55,7 +55,7 @@ pub(super) fn check_name(call: &Call<'_>, object: &dyn AnyKind) -> Result<(), Ap
 fn check_uid(call: &Call<'_>, object: &dyn AnyKind, stored: &str) -> Result<(), ApiError> {
     match object.metadata().uid.as_deref() {
         Some(uid) if !uid.is_empty() && uid != stored => {
-            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {stored}");
+            let why = format!("the object has uid {stored:?}, not {uid:?}");
             Err(ApiError::conflict(call.resource, call.name(), &why))
         }
         _ => Ok(()),

@@ -55,20 +55,17 @@ impl WatchOptions {
         let rule = query.get("resourceVersionMatch").unwrap_or_default();
         let field = "resourceVersionMatch";
         if query.get("continue").is_some_and(|token| !token.is_empty()) {
-            return Err(read::forbidden(
-                field,
-                "resourceVersionMatch is forbidden when continue is provided",
-            ));
+            return Err(read::forbidden(field, "cannot go with continue"));
         }
         let initial_events = match (query.get("sendInitialEvents"), rule) {
             (Some(_), "NotOlderThan") => query.flag("sendInitialEvents"),
             (Some(_), _) => {
-                let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+                let why = "must be NotOlderThan with sendInitialEvents";
                 return Err(read::forbidden(field, why));
             }
             (None, "") => matches!(version, "" | "0"),
             (None, _) => {
-                let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+                let why = "means nothing to a watch without sendInitialEvents";
                 return Err(read::forbidden(field, why));
             }
         };

@@ -65,6 +65,15 @@ impl FieldError {
         Self::new(path, FieldErrorKind::NotSupported(json(value)), detail)
     }
 
+    /// For a value that is missing or not one of those known.
+    pub(crate) fn one_of(path: &Path<'_>, value: &str, supported: &[&str]) -> Option<Self> {
+        match value {
+            "" => Some(Self::required(path)),
+            known if supported.contains(&known) => None,
+            unknown => Some(Self::not_supported(path, unknown, supported)),
+        }
+    }
+
     pub(crate) fn duplicate(path: &Path<'_>, value: impl Serialize) -> Self {
         Self::new(path, FieldErrorKind::Duplicate(json(value)), "")
     }

@@ -62,13 +62,13 @@ fn validate_own(pod: &Pod, spec: &PodSpec) -> Vec<FieldError> {
     let mut errors = META.validate(&pod.metadata);
     errors.extend(validate_containers(spec));
     let policies = ["Always", "OnFailure", "Never"];
-    errors.extend(one_of(
+    errors.extend(FieldError::one_of(
         &SPEC.child("restartPolicy"),
         text(spec.restart_policy.as_ref()),
         &policies,
     ));
     let policies = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
-    errors.extend(one_of(
+    errors.extend(FieldError::one_of(
         &SPEC.child("dnsPolicy"),
         text(spec.dns_policy.as_ref()),
         &policies,
@@ -123,14 +123,6 @@ fn validate_image_spelling(spec: &PodSpec) -> Vec<FieldError> {
     errors
 }
 
-fn one_of(path: &Path<'_>, value: &str, supported: &[&str]) -> Option<FieldError> {
-    match value {
-        "" => Some(FieldError::required(path)),
-        known if supported.contains(&known) => None,
-        unknown => Some(FieldError::not_supported(path, unknown, supported)),
-    }
-}
-
 fn validate_containers(spec: &PodSpec) -> Vec<FieldError> {
     let path = SPEC.child("containers");
     if spec.containers.is_empty() {
@@ -165,7 +157,11 @@ fn validate_container(path: &Path<'_>, container: &Container) -> Vec<FieldError>
     }
     let policies = ["File", "FallbackToLogsOnError"];
     let policy = text(container.termination_message_policy.as_ref());
-    errors.extend(one_of(&path.child("terminationMessagePolicy"), policy, &policies));
+    errors.extend(FieldError::one_of(
+        &path.child("terminationMessagePolicy"),
+        policy,
+        &policies,
+    ));
     let ports = path.child("ports");
     let mut seen = HashSet::new();
     for (i, port) in container.ports.iter().flatten().enumerate() {
@@ -173,7 +169,7 @@ fn validate_container(path: &Path<'_>, container: &Container) -> Vec<FieldError>
     }
     let policies = ["Always", "IfNotPresent", "Never"];
     let policy = text(container.image_pull_policy.as_ref());
-    errors.extend(one_of(&path.child("imagePullPolicy"), policy, &policies));
+    errors.extend(FieldError::one_of(&path.child("imagePullPolicy"), policy, &policies));
     errors
 }
 

@@ -64,22 +64,13 @@ fn validate_service(service: &Service, old: Option<&Service>) -> Vec<FieldError>
     errors.extend(validate_cluster_ips(&spec, old.as_ref()));
     errors.extend(validate_external_ips(&spec, old.as_ref()));
     let path = SPEC.child("type");
-    errors.extend(one_of(&path, type_of(&spec), &TYPES));
+    errors.extend(FieldError::one_of(&path, type_of(&spec), &TYPES));
     errors.extend(validate_port_numbers(&spec));
     errors.extend(validate_source_ranges(service, &spec, old.as_ref()));
     errors.extend(validate_load_balancer(&spec));
     errors.extend(validate_external_traffic(&spec));
     errors.extend(validate_internal_traffic(&spec));
     errors
-}
-
-/// An error for a value that is missing or not one of those known.
-fn one_of(path: &Path<'_>, value: &str, supported: &[&str]) -> Option<FieldError> {
-    match value {
-        "" => Some(FieldError::required(path)),
-        known if supported.contains(&known) => None,
-        unknown => Some(FieldError::not_supported(path, unknown, supported)),
-    }
 }
 
 fn validate_topology_annotations(service: &Service) -> Option<FieldError> {
@@ -131,7 +122,9 @@ fn validate_type_needs(spec: &ServiceSpec) -> Vec<FieldError> {
 fn validate_affinity(spec: &ServiceSpec) -> Vec<FieldError> {
     let affinity = text(spec.session_affinity.as_ref());
     let path = SPEC.child("sessionAffinity");
-    let mut errors: Vec<_> = one_of(&path, affinity, &["ClientIP", "None"]).into_iter().collect();
+    let mut errors: Vec<_> = FieldError::one_of(&path, affinity, &["ClientIP", "None"])
+        .into_iter()
+        .collect();
     let path = SPEC.child("sessionAffinityConfig");
     let config = spec.session_affinity_config.as_ref();
     if affinity == "None" && config.is_some() {
@@ -224,7 +217,7 @@ fn validate_external_traffic(spec: &ServiceSpec) -> Vec<FieldError> {
     let policy = text(spec.external_traffic_policy.as_ref());
     let path = SPEC.child("externalTrafficPolicy");
     if is_externally_accessible(spec) {
-        errors.extend(one_of(&path, policy, &["Cluster", "Local"]));
+        errors.extend(FieldError::one_of(&path, policy, &["Cluster", "Local"]));
     } else if !policy.is_empty() {
         errors.push(FieldError::invalid(
             &path,

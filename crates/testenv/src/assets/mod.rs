@@ -86,13 +86,6 @@ pub fn ensure(programs: &[Program], progress: &mut dyn FnMut(&str)) -> Result<As
     Sources::from_environment()?.ensure(programs, progress)
 }
 
-/// The directory of the cache in which [`ensure`] looks for this program and
-/// puts it, whether or not it is there already.
-pub fn cache_directory(program: Program) -> Result<PathBuf, AssetsError> {
-    let sources = Sources::from_environment()?;
-    Ok(sources.module(program)?.directory(&sources.cache))
-}
-
 /// The places that programs come from.
 struct Sources {
     /// The Go modules.

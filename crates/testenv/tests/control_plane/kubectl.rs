@@ -46,6 +46,7 @@ impl Kubectl {
         let mut command = Command::new(&self.program);
         command
             .arg(format!("--server={}", self.address))
+            .arg("--request-timeout=60s")
             .args(arguments.split_whitespace())
             .env("HOME", self.home.path())
             .env_remove("KUBECONFIG");

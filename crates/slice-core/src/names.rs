@@ -1,4 +1,5 @@
-//! Labels and annotations of slices and of what they are made from (service-slices.md §1, mirroring.md §1).
+//! Labels, annotations and event reasons of slices and of what they are made from (service-slices.md §1 and §20,
+//! mirroring.md §1 and §11).
 
 /// Slice label: the Service that the slice belongs to.
 pub const SERVICE_NAME_LABEL: &str = "kubernetes.io/service-name";
@@ -21,3 +22,18 @@ pub const TOPOLOGY_HINTS_ANNOTATION: &str = "service.kubernetes.io/topology-awar
 pub const LEADER_ANNOTATION: &str = "control-plane.alpha.kubernetes.io/leader";
 /// Annotation that is never copied from an Endpoints object to its slices.
 pub const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Event reason: the pods of a Service could not be listed.
+pub const FAILED_TO_LIST_PODS: &str = "FailedToListPods";
+/// Event reason: the slices of a Service could not be listed.
+pub const FAILED_TO_LIST_SLICES: &str = "FailedToListEndpointSlices";
+/// Event reason: slices could not be written.
+pub const FAILED_TO_UPDATE_SLICES: &str = "FailedToUpdateEndpointSlices";
+/// Event reason: topology hints are given now.
+pub const HINTS_ENABLED: &str = "TopologyAwareHintsEnabled";
+/// Event reason: topology hints are not given, or no longer.
+pub const HINTS_DISABLED: &str = "TopologyAwareHintsDisabled";
+/// Event reason: an Endpoints object holds what is not an IP address.
+pub const INVALID_IP_ADDRESS: &str = "InvalidIPAddress";
+/// Event reason: an Endpoints object holds more addresses than are mirrored.
+pub const TOO_MANY_ADDRESSES: &str = "TooManyAddressesToMirror";

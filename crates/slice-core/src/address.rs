@@ -1,0 +1,246 @@
+//! Addresses in their canonical form, so that two of them are equal exactly when they mean the same.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+};
+
+use crate::AddressType;
+
+/// One address of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Address {
+    /// An IPv4 address.
+    V4(Ipv4Addr),
+    /// An IPv6 address that is not an IPv4 address in disguise.
+    V6(Ipv6Addr),
+    /// Anything else, byte for byte: a domain name, or what a stored slice holds in another spelling than ours.
+    Text(Arc<str>),
+}
+
+impl Address {
+    /// Reads an IP address as leniently as Kubernetes always has (R60, M58–M60): leading zeros are decimal, an IPv4-mapped
+    /// IPv6 address is IPv4, a zone (`%eth0`) is refused.
+    #[must_use]
+    pub fn parse_ip(text: &str) -> Option<Self> {
+        text.parse()
+            .ok()
+            .or_else(|| parse_with_leading_zeros(text))
+            .map(Self::from)
+    }
+
+    /// Reads an address from a stored slice. Only the canonical spelling becomes an IP address: any other is not what we
+    /// would write, and has to be replaced.
+    #[must_use]
+    pub fn stored(text: &str) -> Self {
+        match text.parse() {
+            Ok(IpAddr::V4(address)) => Self::V4(address),
+            Ok(IpAddr::V6(address)) if is_canonical(&address, text) => Self::V6(address),
+            _ => Self::Text(text.into()),
+        }
+    }
+
+    /// The type of slice that this address belongs into.
+    #[must_use]
+    pub fn address_type(&self) -> AddressType {
+        match self {
+            Self::V4(_) => AddressType::IPv4,
+            Self::V6(_) => AddressType::IPv6,
+            Self::Text(_) => AddressType::Fqdn,
+        }
+    }
+
+    /// Why the API server would refuse a slice with this address, if it would (R144). One such address makes the whole
+    /// slice unwritable, so it has to be left out before (W23).
+    pub fn publishable(&self) -> Result<(), Unpublishable> {
+        let refused = match self {
+            Self::V4(address) => v4_refusal(*address),
+            Self::V6(address) => v6_refusal(*address),
+            Self::Text(_) => None,
+        };
+        refused.map_or(Ok(()), Err)
+    }
+}
+
+/// Why an address cannot be published in a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Unpublishable {
+    /// `0.0.0.0` or `::`.
+    #[error("it is the unspecified address")]
+    Unspecified,
+    /// `127.0.0.0/8` or `::1`.
+    #[error("it is a loopback address")]
+    Loopback,
+    /// `169.254.0.0/16` or `fe80::/10`.
+    #[error("it is a link-local address")]
+    LinkLocal,
+    /// `224.0.0.0/24` or `ff02::/16`.
+    #[error("it is a link-local multicast address")]
+    LinkLocalMulticast,
+}
+
+fn v4_refusal(address: Ipv4Addr) -> Option<Unpublishable> {
+    if address.is_unspecified() {
+        Some(Unpublishable::Unspecified)
+    } else if address.is_loopback() {
+        Some(Unpublishable::Loopback)
+    } else if address.is_link_local() {
+        Some(Unpublishable::LinkLocal)
+    } else {
+        matches!(address.octets(), [224, 0, 0, _]).then_some(Unpublishable::LinkLocalMulticast)
+    }
+}
+
+fn v6_refusal(address: Ipv6Addr) -> Option<Unpublishable> {
+    if address.is_unspecified() {
+        Some(Unpublishable::Unspecified)
+    } else if address.is_loopback() {
+        Some(Unpublishable::Loopback)
+    } else if address.is_unicast_link_local() {
+        Some(Unpublishable::LinkLocal)
+    } else {
+        (address.segments()[0] & 0xff0f == 0xff02).then_some(Unpublishable::LinkLocalMulticast)
+    }
+}
+
+impl From<IpAddr> for Address {
+    fn from(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self::V4(address),
+            IpAddr::V6(address) => Self::V6(address),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4(address) => address.fmt(f),
+            Self::V6(address) => address.fmt(f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Whether the text is how we would print the address, without printing it onto the heap.
+fn is_canonical(address: &Ipv6Addr, text: &str) -> bool {
+    struct Rest<'a>(&'a str);
+    impl fmt::Write for Rest<'_> {
+        fn write_str(&mut self, printed: &str) -> fmt::Result {
+            self.0 = self.0.strip_prefix(printed).ok_or(fmt::Error)?;
+            Ok(())
+        }
+    }
+    let mut rest = Rest(text);
+    address.to_ipv4_mapped().is_none() && fmt::write(&mut rest, format_args!("{address}")).is_ok() && rest.0.is_empty()
+}
+
+/// What std's parser refuses and Kubernetes takes: superfluous leading zeros in octets and groups.
+fn parse_with_leading_zeros(text: &str) -> Option<IpAddr> {
+    let separator = text.find(['.', ':'])?;
+    let mut trimmed = String::with_capacity(text.len());
+    for part in text.split_inclusive(['.', ':']) {
+        let digits = part.trim_end_matches(['.', ':']);
+        let significant = digits.trim_start_matches('0');
+        // A group of zeros is a zero; an empty group is part of `::` and stays empty.
+        if significant.is_empty() && !digits.is_empty() {
+            trimmed.push('0');
+        }
+        trimmed.push_str(significant);
+        trimmed.push_str(&part[digits.len()..]);
+    }
+    if text[separator..].starts_with('.') {
+        trimmed.parse().map(IpAddr::V4).ok()
+    } else {
+        trimmed.parse().map(IpAddr::V6).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// T-MIR-N11, G-25, trap 24.
+    #[test]
+    fn r60_ip_addresses_are_read_leniently_and_printed_canonically() {
+        for (text, expected) in [
+            ("10.1.2.3", Some("10.1.2.3")),
+            ("010.001.000.009", Some("10.1.0.9")),
+            ("0000010.1.2.3", Some("10.1.2.3")),
+            ("::ffff:10.1.2.3", Some("10.1.2.3")),
+            ("::ffff:010.1.2.3", Some("10.1.2.3")),
+            ("::FFFF:0a01:0203", Some("10.1.2.3")),
+            ("2001:DB8:0:0:0:0:0:A", Some("2001:db8::a")),
+            ("2001:00000db8::0", Some("2001:db8::")),
+            ("::", Some("::")),
+            ("1::", Some("1::")),
+            ("fe80::1%eth0", None),
+            ("10.0.0.1/32", None),
+            ("10.0.0", None),
+            ("10.0.0.256", None),
+            ("10.0.0.1.", None),
+            ("10..0.1", None),
+            ("1:2:3:4:5:6:7:8:9", None),
+            ("1::2::3", None),
+            (":1", None),
+            ("+1.2.3.4", None),
+            (" 1.2.3.4", None),
+            ("[::1]", None),
+            ("garbage", None),
+            ("12345", None),
+            ("", None),
+        ] {
+            let printed = Address::parse_ip(text).map(|address| address.to_string());
+            assert_eq!(printed.as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_stored_address_in_another_spelling_is_another_address() {
+        for canonical in ["10.1.2.3", "2001:db8::a", "::"] {
+            assert_eq!(Some(Address::stored(canonical)), Address::parse_ip(canonical));
+        }
+        for other in [
+            "010.1.2.3",
+            "2001:DB8::a",
+            "2001:db8:0::a",
+            "::ffff:10.1.2.3",
+            "example.com",
+        ] {
+            let stored = Address::stored(other);
+            assert_eq!(stored, Address::Text(other.into()));
+            assert_eq!(stored.to_string(), other);
+        }
+    }
+
+    /// R144, W23, G-25.
+    #[test]
+    fn what_the_api_server_refuses_is_known_before() {
+        for (text, expected) in [
+            ("10.0.0.1", Ok(())),
+            ("fd00::1", Ok(())),
+            ("224.0.1.1", Ok(())),
+            ("ff05::1", Ok(())),
+            ("0.0.0.0", Err(Unpublishable::Unspecified)),
+            ("::", Err(Unpublishable::Unspecified)),
+            ("127.9.9.9", Err(Unpublishable::Loopback)),
+            ("::1", Err(Unpublishable::Loopback)),
+            ("169.254.1.1", Err(Unpublishable::LinkLocal)),
+            ("fe80::1", Err(Unpublishable::LinkLocal)),
+            ("224.0.0.7", Err(Unpublishable::LinkLocalMulticast)),
+            ("ff02::1", Err(Unpublishable::LinkLocalMulticast)),
+            ("ff12::1", Err(Unpublishable::LinkLocalMulticast)),
+        ] {
+            assert_eq!(Address::parse_ip(text).unwrap().publishable(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_address_knows_its_type() {
+        let address_type = |text| Address::stored(text).address_type();
+        assert_eq!(address_type("10.0.0.1"), AddressType::IPv4);
+        assert_eq!(address_type("fd00::1"), AddressType::IPv6);
+        assert_eq!(address_type("example.com"), AddressType::Fqdn);
+    }
+}

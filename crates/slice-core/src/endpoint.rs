@@ -1,0 +1,235 @@
+//! One endpoint of a slice: owned and compact, or borrowed from whatever it is derived from.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use smallvec::SmallVec;
+
+use crate::Address;
+
+/// The addresses of an endpoint. Nearly all have one, which then needs no allocation.
+pub type Addresses = SmallVec<[Address; 1]>;
+
+/// What an endpoint says about itself. Absent is not false (R79).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Conditions {
+    /// Whether it takes new connections.
+    pub ready: Option<bool>,
+    /// Whether it answers, also while it is terminating.
+    pub serving: Option<bool>,
+    /// Whether it is going away.
+    pub terminating: Option<bool>,
+}
+
+/// For whom an endpoint is meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Zones.
+    pub for_zones: Vec<Arc<str>>,
+    /// Nodes.
+    pub for_nodes: Vec<Arc<str>>,
+}
+
+/// The object behind an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Target<T> {
+    /// `Pod`, usually.
+    pub kind: Option<T>,
+    /// Its namespace; part of the endpoint's identity.
+    pub namespace: Option<T>,
+    /// Its name; part of the endpoint's identity.
+    pub name: Option<T>,
+    /// Its uid.
+    pub uid: Option<T>,
+    /// Its API version.
+    pub api_version: Option<T>,
+    /// A part of it.
+    pub field_path: Option<T>,
+    /// The version that was seen; never compared, because it changes with everything.
+    pub resource_version: Option<T>,
+}
+
+impl<T> Target<T> {
+    /// The same target in other strings.
+    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Target<U> {
+        Target {
+            kind: self.kind.as_ref().map(&mut to),
+            namespace: self.namespace.as_ref().map(&mut to),
+            name: self.name.as_ref().map(&mut to),
+            uid: self.uid.as_ref().map(&mut to),
+            api_version: self.api_version.as_ref().map(&mut to),
+            field_path: self.field_path.as_ref().map(&mut to),
+            resource_version: self.resource_version.as_ref().map(&mut to),
+        }
+    }
+}
+
+/// An endpoint as it is kept in a slice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Where it is.
+    pub addresses: Addresses,
+    /// How it is.
+    pub conditions: Conditions,
+    /// The name by which it is found in DNS.
+    pub hostname: Option<Arc<str>>,
+    /// The node it runs on.
+    pub node_name: Option<Arc<str>>,
+    /// The zone it is in.
+    pub zone: Option<Arc<str>>,
+    /// What is behind it.
+    pub target: Option<Box<Target<Arc<str>>>>,
+    /// For whom it is meant.
+    pub hints: Option<Box<Hints>>,
+    /// What only old API versions could write; kept, never compared (R67).
+    pub deprecated_topology: Option<Box<BTreeMap<String, String>>>,
+}
+
+impl Endpoint {
+    /// The endpoint without hints, borrowed.
+    #[must_use]
+    pub fn view(&self) -> EndpointRef<'_> {
+        EndpointRef {
+            addresses: &self.addresses,
+            conditions: self.conditions,
+            hostname: self.hostname.as_deref(),
+            node_name: self.node_name.as_deref(),
+            zone: self.zone.as_deref(),
+            target: self.target.as_ref().map(|target| target.map(|text| &**text)),
+        }
+    }
+}
+
+/// An endpoint as it is derived: borrowed, without hints, cheap to make for every pod on every sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndpointRef<'a> {
+    /// Where it is.
+    pub addresses: &'a [Address],
+    /// How it is.
+    pub conditions: Conditions,
+    /// The name by which it is found in DNS.
+    pub hostname: Option<&'a str>,
+    /// The node it runs on.
+    pub node_name: Option<&'a str>,
+    /// The zone it is in.
+    pub zone: Option<&'a str>,
+    /// What is behind it.
+    pub target: Option<Target<&'a str>>,
+}
+
+impl EndpointRef<'_> {
+    /// Whether two endpoints with the same identity also say the same (R79, M64): node, zone, conditions, and the target
+    /// but for its version.
+    #[must_use]
+    pub fn equals_beyond_identity(&self, other: &EndpointRef<'_>) -> bool {
+        let unversioned = |target: Target<_>| Target {
+            resource_version: None,
+            ..target
+        };
+        self.conditions == other.conditions
+            && self.node_name == other.node_name
+            && self.zone == other.zone
+            && self.target.map(unversioned) == other.target.map(unversioned)
+    }
+
+    /// An endpoint to keep.
+    #[must_use]
+    pub fn to_endpoint(&self) -> Endpoint {
+        self.to_endpoint_with(|text| text.into())
+    }
+
+    /// An endpoint to keep, its strings made by `share`, which can make one of equal ones.
+    pub fn to_endpoint_with(&self, mut share: impl FnMut(&str) -> Arc<str>) -> Endpoint {
+        Endpoint {
+            addresses: self.addresses.iter().cloned().collect(),
+            conditions: self.conditions,
+            hostname: self.hostname.map(&mut share),
+            node_name: self.node_name.map(&mut share),
+            zone: self.zone.map(&mut share),
+            target: self
+                .target
+                .as_ref()
+                .map(|target| Box::new(target.map(|text| share(text)))),
+            hints: None,
+            deprecated_topology: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint() -> Endpoint {
+        Endpoint {
+            addresses: SmallVec::from_iter([Address::stored("10.0.0.1")]),
+            conditions: Conditions {
+                ready: Some(true),
+                serving: Some(true),
+                terminating: Some(false),
+            },
+            node_name: Some("node-1".into()),
+            zone: Some("zone-1".into()),
+            target: Some(Box::new(Target {
+                kind: Some("Pod".into()),
+                namespace: Some("ns".into()),
+                name: Some("pod0".into()),
+                resource_version: Some("1".into()),
+                ..Target::default()
+            })),
+            ..Endpoint::default()
+        }
+    }
+
+    fn changed(change: impl FnOnce(&mut Endpoint)) -> Endpoint {
+        let mut endpoint = endpoint();
+        change(&mut endpoint);
+        endpoint
+    }
+
+    fn target(change: impl FnOnce(&mut Target<Arc<str>>)) -> Endpoint {
+        changed(|endpoint| change(endpoint.target.as_mut().unwrap()))
+    }
+
+    /// T-CUT-42…50, T-MIR-71…79, T-EQB-01…09.
+    #[test]
+    fn r79_what_counts_beyond_identity() {
+        let cases = [
+            ("nothing", endpoint(), true),
+            ("node", changed(|e| e.node_name = Some("node-2".into())), false),
+            ("no node", changed(|e| e.node_name = None), false),
+            ("zone", changed(|e| e.zone = Some("zone-2".into())), false),
+            ("ready", changed(|e| e.conditions.ready = Some(false)), false),
+            ("serving absent", changed(|e| e.conditions.serving = None), false),
+            ("serving", changed(|e| e.conditions.serving = Some(false)), false),
+            (
+                "terminating absent",
+                changed(|e| e.conditions.terminating = None),
+                false,
+            ),
+            ("target", target(|t| t.name = Some("pod1".into())), false),
+            ("target's uid", target(|t| t.uid = Some("1".into())), false),
+            ("no target", changed(|e| e.target = None), false),
+            (
+                "target's version",
+                target(|t| t.resource_version = Some("2".into())),
+                true,
+            ),
+            ("no version", target(|t| t.resource_version = None), true),
+            ("hints", changed(|e| e.hints = Some(Box::default())), true),
+        ];
+        let base = endpoint();
+        for (what, other, expected) in cases {
+            assert_eq!(base.view().equals_beyond_identity(&other.view()), expected, "{what}");
+            assert_eq!(
+                other.view().equals_beyond_identity(&base.view()),
+                expected,
+                "{what}, reversed"
+            );
+        }
+    }
+
+    #[test]
+    fn a_view_makes_the_same_endpoint_again() {
+        assert_eq!(endpoint().view().to_endpoint(), endpoint());
+    }
+}

@@ -1,0 +1,215 @@
+//! A slice as it is stored, compact, and whole enough to be written back.
+
+use std::sync::Arc;
+
+use k8s_openapi::{
+    api::{core::v1::ObjectReference, discovery::v1 as api},
+    apimachinery::pkg::apis::meta::v1::ObjectMeta,
+};
+
+use crate::{Address, AddressType, Conditions, Endpoint, Hints, PortMapKey, Target, UnknownAddressType};
+
+/// A slice. Its metadata is kept whole: what others put there survives when we write it back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slice {
+    /// Everything about it but its content.
+    pub metadata: ObjectMeta,
+    /// What its addresses are; old objects may hold a type that is no longer known.
+    pub address_type: Result<AddressType, UnknownAddressType>,
+    /// The ports of all its endpoints.
+    pub ports: PortMapKey,
+    /// Its endpoints, in order.
+    pub endpoints: Vec<Endpoint>,
+}
+
+impl Slice {
+    /// Reads a slice of the API, its strings made by `share`, which can make one of equal ones.
+    pub fn from_api_with(slice: &api::EndpointSlice, mut share: impl FnMut(&str) -> Arc<str>) -> Self {
+        let endpoints = slice.endpoints.iter().flatten();
+        Self {
+            metadata: slice.metadata.clone(),
+            address_type: slice.address_type.parse(),
+            ports: PortMapKey::of(slice.ports.as_deref()),
+            endpoints: endpoints.map(|endpoint| read_endpoint(endpoint, &mut share)).collect(),
+        }
+    }
+
+    /// The slice as the API has it.
+    #[must_use]
+    pub fn to_api(&self) -> api::EndpointSlice {
+        api::EndpointSlice {
+            metadata: self.metadata.clone(),
+            address_type: match &self.address_type {
+                Ok(known) => known.to_string(),
+                Err(UnknownAddressType(text)) => text.clone(),
+            },
+            ports: Some(self.ports.ports().iter().map(Into::into).collect()),
+            endpoints: Some(self.endpoints.iter().map(write_endpoint).collect()),
+        }
+    }
+}
+
+impl From<&api::EndpointSlice> for Slice {
+    fn from(slice: &api::EndpointSlice) -> Self {
+        Self::from_api_with(slice, |text| text.into())
+    }
+}
+
+fn read_endpoint(endpoint: &api::Endpoint, share: &mut impl FnMut(&str) -> Arc<str>) -> Endpoint {
+    let conditions = endpoint.conditions.as_ref();
+    Endpoint {
+        addresses: endpoint
+            .addresses
+            .iter()
+            .map(|address| Address::stored(address))
+            .collect(),
+        conditions: Conditions {
+            ready: conditions.and_then(|conditions| conditions.ready),
+            serving: conditions.and_then(|conditions| conditions.serving),
+            terminating: conditions.and_then(|conditions| conditions.terminating),
+        },
+        hostname: endpoint.hostname.as_deref().map(&mut *share),
+        node_name: endpoint.node_name.as_deref().map(&mut *share),
+        zone: endpoint.zone.as_deref().map(&mut *share),
+        target: endpoint
+            .target_ref
+            .as_ref()
+            .map(|target| Box::new(read_target(target, share))),
+        hints: endpoint.hints.as_ref().map(|hints| Box::new(read_hints(hints, share))),
+        deprecated_topology: endpoint.deprecated_topology.clone().map(Box::new),
+    }
+}
+
+fn read_target(target: &ObjectReference, share: &mut impl FnMut(&str) -> Arc<str>) -> Target<Arc<str>> {
+    let mut read = |text: &Option<String>| text.as_deref().map(&mut *share);
+    Target {
+        kind: read(&target.kind),
+        namespace: read(&target.namespace),
+        name: read(&target.name),
+        uid: read(&target.uid),
+        api_version: read(&target.api_version),
+        field_path: read(&target.field_path),
+        resource_version: read(&target.resource_version),
+    }
+}
+
+fn read_hints(hints: &api::EndpointHints, share: &mut impl FnMut(&str) -> Arc<str>) -> Hints {
+    Hints {
+        for_zones: hints.for_zones.iter().flatten().map(|zone| share(&zone.name)).collect(),
+        for_nodes: hints.for_nodes.iter().flatten().map(|node| share(&node.name)).collect(),
+    }
+}
+
+fn write_endpoint(endpoint: &Endpoint) -> api::Endpoint {
+    let text = |text: &Option<Arc<str>>| text.as_deref().map(Into::into);
+    let Conditions {
+        ready,
+        serving,
+        terminating,
+    } = endpoint.conditions;
+    api::Endpoint {
+        addresses: endpoint.addresses.iter().map(ToString::to_string).collect(),
+        conditions: Some(api::EndpointConditions {
+            ready,
+            serving,
+            terminating,
+        }),
+        hostname: text(&endpoint.hostname),
+        node_name: text(&endpoint.node_name),
+        zone: text(&endpoint.zone),
+        target_ref: endpoint.target.as_deref().map(write_target),
+        hints: endpoint.hints.as_deref().map(write_hints),
+        deprecated_topology: endpoint.deprecated_topology.as_deref().cloned(),
+    }
+}
+
+fn write_target(target: &Target<Arc<str>>) -> ObjectReference {
+    let target = target.map(ToString::to_string);
+    ObjectReference {
+        kind: target.kind,
+        namespace: target.namespace,
+        name: target.name,
+        uid: target.uid,
+        api_version: target.api_version,
+        field_path: target.field_path,
+        resource_version: target.resource_version,
+    }
+}
+
+fn write_hints(hints: &Hints) -> api::EndpointHints {
+    // The API leaves an empty list out.
+    fn list<T>(names: &[Arc<str>], write: impl Fn(String) -> T) -> Option<Vec<T>> {
+        (!names.is_empty()).then(|| names.iter().map(|name| write(name.to_string())).collect())
+    }
+    api::EndpointHints {
+        for_zones: list(&hints.for_zones, |name| api::ForZone { name }),
+        for_nodes: list(&hints.for_nodes, |name| api::ForNode { name }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(slice: &Value) -> Slice {
+        Slice::from(&serde_json::from_value(slice.clone()).unwrap())
+    }
+
+    #[test]
+    fn a_slice_survives_the_way_there_and_back() {
+        let slice = json!({
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": "web-abcde", "namespace": "ns", "uid": "1", "resourceVersion": "2", "generation": 3,
+                "labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["example.com/e"],
+                "ownerReferences": [{"apiVersion": "v1", "kind": "Service", "name": "web", "uid": "4"}],
+            },
+            "addressType": "IPv6",
+            "ports": [{"name": "http", "protocol": "TCP", "port": 80, "appProtocol": "http"}],
+            "endpoints": [
+                {
+                    "addresses": ["fd00::1", "fd00::2"],
+                    "conditions": {"ready": true, "serving": true, "terminating": false},
+                    "hostname": "web-0", "nodeName": "node", "zone": "zone",
+                    "targetRef": {
+                        "kind": "Pod", "namespace": "ns", "name": "web-0", "uid": "5", "apiVersion": "v1",
+                        "fieldPath": "spec", "resourceVersion": "6",
+                    },
+                    "hints": {"forZones": [{"name": "zone"}], "forNodes": [{"name": "node"}]},
+                    "deprecatedTopology": {"f": "g"},
+                },
+                {"addresses": ["FD00::3"], "conditions": {"ready": false}, "hints": {}},
+            ],
+        });
+        assert_eq!(serde_json::to_value(read(&slice).to_api()).unwrap(), slice);
+    }
+
+    /// R148, G-27, trap 23.
+    #[test]
+    fn null_lists_are_empty_lists() {
+        let null = json!({"metadata": {}, "addressType": "IPv4", "endpoints": null, "ports": null});
+        let empty = json!({"metadata": {}, "addressType": "IPv4", "endpoints": [], "ports": []});
+        assert_eq!(read(&null), read(&empty));
+    }
+
+    /// T-GEN-14: such slices are found in old clusters.
+    #[test]
+    fn a_type_that_is_no_longer_known_is_kept() {
+        let slice = read(&json!({"metadata": {}, "addressType": "IP"}));
+        assert_eq!(slice.address_type, Err(UnknownAddressType("IP".into())));
+        assert_eq!(slice.to_api().address_type, "IP");
+    }
+
+    #[test]
+    fn equal_strings_are_shared_when_asked_to() {
+        let endpoint = json!({"addresses": ["10.0.0.1"], "nodeName": "node"});
+        let slice = json!({"metadata": {}, "addressType": "IPv4", "endpoints": [endpoint, endpoint]});
+        let node: Arc<str> = "node".into();
+        let slice = Slice::from_api_with(&serde_json::from_value(slice).unwrap(), |_| node.clone());
+        assert_eq!(Arc::strong_count(&node), 3);
+        drop(slice);
+    }
+}

@@ -1,24 +1,75 @@
 //! The judgement: which slices to create, update and delete, for any kind of owner.
 //!
-//! Desired endpoints + existing slices → a plan, as a value. A controller applies it, a dry run prints it, a test compares
-//! it. Equal inputs give equal plans; nothing here talks to a network, reads a clock or draws a random number.
+//! Desired endpoints + existing slices → a [`Plan`], as a value. A controller applies it, a dry run prints it, a test compares
+//! it. Equal inputs give equal plans; nothing here talks to a network, reads a clock or draws a random number. The rules are
+//! those of `docs/spec/generic-reconciler.md`.
 //!
-//! The rules are those of `docs/spec/generic-reconciler.md`; the reconciler itself is being written. What is certain
-//! already is how endpoints are packed into slices: [`Packing`].
+//! On the way from [`Request`] to [`Plan`]: groups are packed into the slices they have ([`Packing`]), slices that nobody needs
+//! are reused, [`hints`] are given, and the writes are put into an order in which no endpoint is missing in between.
+//!
+//! ```
+//! use std::{collections::BTreeSet, num::NonZeroUsize};
+//!
+//! use slice_core::{Address, AddressType, Endpoint, EndpointSet, PortMapKey};
+//! use slice_reconciler::{
+//!     Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Request, TriggerTime, plan,
+//! };
+//!
+//! // Any kind of owner will do.
+//! let owner = Owner {
+//!     api_version: "example.com/v1", kind: "Pool", namespace: "shop", name: "db", uid: "3f2a", terminating: false,
+//! };
+//! let addresses = ["10.0.0.1", "10.0.0.2"].map(|ip| Endpoint {
+//!     addresses: Address::parse_ip(ip).into_iter().collect(),
+//!     ..Endpoint::default()
+//! });
+//! let mut endpoints = EndpointSet::default();
+//! endpoints.extend(addresses.iter().map(Endpoint::view));
+//!
+//! let metadata = MetadataPolicy {
+//!     reserved: [("example.com/pool".to_owned(), Some("db".to_owned()))].into(),
+//!     ..MetadataPolicy::default()
+//! };
+//! let request = Request {
+//!     owner,
+//!     supported: BTreeSet::from([AddressType::IPv4]),
+//!     groups: vec![Group { address_type: AddressType::IPv4, ports: PortMapKey::new([]), endpoints }],
+//!     existing: &[],
+//!     metadata: &metadata,
+//!     hints: None,
+//!     trigger_time: TriggerTime::Unmanaged,
+//!     name_prefix: "db-",
+//! };
+//! let options = Options {
+//!     packing: Packing::Fill { max: NonZeroUsize::MIN.saturating_add(99) },
+//!     placeholder: false,
+//!     ownership: Ownership::Enforce,
+//!     owner_flags: OwnerFlags::default(),
+//! };
+//! let plan = plan(request, &options)?;
+//! let Operation::Create(slice) = &plan.writes[0].operation else { panic!("nothing was there") };
+//! assert_eq!(slice.endpoints.len(), 2);
+//! # Ok::<(), slice_reconciler::PlanError>(())
+//! ```
 
-use std::num::NonZeroUsize;
+mod builder;
+mod group;
+pub mod hints;
+mod lists;
+mod metadata;
+mod naming;
+mod order;
+mod owner;
+mod packing;
+mod placeholder;
+mod plan;
+mod reuse;
+mod stage;
+mod writes;
 
-/// How the endpoints of a group (one address type, one set of ports) are spread over slices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Packing {
-    /// Fill slices up to a maximum, as for Services.
-    Fill {
-        /// Endpoints per slice.
-        max: NonZeroUsize,
-    },
-    /// One slice per group, and no more endpoints than fit, as for mirrored Endpoints.
-    OnePerGroup {
-        /// Endpoints of the group that are published; the rest is counted as skipped.
-        cap: NonZeroUsize,
-    },
-}
+pub use group::Group;
+pub use metadata::{Annotations, MetadataPolicy, TriggerTime};
+pub use owner::{Owner, OwnerFlags, Ownership};
+pub use packing::{Changes, Packing};
+pub use plan::{Options, Plan, PlanError, Request, Summary, plan, plan_with_topology};
+pub use writes::{Deletion, Operation, Write};

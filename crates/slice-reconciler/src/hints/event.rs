@@ -1,0 +1,58 @@
+//! What an owner is told about its topology hints.
+
+use std::fmt::Display;
+
+use slice_core::{AddressType, names};
+
+/// How an event is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventType {
+    /// Good to know.
+    Normal,
+    /// Somebody should look.
+    Warning,
+}
+
+impl EventType {
+    /// As the API spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "Normal",
+            Self::Warning => "Warning",
+        }
+    }
+}
+
+/// An event to be recorded on the owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HintEvent {
+    /// How it is meant.
+    pub event_type: EventType,
+    /// One of the reasons in [`slice_core::names`].
+    pub reason: &'static str,
+    /// For people, with the address type at the end (H41).
+    pub message: String,
+}
+
+impl HintEvent {
+    pub(super) fn enabled(address_type: AddressType) -> Self {
+        Self {
+            event_type: EventType::Normal,
+            reason: names::HINTS_ENABLED,
+            message: format!("Topology Aware Hints has been enabled, addressType: {address_type}"),
+        }
+    }
+
+    pub(super) fn disabled(address_type: AddressType) -> Self {
+        Self::warning(&"Topology Aware Hints has been disabled", address_type)
+    }
+
+    pub(super) fn warning(why: &dyn Display, address_type: AddressType) -> Self {
+        Self {
+            event_type: EventType::Warning,
+            reason: names::HINTS_DISABLED,
+            message: format!("{why}, addressType: {address_type}"),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Hints: for whom an endpoint is meant (`docs/spec/topology-and-traffic.md`).
+//!
+//! Two mechanisms exclude each other; [`HintMode`] says which one an owner asked for. By *topology*, endpoints are shared
+//! out among zones as the CPUs of the nodes are, which takes a [`TopologyCache`] across owners. By *traffic distribution*,
+//! every endpoint is meant for its own zone, and node if so wished; that needs no state.
+
+mod event;
+mod mode;
+mod strip;
+mod topology;
+mod traffic;
+
+#[cfg(test)]
+mod tests;
+
+use std::{hash::Hash, sync::Arc};
+
+use slice_core::{AddressType, Endpoint, Hints};
+
+pub use event::{EventType, HintEvent};
+pub use mode::{HintMode, TrafficDistribution};
+pub use topology::{NodeFacts, Refusal, TopologyCache, TopologyOptions};
+
+use crate::lists::Lists;
+
+/// Which mechanism ran, and how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// None: there are no hints.
+    Off,
+    /// By topology: there are hints, or there are none for this reason.
+    Topology(Result<(), Refusal>),
+    /// By traffic distribution.
+    Traffic(TrafficDistribution),
+}
+
+impl Verdict {
+    /// The labels `topology` and `traffic_distribution` of the metric that counts changed slices (H65).
+    #[must_use]
+    pub fn labels(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Off => ("Disabled", ""),
+            Self::Topology(_) => ("Auto", ""),
+            Self::Traffic(distribution) => ("Disabled", distribution.as_str()),
+        }
+    }
+}
+
+/// What became of the hints of one owner and address type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HintOutcome {
+    /// What was done.
+    pub verdict: Verdict,
+    /// What to tell about it, on the owner and after the writes, whether they failed or not (H11).
+    pub event: Option<HintEvent>,
+}
+
+/// Gives the slices of one owner and address type the hints that they should have (H11). Unchanged slices whose hints are
+/// wrong are copied to the end of the update list.
+///
+/// Without a cache, topology hints cannot be given and `Auto` removes all hints (H10).
+pub(crate) fn apply<K: Eq + Hash + Clone>(
+    mode: HintMode,
+    owner: &K,
+    address_type: AddressType,
+    lists: &mut Lists<'_>,
+    cache: Option<&mut TopologyCache<K>>,
+) -> HintOutcome {
+    let mut event = None;
+    match (mode, cache) {
+        (HintMode::Auto, Some(cache)) => return topology::apply(cache, owner, address_type, lists),
+        (_, Some(cache)) => event = cache.switch_off(owner, address_type),
+        (_, None) => {}
+    }
+    let verdict = if let HintMode::TrafficDistribution(distribution) = mode {
+        traffic::apply(distribution, lists);
+        Verdict::Traffic(distribution)
+    } else {
+        strip::apply(lists);
+        Verdict::Off
+    };
+    HintOutcome { verdict, event }
+}
+
+/// Absent is not ready here, although readers take it for ready (H73).
+fn is_ready(endpoint: &Endpoint) -> bool {
+    endpoint.conditions.ready == Some(true)
+}
+
+/// An empty name is no name: no reader would match it (HD15).
+fn named(name: Option<&Arc<str>>) -> Option<&Arc<str>> {
+    name.filter(|name| !name.is_empty())
+}
+
+fn is_exactly(hinted: &[Arc<str>], wanted: Option<&Arc<str>>) -> bool {
+    match (hinted, wanted) {
+        ([], None) => true,
+        ([hinted], Some(wanted)) => hinted == wanted,
+        _ => false,
+    }
+}
+
+/// Whether an endpoint is meant for this zone and this node and nobody else. Hints that are there but empty say the same
+/// as none.
+fn is_meant_for(endpoint: &Endpoint, zone: Option<&Arc<str>>, node: Option<&Arc<str>>) -> bool {
+    match &endpoint.hints {
+        None => zone.is_none() && node.is_none(),
+        Some(hints) => is_exactly(&hints.for_zones, zone) && is_exactly(&hints.for_nodes, node),
+    }
+}
+
+fn hints_for(zone: Option<&Arc<str>>, node: Option<&Arc<str>>) -> Option<Box<Hints>> {
+    (zone.is_some() || node.is_some()).then(|| {
+        Box::new(Hints {
+            for_zones: zone.cloned().into_iter().collect(),
+            for_nodes: node.cloned().into_iter().collect(),
+        })
+    })
+}

@@ -1,0 +1,144 @@
+//! Which hints an owner asks for.
+
+use slice_core::names;
+
+/// Which hints an owner asks for, for a Service by annotations and `spec.trafficDistribution`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HintMode {
+    /// No hints.
+    #[default]
+    None,
+    /// Zones by the CPUs of their nodes.
+    Auto,
+    /// The endpoint's own zone or node.
+    TrafficDistribution(TrafficDistribution),
+}
+
+impl HintMode {
+    /// Reads the mode of a Service (R94, H7–H9). The annotation wins over the field, and its older key over the newer one.
+    ///
+    /// Without `newer_values`, only `PreferClose` is taken for a traffic distribution (H2).
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use slice_reconciler::hints::{HintMode, TrafficDistribution};
+    ///
+    /// let annotations = BTreeMap::<String, String>::new();
+    /// let read = |key: &str| annotations.get(key).map(String::as_str);
+    /// assert_eq!(
+    ///     HintMode::of(read, Some("PreferSameNode"), true),
+    ///     HintMode::TrafficDistribution(TrafficDistribution::PreferSameNode),
+    /// );
+    /// ```
+    pub fn of<'a>(
+        annotation: impl Fn(&str) -> Option<&'a str>,
+        traffic_distribution: Option<&str>,
+        newer_values: bool,
+    ) -> Self {
+        let topology =
+            annotation(names::TOPOLOGY_HINTS_ANNOTATION).or_else(|| annotation(names::TOPOLOGY_MODE_ANNOTATION));
+        if matches!(topology, Some("Auto" | "auto")) {
+            return Self::Auto;
+        }
+        traffic_distribution
+            .and_then(TrafficDistribution::known)
+            .filter(|distribution| newer_values || *distribution == TrafficDistribution::PreferClose)
+            .map_or(Self::None, Self::TrafficDistribution)
+    }
+}
+
+/// A value of `spec.trafficDistribution`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TrafficDistribution {
+    /// The older name of `PreferSameZone`.
+    PreferClose,
+    /// The same zone.
+    PreferSameZone,
+    /// The same node, else the same zone.
+    PreferSameNode,
+}
+
+impl TrafficDistribution {
+    /// As the API spells it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PreferClose => "PreferClose",
+            Self::PreferSameZone => "PreferSameZone",
+            Self::PreferSameNode => "PreferSameNode",
+        }
+    }
+
+    /// Nothing for a value that is not known, which counts as unset (H3).
+    fn known(text: &str) -> Option<Self> {
+        [Self::PreferClose, Self::PreferSameZone, Self::PreferSameNode]
+            .into_iter()
+            .find(|known| known.as_str() == text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLDER: &str = names::TOPOLOGY_HINTS_ANNOTATION;
+    const NEWER: &str = names::TOPOLOGY_MODE_ANNOTATION;
+
+    fn mode(annotations: &[(&str, &'static str)], traffic_distribution: Option<&str>, newer_values: bool) -> HintMode {
+        let read = |key: &str| {
+            annotations
+                .iter()
+                .find(|(name, _)| *name == key)
+                .map(|(_, value)| *value)
+        };
+        HintMode::of(read, traffic_distribution, newer_values)
+    }
+
+    /// T-UTL-47…60, T-ANN-01…19 (13…17 repeat 08…12).
+    #[test]
+    fn h8_the_annotation_is_auto_or_it_is_off() {
+        let cases: &[(&[(&str, &str)], HintMode)] = &[
+            (&[], HintMode::None),
+            (&[("topology-hints", "enabled")], HintMode::None),
+            (&[(OLDER, "enabled")], HintMode::None),
+            (&[(OLDER, "aUto")], HintMode::None),
+            (&[(OLDER, "auto")], HintMode::Auto),
+            (&[(OLDER, "Auto")], HintMode::Auto),
+            (&[(OLDER, "disabled")], HintMode::None),
+            (&[(NEWER, "enabled")], HintMode::None),
+            (&[(NEWER, "aUto")], HintMode::None),
+            (&[(NEWER, "auto")], HintMode::Auto),
+            (&[(NEWER, "Auto")], HintMode::Auto),
+            (&[(NEWER, "disabled")], HintMode::None),
+            (&[(NEWER, "disabled"), (OLDER, "auto")], HintMode::Auto),
+            (&[(NEWER, "auto"), (OLDER, "disabled")], HintMode::None),
+            (&[(NEWER, "auto"), (OLDER, "")], HintMode::None),
+            (&[(NEWER, "ProportionalZoneCPU")], HintMode::None),
+        ];
+        for (annotations, expected) in cases {
+            assert_eq!(mode(annotations, None, true), *expected, "{annotations:?}");
+        }
+    }
+
+    /// H2, H3, H9, T-RTD-02, T-RTD-03, T-RTD-05.
+    #[test]
+    fn h9_the_field_counts_when_it_is_known_and_the_annotation_is_off() {
+        use TrafficDistribution::{PreferClose, PreferSameNode, PreferSameZone};
+        let traffic = HintMode::TrafficDistribution;
+        for (annotation, field, newer_values, expected) in [
+            ("Disabled", Some("PreferClose"), true, traffic(PreferClose)),
+            ("Disabled", Some("PreferClose"), false, traffic(PreferClose)),
+            ("Disabled", Some("PreferSameZone"), true, traffic(PreferSameZone)),
+            ("Disabled", Some("PreferSameZone"), false, HintMode::None),
+            ("Disabled", Some("PreferSameNode"), true, traffic(PreferSameNode)),
+            ("Disabled", Some("PreferSameNode"), false, HintMode::None),
+            ("Disabled", Some("preferclose"), true, HintMode::None),
+            ("Disabled", Some("Unknown"), true, HintMode::None),
+            ("Auto", Some("PreferClose"), true, HintMode::Auto),
+            ("", None, true, HintMode::None),
+        ] {
+            let read = mode(&[(NEWER, annotation)], field, newer_values);
+            assert_eq!(read, expected, "{annotation:?} {field:?} {newer_values}");
+        }
+    }
+}

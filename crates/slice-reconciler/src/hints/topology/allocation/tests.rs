@@ -1,0 +1,147 @@
+use slice_core::Endpoint;
+
+use super::{
+    super::super::tests::{endpoint, hinted, slice, unready},
+    *,
+};
+
+fn equal_zones(zones: usize) -> Ratios {
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let ratio = 1000.0 / (1000.0 * float(zones));
+    Ratios::known(&names[..zones].iter().map(|name| (*name, ratio)).collect::<Vec<_>>())
+}
+
+#[test]
+fn h29_refusals_in_order() {
+    let thirds = equal_zones(3);
+    for (ratios, endpoints, expected) in [
+        (None, 0, Refusal::UnknownNodes),
+        (Some(Ratios::default()), 0, Refusal::OneZone),
+        (
+            Some(thirds.clone()),
+            2,
+            Refusal::TooFewEndpoints { endpoints: 2, zones: 3 },
+        ),
+        (Some(thirds), 4, Refusal::Overload { endpoints: 4, zones: 3 }),
+    ] {
+        assert_eq!(allocate(ratios.as_ref(), endpoints), Err(expected));
+    }
+}
+
+#[test]
+fn h28_every_zone_gets_the_same_slack() {
+    let ratios = Ratios::known(&[("a", 0.5), ("b", 0.45), ("c", 0.05)]);
+    let allocation = |min, max, target| Allocation { min, max, target };
+    assert_eq!(
+        allocate(Some(&ratios), 20),
+        Ok(vec![
+            allocation(9, 11, 10.0),
+            allocation(8, 10, 9.0),
+            allocation(1, 3, 1.0)
+        ])
+    );
+}
+
+/// Trap 33: in another order of operands each of these would be off by one.
+#[test]
+fn h27_operands_in_this_order() {
+    for (endpoints, expected) in [(6, 2), (12, 3), (18, 3), (24, 5), (30, 5), (36, 6)] {
+        assert_eq!(share(0.2, endpoints).min, expected, "a fifth of {endpoints}");
+        let served = |least| [("a", least), ("b", endpoints - least)];
+        let ratios = Ratios::known(&[("a", 0.2)]);
+        assert!(!overloaded(&served(expected), Some(&ratios)), "{endpoints}");
+        assert!(overloaded(&served(expected - 1), Some(&ratios)), "{endpoints}");
+    }
+}
+
+/// T-X-11 (H31).
+#[test]
+fn h31_numbers_of_endpoints_that_equal_zones_never_share() {
+    let refused: [(usize, &[usize]); 5] = [
+        (2, &[1, 3, 5]),
+        (3, &[1, 2, 4, 5, 8, 11]),
+        (4, &[1, 2, 3, 5, 6, 7, 10, 11, 15]),
+        (5, &[1, 2, 3, 4, 6, 7, 8, 9, 12, 13, 14, 19, 24]),
+        (6, &[1, 2, 3, 4, 5, 8, 9, 10, 11, 15, 16, 17, 22, 23, 29]),
+    ];
+    for (zones, expected) in refused {
+        let ratios = equal_zones(zones);
+        let answers = (1..=60).map(|endpoints| (endpoints, allocate(Some(&ratios), endpoints)));
+        let mut failed = Vec::new();
+        for (endpoints, answer) in answers {
+            match answer {
+                Err(_) => failed.push(endpoints),
+                Ok(allocations) => {
+                    assert!(allocations.iter().map(|a| a.min).sum::<usize>() <= endpoints);
+                    assert!(allocations.iter().all(|a| a.max >= a.min));
+                }
+            }
+        }
+        assert_eq!(failed, expected, "{zones} zones");
+    }
+}
+
+/// What a slice holds; how many there may be and are; how many the slice adds if it may stay.
+type Vetted = (&'static str, Vec<Endpoint>, [usize; 3], [usize; 3], Option<[usize; 3]>);
+
+/// T-HBZ-01…08, T-TOP-29…36.
+#[test]
+fn h34_which_unchanged_slices_may_stay() {
+    let a = || hinted(endpoint(1, "a"), "a");
+    let with_nodes = || {
+        let mut endpoint = a();
+        endpoint.hints.as_mut().unwrap().for_nodes = vec!["node".into()];
+        endpoint
+    };
+    let emptied = || {
+        let mut endpoint = a();
+        endpoint.hints = Some(Box::default());
+        endpoint
+    };
+    let unknown = || {
+        let mut endpoint = a();
+        endpoint.conditions.ready = None;
+        endpoint
+    };
+    let zones = ["a", "b", "c"];
+    let cases: Vec<Vetted> = vec![
+        ("01", vec![], [0; 3], [0; 3], Some([0; 3])),
+        ("02", vec![a()], [3, 0, 0], [1, 0, 0], Some([1, 0, 0])),
+        (
+            "03",
+            vec![a(), unready(a()), unknown()],
+            [3, 0, 0],
+            [1, 0, 0],
+            Some([1, 0, 0]),
+        ),
+        (
+            "04",
+            vec![a(), hinted(endpoint(2, "a"), "b"), hinted(endpoint(3, "b"), "b")],
+            [3; 3],
+            [1; 3],
+            Some([1, 2, 0]),
+        ),
+        (
+            "05",
+            vec![hinted(endpoint(1, "a"), "non-existent")],
+            [3; 3],
+            [1; 3],
+            None,
+        ),
+        ("06", vec![endpoint(1, "a")], [3; 3], [1; 3], None),
+        ("07", vec![emptied()], [3; 3], [1; 3], None),
+        ("08", vec![a(), a()], [2, 0, 0], [1, 0, 0], None),
+        ("HD6", vec![with_nodes()], [3; 3], [1; 3], None),
+    ];
+    for (id, endpoints, max, taken, expected) in cases {
+        let ratios = Ratios::known(&zones.map(|zone| (zone, 0.0)));
+        let allocations = max.map(|max| Allocation {
+            min: 0,
+            max,
+            target: 0.0,
+        });
+        let mut in_slice = [7; 3];
+        let fits = fits(&slice(endpoints), &ratios, &allocations, &taken, &mut in_slice);
+        assert_eq!(fits.then_some(in_slice), expected, "T-HBZ-{id}");
+    }
+}

@@ -1,0 +1,49 @@
+//! Hints by topology: as many endpoints for each zone as it has of the nodes' CPUs (H22–H55).
+//!
+//! Nodes give [`Ratios`](nodes::Ratios), these and the number of endpoints an [`Allocation`](allocation::Allocation) per
+//! zone, and [`assign`] brings the hints there with as few changes as it can.
+
+mod allocation;
+mod assign;
+mod balance;
+mod cache;
+mod nodes;
+
+#[cfg(test)]
+mod tests;
+
+use std::hash::Hash;
+
+use slice_core::AddressType;
+
+pub use allocation::Refusal;
+pub use cache::{TopologyCache, TopologyOptions};
+pub use nodes::NodeFacts;
+
+use super::{HintOutcome, Verdict, strip};
+use crate::lists::Lists;
+
+/// Gives hints for zones, or takes all hints away where that is not possible.
+pub(super) fn apply<K: Eq + Hash + Clone>(
+    cache: &mut TopologyCache<K>,
+    owner: &K,
+    address_type: AddressType,
+    lists: &mut Lists<'_>,
+) -> HintOutcome {
+    let ready = assign::ready_endpoints(lists);
+    let answer = assign::assign(cache.ratios(), ready, lists);
+    let verdict = Verdict::Topology(answer.as_ref().map(|_| ()).map_err(|refusal| *refusal));
+    if answer.is_err() {
+        strip::apply(lists);
+    }
+    let event = cache.record(owner, address_type, ready, answer);
+    HintOutcome { verdict, event }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "there are fewer endpoints than the 2^53 that are exact"
+)]
+fn float(endpoints: usize) -> f64 {
+    endpoints as f64
+}

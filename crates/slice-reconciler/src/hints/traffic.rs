@@ -1,0 +1,38 @@
+//! Hints by traffic distribution: every endpoint for its own surroundings, whatever the others do (H56–H64).
+
+use std::sync::Arc;
+
+use slice_core::Endpoint;
+
+use super::{TrafficDistribution, hints_for, is_meant_for, is_ready, named, strip::reopen};
+use crate::lists::Lists;
+
+pub(super) fn apply(distribution: TrafficDistribution, lists: &mut Lists<'_>) {
+    // What an endpoint that is not ready says is no reason to write (H60), but is corrected when there is one (HD1).
+    reopen(lists, |slice| {
+        let mut ready = slice.endpoints.iter().filter(|endpoint| is_ready(endpoint));
+        ready.any(|endpoint| {
+            let (zone, node) = wanted(distribution, endpoint);
+            !is_meant_for(endpoint, zone, node)
+        })
+    });
+    for slice in lists.create.iter_mut().chain(&mut lists.update) {
+        for endpoint in &mut slice.endpoints {
+            let (zone, node) = if is_ready(endpoint) {
+                wanted(distribution, endpoint)
+            } else {
+                (None, None)
+            };
+            endpoint.hints = hints_for(zone, node);
+        }
+    }
+}
+
+/// The zone is there with the node too, for readers that do not know of nodes (H56).
+fn wanted(distribution: TrafficDistribution, endpoint: &Endpoint) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
+    let node = match distribution {
+        TrafficDistribution::PreferClose | TrafficDistribution::PreferSameZone => None,
+        TrafficDistribution::PreferSameNode => named(endpoint.node_name.as_ref()),
+    };
+    (named(endpoint.zone.as_ref()), node)
+}

@@ -1,0 +1,136 @@
+//! Names of new slices, chosen so that a repeated create meets itself.
+
+use std::collections::HashSet;
+
+use sha2::{Digest as _, Sha256};
+use slice_core::{AddressType, PortMapKey, limits::GENERATED_NAME_PREFIX_MAX};
+
+use crate::Owner;
+
+/// The characters that API servers generate names from: nothing that spells words or is easily misread.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+const SUFFIX_LENGTH: usize = 5;
+
+/// Hands out names for the new slices of one owner.
+///
+/// A name is a function of the owner's uid, the address type, the ports and the lowest ordinal that is not in use, with the
+/// look of a generated one. A create whose answer was lost, or that somebody with an old view repeats, meets itself.
+pub(crate) struct Names<'a> {
+    owner: Owner<'a>,
+    prefix: &'a str,
+    /// Names in use, those of slices that are being deleted included.
+    taken: HashSet<String>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(owner: Owner<'a>, prefix: &'a str, taken: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            owner,
+            prefix,
+            taken: taken.into_iter().collect(),
+        }
+    }
+
+    /// The next free name for a slice of this type with these ports.
+    pub(crate) fn next(&mut self, address_type: AddressType, ports: &PortMapKey) -> String {
+        let seed = seed(self.owner.uid, address_type, ports);
+        let prefix = cut(self.prefix);
+        let candidates = (0_u64..).map(|ordinal| format!("{prefix}{}", suffix(&seed, ordinal)));
+        let mut free = candidates.filter(|name| !self.taken.contains(name));
+        // There are more ordinals than names, and more names than slices.
+        let name = free.next().unwrap_or_default();
+        self.taken.insert(name.clone());
+        name
+    }
+}
+
+fn cut(prefix: &str) -> &str {
+    let mut end = prefix.len().min(GENERATED_NAME_PREFIX_MAX);
+    while !prefix.is_char_boundary(end) {
+        end -= 1;
+    }
+    &prefix[..end]
+}
+
+/// Every part goes in with its length, so that no two lists of parts run together.
+fn seed(uid: &str, address_type: AddressType, ports: &PortMapKey) -> Sha256 {
+    let mut hash = Sha256::new();
+    let mut add = |part: &[u8]| {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    };
+    add(uid.as_bytes());
+    add(address_type.as_str().as_bytes());
+    for port in ports.ports() {
+        add(port.name.as_bytes());
+        add(port.protocol.as_bytes());
+        add(&port.port.map(i32::to_le_bytes).map_or(vec![], |bytes| bytes.to_vec()));
+        add(&[u8::from(port.app_protocol.is_some())]);
+        add(port.app_protocol.as_deref().unwrap_or_default().as_bytes());
+    }
+    hash
+}
+
+fn suffix(seed: &Sha256, ordinal: u64) -> String {
+    let mut hash = seed.clone();
+    hash.update(ordinal.to_le_bytes());
+    let digest = hash.finalize();
+    let characters = digest.iter().take(SUFFIX_LENGTH);
+    characters
+        .map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(uid: &str) -> Owner<'_> {
+        Owner {
+            api_version: "v1",
+            kind: "Service",
+            namespace: "ns",
+            name: "web",
+            uid,
+            terminating: false,
+        }
+    }
+
+    fn name(uid: &str, address_type: AddressType, taken: &[&str]) -> String {
+        let taken = taken.iter().map(ToString::to_string);
+        Names::new(owner(uid), "web-", taken).next(address_type, &PortMapKey::new([]))
+    }
+
+    #[test]
+    fn a_name_is_a_function_of_owner_type_ports_and_ordinal() {
+        let first = name("1", AddressType::IPv4, &[]);
+        assert_eq!(first, name("1", AddressType::IPv4, &[]));
+        assert_ne!(first, name("2", AddressType::IPv4, &[]));
+        assert_ne!(first, name("1", AddressType::IPv6, &[]));
+        let second = name("1", AddressType::IPv4, &[&first]);
+        assert_ne!(first, second);
+        // The lowest ordinal that is free, not the next one.
+        assert_eq!(first, name("1", AddressType::IPv4, &[&second]));
+    }
+
+    #[test]
+    fn two_new_slices_of_one_plan_get_two_names() {
+        let mut names = Names::new(owner("1"), "web-", []);
+        let ports = PortMapKey::new([]);
+        assert_ne!(
+            names.next(AddressType::IPv4, &ports),
+            names.next(AddressType::IPv4, &ports)
+        );
+    }
+
+    /// R142, T-MIR-N22: the look of a generated name.
+    #[test]
+    fn names_look_generated() {
+        let long = format!("{}-", "a".repeat(63));
+        let name = Names::new(owner("1"), &long, []).next(AddressType::IPv4, &PortMapKey::new([]));
+        let (prefix, suffix) = name.split_at(58);
+        assert_eq!(prefix, "a".repeat(58));
+        assert_eq!(suffix.len(), 5);
+        assert!(suffix.bytes().all(|byte| ALPHABET.contains(&byte)), "{suffix}");
+    }
+}

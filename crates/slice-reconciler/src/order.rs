@@ -1,0 +1,176 @@
+//! The order among writes: what is taken out of a slice must first be somewhere else (I4).
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use slice_core::{Address, Endpoint};
+
+/// A write as far as its place in the order goes: what a slice held before, and what it will hold.
+pub(crate) struct Step<'a> {
+    pub(crate) before: &'a [Endpoint],
+    pub(crate) after: &'a [Endpoint],
+    /// Whether what it takes away comes back, if at all, as an address of another type.
+    pub(crate) leaves_type: bool,
+}
+
+/// What must not be missing in between.
+#[derive(PartialEq, Eq, Hash)]
+enum Wanted<'a> {
+    /// An endpoint, by what makes it the same one: with another address or hostname it is another.
+    Endpoint(&'a [Address], &'a str, &'a str),
+    /// What is behind endpoints, whatever their address: a pod that changes its address family is still the same pod, while one
+    /// that was made anew under the same name is not.
+    Target(&'a str),
+}
+
+impl<'a> Wanted<'a> {
+    fn endpoint(endpoint: &'a Endpoint) -> Self {
+        let name = endpoint.target.as_deref().and_then(|target| target.name.as_deref());
+        let hostname = endpoint.hostname.as_deref();
+        Self::Endpoint(
+            &endpoint.addresses,
+            hostname.unwrap_or_default(),
+            name.unwrap_or_default(),
+        )
+    }
+
+    fn target(endpoint: &'a Endpoint) -> Option<Self> {
+        endpoint
+            .target
+            .as_deref()
+            .and_then(|target| target.uid.as_deref())
+            .map(Self::Target)
+    }
+}
+
+/// For each step, the steps that must have succeeded before it.
+pub(crate) fn dependencies(steps: &[Step<'_>]) -> Vec<Vec<usize>> {
+    let mut puts: HashMap<Wanted<'_>, Vec<usize>> = HashMap::new();
+    for (index, step) in steps.iter().enumerate() {
+        for put in only_in(step.after, step.before) {
+            puts.entry(Wanted::endpoint(put)).or_default().push(index);
+            if let Some(target) = Wanted::target(put) {
+                puts.entry(target).or_default().push(index);
+            }
+        }
+    }
+    let waits = |(index, step): (usize, &Step<'_>)| {
+        if puts.is_empty() {
+            return Vec::new();
+        }
+        let taken = only_in(step.before, step.after);
+        let wanted = taken.filter_map(|taken| {
+            if step.leaves_type {
+                Wanted::target(taken)
+            } else {
+                Some(Wanted::endpoint(taken))
+            }
+        });
+        let mut waits: Vec<usize> = wanted
+            .filter_map(|wanted| puts.get(&wanted))
+            .flatten()
+            .copied()
+            .collect();
+        waits.sort_unstable();
+        waits.dedup();
+        waits.retain(|other| *other != index);
+        waits
+    };
+    steps.iter().enumerate().map(waits).collect()
+}
+
+/// The endpoints of `these` that are none of `others`.
+fn only_in<'a>(these: &'a [Endpoint], others: &'a [Endpoint]) -> impl Iterator<Item = &'a Endpoint> {
+    let others: HashSet<Wanted<'_>> = others.iter().map(Wanted::endpoint).collect();
+    these
+        .iter()
+        .filter(move |endpoint| !others.contains(&Wanted::endpoint(endpoint)))
+}
+
+/// The steps in an order in which each comes after those it waits for, and otherwise as they were given; or one of those that
+/// wait for each other.
+pub(crate) fn sort(waits: &[Vec<usize>]) -> Result<Vec<usize>, usize> {
+    let mut open: Vec<usize> = waits.iter().map(Vec::len).collect();
+    let mut awaited_by = vec![Vec::new(); waits.len()];
+    for (index, waits) in waits.iter().enumerate() {
+        for other in waits {
+            awaited_by[*other].push(index);
+        }
+    }
+    let ready = open.iter().enumerate().filter(|(_, open)| **open == 0);
+    let mut ready: BTreeSet<usize> = ready.map(|(index, _)| index).collect();
+    let mut sorted = Vec::with_capacity(waits.len());
+    while let Some(index) = ready.pop_first() {
+        sorted.push(index);
+        for waiting in &awaited_by[index] {
+            open[*waiting] -= 1;
+            if open[*waiting] == 0 {
+                ready.insert(*waiting);
+            }
+        }
+    }
+    if sorted.len() == waits.len() {
+        Ok(sorted)
+    } else {
+        Err(in_cycle(waits, &open))
+    }
+}
+
+/// Whoever waits leads to a cycle when followed for long enough.
+fn in_cycle(waits: &[Vec<usize>], open: &[usize]) -> usize {
+    let mut index = open.iter().position(|open| *open > 0).unwrap_or_default();
+    for _ in 0..waits.len() {
+        let next = waits[index].iter().find(|other| open[**other] > 0);
+        index = next.copied().unwrap_or(index);
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slice_core::Target;
+
+    fn endpoints(names: &str) -> Vec<Endpoint> {
+        let pod = |name: char| Endpoint {
+            target: Some(Box::new(Target {
+                name: Some(name.to_string().into()),
+                ..Target::default()
+            })),
+            ..Endpoint::default()
+        };
+        names.chars().map(pod).collect()
+    }
+
+    fn waits(steps: &[(&str, &str)]) -> Vec<Vec<usize>> {
+        let owned: Vec<_> = steps
+            .iter()
+            .map(|(before, after)| (endpoints(before), endpoints(after)))
+            .collect();
+        let step = |(before, after)| Step {
+            before,
+            after,
+            leaves_type: false,
+        };
+        let steps: Vec<Step<'_>> = owned.iter().map(|(before, after)| step((before, after))).collect();
+        dependencies(&steps)
+    }
+
+    #[test]
+    fn i4_a_write_that_takes_waits_for_the_write_that_puts() {
+        // A deletion waits for the creation that takes the endpoint over, an update for the update; others wait for nobody.
+        assert_eq!(waits(&[("", "a"), ("a", "")]), [vec![], vec![0]]);
+        assert_eq!(
+            waits(&[("ab", "b"), ("c", "ca"), ("d", "e")]),
+            [vec![1], vec![], vec![]]
+        );
+        assert_eq!(waits(&[("a", "a"), ("b", "")]), [Vec::<usize>::new(), vec![]]);
+    }
+
+    #[test]
+    fn steps_are_sorted_and_a_cycle_is_found() {
+        assert_eq!(sort(&[vec![], vec![2], vec![], vec![]]), Ok(vec![0, 2, 1, 3]));
+        assert_eq!(sort(&[vec![1], vec![], vec![0]]), Ok(vec![1, 0, 2]));
+        let in_cycle = sort(&[vec![1], vec![2], vec![1]]).unwrap_err();
+        assert!([1, 2].contains(&in_cycle));
+    }
+}

@@ -1,0 +1,113 @@
+//! For whom slices exist.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use slice_core::Slice;
+
+/// The object that slices exist for, of whatever kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner<'a> {
+    /// Its API group and version, such as `v1`; objects read through typed clients do not know theirs.
+    pub api_version: &'a str,
+    /// Its kind, such as `Service`.
+    pub kind: &'a str,
+    /// Its namespace, which is also that of its slices.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its uid: an object of the same name that comes after it is another owner.
+    pub uid: &'a str,
+    /// Whether it is being deleted. No new slices are made for it then.
+    pub terminating: bool,
+}
+
+/// How an owner reference reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnerFlags {
+    /// Whether the owner is the managing controller of the slice.
+    pub controller: bool,
+    /// Whether a foreground deletion of the owner waits for the slice.
+    pub block_owner_deletion: bool,
+}
+
+impl Default for OwnerFlags {
+    /// As the built-in controllers have it.
+    fn default() -> Self {
+        Self {
+            controller: true,
+            block_owner_deletion: true,
+        }
+    }
+}
+
+/// What is done with slices that carry our labels but belong to another owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ownership {
+    /// They are deleted, and never reused (I7).
+    #[default]
+    Enforce,
+    /// They are adopted: reused, and given our owner reference with the next write (G16).
+    Ignore,
+}
+
+impl Owner<'_> {
+    /// Whether a slice has a reference to this owner: by uid, kind and API group, whatever the version (G16, R109).
+    #[must_use]
+    pub fn owns(&self, slice: &Slice) -> bool {
+        let references = slice.metadata.owner_references.iter().flatten();
+        references.into_iter().any(|reference| {
+            reference.uid == self.uid
+                && reference.kind == self.kind
+                && group(&reference.api_version) == group(self.api_version)
+        })
+    }
+
+    pub(crate) fn reference(&self, flags: OwnerFlags) -> OwnerReference {
+        OwnerReference {
+            api_version: self.api_version.to_owned(),
+            kind: self.kind.to_owned(),
+            name: self.name.to_owned(),
+            uid: self.uid.to_owned(),
+            controller: Some(flags.controller),
+            block_owner_deletion: Some(flags.block_owner_deletion),
+        }
+    }
+}
+
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const SERVICE: Owner<'_> = Owner {
+        api_version: "v1",
+        kind: "Service",
+        namespace: "ns",
+        name: "web",
+        uid: "1",
+        terminating: false,
+    };
+
+    fn owned(references: &Value) -> bool {
+        let slice = json!({"metadata": {"ownerReferences": references}, "addressType": "IPv4"});
+        SERVICE.owns(&Slice::from(&serde_json::from_value(slice).unwrap()))
+    }
+
+    #[test]
+    fn r109_ownership_is_uid_kind_and_group() {
+        let reference = |api_version: &str, kind: &str, uid: &str| json!({"apiVersion": api_version, "kind": kind, "name": "any", "uid": uid});
+        assert!(owned(&json!([reference("v1", "Service", "1")])));
+        assert!(owned(&json!([
+            reference("v1", "Pod", "2"),
+            reference("v2", "Service", "1")
+        ])));
+        assert!(!owned(&json!([reference("v1", "Service", "2")])));
+        assert!(!owned(&json!([reference("v1", "Endpoints", "1")])));
+        assert!(!owned(&json!([reference("serving.knative.dev/v1", "Service", "1")])));
+        assert!(!owned(&Value::Null));
+    }
+}

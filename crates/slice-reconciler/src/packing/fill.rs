@@ -1,0 +1,122 @@
+//! Fill slices up to a maximum, writing as few of them as possible (R80–R85, G18–G24).
+
+use std::cmp::Reverse;
+
+use slice_core::{EndpointRef, Slice};
+
+use super::{NewSlice, Packed, keep::Kept};
+use crate::{Group, MetadataPolicy};
+
+pub(super) fn pack<'a>(
+    existing: &[&'a Slice],
+    mut group: Group<'a>,
+    max: usize,
+    policy: &MetadataPolicy,
+) -> Packed<'a> {
+    let mut packed = Packed::default();
+    let mut overflow = Vec::new();
+    let mut kept = Kept::default();
+    for slice in existing {
+        kept.look_at(slice, &mut group.endpoints);
+        packed.changes.removed += kept.dropped;
+        packed.changes.changed += kept.changed;
+        match classify(slice, &kept, max, policy) {
+            Class::Unchanged => packed.unchanged.push(slice),
+            Class::Delete => packed.delete.push(slice),
+            Class::Update(to) => {
+                overflow.extend(kept.beyond(max));
+                packed.update.push(*to);
+            }
+        }
+    }
+    packed.changes.added = group.endpoints.len();
+    if group.endpoints.is_empty() && overflow.is_empty() {
+        return packed;
+    }
+    let ports = group.ports;
+    let mut rest = group.endpoints.into_sorted();
+    rest.extend(overflow);
+    let rest = fill_updates(&mut packed.update, &rest, max);
+    place_rest(&mut packed, rest, max, |endpoints| NewSlice {
+        ports: ports.clone(),
+        endpoints: endpoints.to_vec(),
+    });
+    packed
+}
+
+enum Class {
+    Unchanged,
+    Update(Box<Slice>),
+    Delete,
+}
+
+/// What becomes of a stored slice, by what is left of it. A slice that is written anyway also gets down to the maximum; none
+/// is written just for that (R84, I3).
+fn classify(slice: &Slice, kept: &Kept<'_>, max: usize, policy: &MetadataPolicy) -> Class {
+    let intact = kept.is_intact();
+    if intact && !policy.differs(&slice.metadata) {
+        return Class::Unchanged;
+    }
+    if !intact && kept.len() == 0 {
+        return Class::Delete;
+    }
+    let mut to = Slice {
+        metadata: slice.metadata.clone(),
+        address_type: slice.address_type.clone(),
+        ports: slice.ports.clone(),
+        // Only the metadata differs: the endpoints stay as they are, hints included.
+        endpoints: if intact && kept.len() <= max {
+            slice.endpoints.clone()
+        } else {
+            kept.first(max)
+        },
+    };
+    policy.apply(&mut to.metadata);
+    Class::Update(Box::new(to))
+}
+
+/// Slices that are written anyway are filled first, the fullest first (R82).
+fn fill_updates<'a, 'r>(updates: &mut [Slice], rest: &'r [EndpointRef<'a>], max: usize) -> &'r [EndpointRef<'a>] {
+    let mut rest = rest;
+    let mut order: Vec<usize> = (0..updates.len()).collect();
+    order.sort_by_key(|index| Reverse(updates[*index].endpoints.len()));
+    for index in order {
+        let endpoints = &mut updates[index].endpoints;
+        let room = max.saturating_sub(endpoints.len()).min(rest.len());
+        let (fit, left) = rest.split_at(room);
+        endpoints.extend(fit.iter().map(EndpointRef::to_endpoint));
+        rest = left;
+    }
+    rest
+}
+
+/// Full slices are always new; a remainder goes into the one unchanged slice that it fills best, or into a new one (R83).
+fn place_rest<'a>(
+    packed: &mut Packed<'a>,
+    mut rest: &[EndpointRef<'a>],
+    max: usize,
+    new: impl Fn(&[EndpointRef<'a>]) -> NewSlice<'a>,
+) {
+    while !rest.is_empty() {
+        if rest.len() < max
+            && let Some(index) = best_fit(&packed.unchanged, rest.len(), max)
+        {
+            let mut slice = packed.unchanged.remove(index).clone();
+            slice.endpoints.extend(rest.iter().map(EndpointRef::to_endpoint));
+            packed.update.push(slice);
+            return;
+        }
+        let (full, left) = rest.split_at(max.min(rest.len()));
+        packed.create.push(new(full));
+        rest = left;
+    }
+}
+
+/// The slice that takes all of `count` and is fullest then.
+fn best_fit(slices: &[&Slice], count: usize, max: usize) -> Option<usize> {
+    let filled = |slice: &Slice| slice.endpoints.len() + count;
+    let fitting = slices.iter().enumerate().filter(|(_, slice)| filled(slice) <= max);
+    fitting
+        .max_by_key(|(index, slice)| (filled(slice), Reverse(*index)))
+        .map(|(index, _)| index)
+}

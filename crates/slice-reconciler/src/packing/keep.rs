@@ -1,0 +1,77 @@
+//! Which endpoints of a stored slice are still wanted.
+
+use slice_core::{Endpoint, EndpointRef, EndpointSet, Slice};
+
+/// What is left of one stored slice. Made once and used for slice after slice, so that looking at a slice that stays as it
+/// is allocates nothing.
+#[derive(Debug, Default)]
+pub(super) struct Kept<'a> {
+    endpoints: Vec<KeptEndpoint<'a>>,
+    /// Endpoints that are not wanted, or wanted only once and found before.
+    pub(super) dropped: usize,
+    /// Endpoints that say something else now.
+    pub(super) changed: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct KeptEndpoint<'a> {
+    stored: &'a Endpoint,
+    wanted: EndpointRef<'a>,
+    equal: bool,
+}
+
+impl<'a> Kept<'a> {
+    /// Looks at a slice, taking what is found there out of the wanted set (R80 step 1).
+    pub(super) fn look_at(&mut self, slice: &'a Slice, wanted: &mut EndpointSet<'a>) {
+        self.endpoints.clear();
+        for stored in &slice.endpoints {
+            let view = stored.view();
+            if let Some(wanted) = wanted.take(&view) {
+                let equal = wanted.equals_beyond_identity(&view);
+                self.endpoints.push(KeptEndpoint { stored, wanted, equal });
+            }
+        }
+        self.dropped = slice.endpoints.len() - self.endpoints.len();
+        self.changed = self.endpoints.iter().filter(|kept| !kept.equal).count();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.endpoints.len()
+    }
+
+    /// Whether the slice holds exactly what it should.
+    pub(super) fn is_intact(&self) -> bool {
+        self.dropped == 0 && self.changed == 0
+    }
+
+    /// The first endpoints, as they are to be written: without hints, which are given anew.
+    pub(super) fn first(&self, max: usize) -> Vec<Endpoint> {
+        self.endpoints.iter().take(max).map(KeptEndpoint::write).collect()
+    }
+
+    /// What is beyond the first, and has to find a place elsewhere.
+    pub(super) fn beyond(&self, max: usize) -> impl Iterator<Item = EndpointRef<'a>> {
+        self.endpoints.iter().skip(max).map(|kept| kept.wanted)
+    }
+}
+
+impl KeptEndpoint<'_> {
+    fn write(&self) -> Endpoint {
+        if !self.equal {
+            return self.wanted.to_endpoint();
+        }
+        let mut endpoint = Endpoint {
+            hints: None,
+            deprecated_topology: None,
+            ..self.stored.clone()
+        };
+        // The one field that may differ between equals.
+        if let Some(target) = &mut endpoint.target {
+            let version = self.wanted.target.and_then(|target| target.resource_version);
+            if target.resource_version.as_deref() != version {
+                target.resource_version = version.map(Into::into);
+            }
+        }
+        endpoint
+    }
+}

@@ -1,0 +1,34 @@
+//! The empty slice of an owner without endpoints (R88–R92, G25).
+
+use slice_core::{PortMapKey, Slice};
+
+use crate::{MetadataPolicy, packing::NewSlice, stage::Outcome};
+
+/// Provides for a placeholder where everything there is would be deleted: one of ours that already is one stays, otherwise one
+/// is created (and reusing slices usually turns that into an update).
+pub(crate) fn provide<'a>(policy: &MetadataPolicy, doomed: &mut Vec<&'a Slice>, outcome: &mut Outcome<'a>) {
+    if let [only] = doomed[..]
+        && is_placeholder(only, policy)
+    {
+        doomed.clear();
+        outcome.unchanged.push(only);
+        return;
+    }
+    outcome.create.push(NewSlice {
+        ports: PortMapKey::new([]),
+        endpoints: Vec::new(),
+    });
+}
+
+/// Whether a slice is an empty one with the right labels; a label with an empty value is as good as none (R90).
+fn is_placeholder(slice: &Slice, policy: &MetadataPolicy) -> bool {
+    let labels = policy.labels();
+    let wanted = labels.iter().filter(|(_, value)| !value.is_empty());
+    let stored = slice
+        .metadata
+        .labels
+        .iter()
+        .flatten()
+        .filter(|(_, value)| !value.is_empty());
+    slice.endpoints.is_empty() && slice.ports.ports().is_empty() && stored.eq(wanted)
+}

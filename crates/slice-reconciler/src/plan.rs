@@ -1,0 +1,242 @@
+//! From what is wanted and what is there to what has to be written.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    hash::Hash,
+};
+
+use slice_core::{AddressType, EndpointRef, PortMapKey, Slice};
+
+use crate::{
+    Changes, Group, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, TriggerTime,
+    builder::Builder,
+    hints::{self, HintMode, HintOutcome, TopologyCache},
+    lists::Lists,
+    naming::Names,
+    packing::NewSlice,
+    stage::{Outcome, Stage},
+    writes::{Pending, Write},
+};
+
+/// What does not change from one plan of a controller to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How endpoints are spread over slices.
+    pub packing: Packing,
+    /// Whether an owner without endpoints has an empty slice for each supported address type.
+    pub placeholder: bool,
+    /// What is done with slices of other owners.
+    pub ownership: Ownership,
+    /// How our owner references read.
+    pub owner_flags: OwnerFlags,
+}
+
+/// Everything that one plan is made from.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// For whom.
+    pub owner: Owner<'a>,
+    /// The address types that the owner has slices of. Slices of any other type are deleted.
+    pub supported: BTreeSet<AddressType>,
+    /// What is wanted; groups of the same type and ports are merged, the later endpoint of an identity wins.
+    pub groups: Vec<Group<'a>>,
+    /// The slices that carry the owner's labels, those that are being deleted included.
+    pub existing: &'a [Slice],
+    /// What their metadata should be.
+    pub metadata: &'a MetadataPolicy,
+    /// Which hints the owner asked for; without a mode, hints are none of our business and stay as they are.
+    pub hints: Option<HintMode>,
+    /// What is written of when the change began.
+    pub trigger_time: TriggerTime,
+    /// How names of new slices begin.
+    pub name_prefix: &'a str,
+}
+
+/// What has to be written, in an order in which no endpoint is missing in between.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The writes: creates first, deletes last, and each after those it waits for.
+    pub writes: Vec<Write>,
+    /// What it comes to, for each supported address type.
+    pub summaries: Vec<Summary>,
+    /// What became of hints, for each supported address type, where we give them.
+    pub hints: Vec<HintOutcome>,
+}
+
+/// What a plan comes to for one address type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// The address type.
+    pub address_type: AddressType,
+    /// Endpoints that come, go and change.
+    pub changes: Changes,
+    /// Endpoints that are wanted.
+    pub endpoints: usize,
+    /// Slices that there will be.
+    pub slices: usize,
+    /// Slices that would do.
+    pub slices_needed: usize,
+}
+
+/// A request that cannot be answered; nothing should be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Slices of an owner without uid could not be told from those of an earlier owner of the same name.
+    #[error("{kind} {namespace}/{name} has no uid: read it from the API server before planning for it")]
+    NoUid {
+        /// The owner's kind.
+        kind: String,
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// The caller wants endpoints of a type that it says the owner does not have (G10).
+    #[error("a group of type {0} is wanted, but the owner does not support that type")]
+    UnsupportedType(AddressType),
+}
+
+/// Decides what to write. Equal requests give equal plans, whatever the order of their parts.
+///
+/// Topology hints need a cache: see [`plan_with_topology`].
+pub fn plan(request: Request<'_>, options: &Options) -> Result<Plan, PlanError> {
+    decide(request, options, |mode, address_type, lists| {
+        hints::apply::<()>(mode, &(), address_type, lists, None)
+    })
+}
+
+/// Decides what to write, with what is known of zones and of who has hints for them. `key` identifies the owner there.
+pub fn plan_with_topology<K: Clone + Eq + Hash>(
+    request: Request<'_>,
+    options: &Options,
+    key: &K,
+    topology: &mut TopologyCache<K>,
+) -> Result<Plan, PlanError> {
+    for address_type in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
+        if !request.supported.contains(&address_type) {
+            topology.forget_type(key, address_type);
+        }
+    }
+    decide(request, options, |mode, address_type, lists| {
+        hints::apply(mode, key, address_type, lists, Some(topology))
+    })
+}
+
+fn decide<'a>(
+    request: Request<'a>,
+    options: &Options,
+    mut give_hints: impl FnMut(HintMode, AddressType, &mut Lists<'a>) -> HintOutcome,
+) -> Result<Plan, PlanError> {
+    check(&request)?;
+    let mut existing: Vec<&Slice> = request.existing.iter().collect();
+    existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    let names = existing.iter().filter_map(|slice| slice.metadata.name.clone());
+    let mut builder = Builder {
+        owner: request.owner,
+        flags: options.owner_flags,
+        policy: request.metadata,
+        trigger_time: &request.trigger_time,
+        names: Names::new(request.owner, request.name_prefix, names),
+    };
+    let (mut live, unsupported) = split(&existing, &request.supported);
+    let mut groups = merge(request.groups);
+    let mut pending = Pending::default();
+    let mut plan = Plan::default();
+    for address_type in request.supported {
+        let stage = Stage {
+            owner: request.owner,
+            address_type,
+            policy: request.metadata,
+            options,
+        };
+        let of_type = live.remove(&address_type).unwrap_or_default();
+        let (outcome, summary) = stage.run(&of_type, groups.remove(&address_type).unwrap_or_default());
+        plan.summaries.push(summary);
+        pending.delete.extend(&outcome.delete);
+        let mut lists = outcome.into_lists(address_type, &mut builder);
+        let outcome = request.hints.map(|mode| give_hints(mode, address_type, &mut lists));
+        plan.hints.extend(outcome);
+        collect(&mut pending, lists, &of_type, &builder);
+    }
+    pending.unsupported = unsupported;
+    let one_per_group = matches!(options.packing, Packing::OnePerGroup { .. });
+    plan.writes = pending.into_writes(one_per_group, &mut builder);
+    Ok(plan)
+}
+
+impl<'a> Outcome<'a> {
+    fn into_lists(self, address_type: AddressType, builder: &mut Builder<'_>) -> Lists<'a> {
+        let mut new = |new: NewSlice<'_>| {
+            let endpoints = new.endpoints.iter().map(EndpointRef::to_endpoint).collect();
+            builder.new_slice(address_type, new.ports, endpoints)
+        };
+        Lists {
+            create: self.create.into_iter().map(&mut new).collect(),
+            update: self.update,
+            unchanged: self.unchanged,
+        }
+    }
+}
+
+/// Turns what was decided about one address type into writes.
+fn collect<'a>(pending: &mut Pending<'a>, lists: Lists<'a>, existing: &[&'a Slice], builder: &Builder<'_>) {
+    // An owner that is going away gets nothing new (R107).
+    if !builder.owner.terminating {
+        pending.create.extend(lists.create);
+    }
+    for mut to in lists.update {
+        builder.complete(&mut to);
+        if let Some(from) = existing.iter().find(|slice| slice.metadata.name == to.metadata.name) {
+            pending.update.push((from, to));
+        }
+    }
+}
+
+fn check(request: &Request<'_>) -> Result<(), PlanError> {
+    let owner = request.owner;
+    if owner.uid.is_empty() {
+        return Err(PlanError::NoUid {
+            kind: owner.kind.to_owned(),
+            namespace: owner.namespace.to_owned(),
+            name: owner.name.to_owned(),
+        });
+    }
+    let unsupported = request
+        .groups
+        .iter()
+        .find(|group| !request.supported.contains(&group.address_type));
+    unsupported.map_or(Ok(()), |group| Err(PlanError::UnsupportedType(group.address_type)))
+}
+
+type ByType<'a> = BTreeMap<AddressType, Vec<&'a Slice>>;
+
+/// Slices by supported type, and those of other types. What is being deleted is neither: nobody waits for it (G12).
+fn split<'a>(existing: &[&'a Slice], supported: &BTreeSet<AddressType>) -> (ByType<'a>, Vec<&'a Slice>) {
+    let mut live = ByType::new();
+    let mut unsupported = Vec::new();
+    for slice in existing
+        .iter()
+        .filter(|slice| slice.metadata.deletion_timestamp.is_none())
+    {
+        match slice.address_type {
+            Ok(address_type) if supported.contains(&address_type) => live.entry(address_type).or_default().push(slice),
+            _ => unsupported.push(*slice),
+        }
+    }
+    (live, unsupported)
+}
+
+/// Groups by type and ports, each once (G8).
+fn merge(groups: Vec<Group<'_>>) -> BTreeMap<AddressType, BTreeMap<PortMapKey, Group<'_>>> {
+    let mut merged: BTreeMap<_, BTreeMap<_, Group<'_>>> = BTreeMap::new();
+    for group in groups {
+        let of_type = merged.entry(group.address_type).or_default();
+        match of_type.get_mut(&group.ports) {
+            Some(first) => first.endpoints.extend(group.endpoints.into_sorted()),
+            None => {
+                of_type.insert(group.ports.clone(), group);
+            }
+        }
+    }
+    merged
+}

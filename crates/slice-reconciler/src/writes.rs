@@ -1,0 +1,150 @@
+//! The writes of a plan, and the order among them.
+
+use slice_core::{Endpoint, EndpointSet, Slice};
+
+use crate::{
+    builder::Builder,
+    order::{self, Step},
+};
+
+/// One write, and what has to happen before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    /// What is to be done.
+    pub operation: Operation,
+    /// Writes of the same plan, by their place in it, that put elsewhere what this one takes away. It may only be sent when all
+    /// of them have succeeded.
+    pub after: Vec<usize>,
+}
+
+/// What is done to one slice.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// Create it.
+    Create(Slice),
+    /// Replace it; the metadata holds the version that it replaces.
+    Update(Slice),
+    /// Delete it, if it is still the one that was seen.
+    Delete(Deletion),
+}
+
+/// Which slice is deleted, at which version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deletion {
+    /// Its name.
+    pub name: String,
+    /// Its uid, if it was stored.
+    pub uid: Option<String>,
+    /// The version that was seen.
+    pub resource_version: Option<String>,
+}
+
+/// Writes that are not in order yet.
+#[derive(Debug, Default)]
+pub(crate) struct Pending<'a> {
+    pub(crate) create: Vec<Slice>,
+    pub(crate) update: Vec<(&'a Slice, Slice)>,
+    pub(crate) delete: Vec<&'a Slice>,
+    /// Slices to delete because the owner no longer has their address type.
+    pub(crate) unsupported: Vec<&'a Slice>,
+}
+
+impl Pending<'_> {
+    /// Puts the writes in order: creates, updates, deletes, and each after those it waits for.
+    pub(crate) fn into_writes(mut self, one_per_group: bool, builder: &mut Builder<'_>) -> Vec<Write> {
+        loop {
+            let waits = order::dependencies(&self.steps());
+            match order::sort(&waits) {
+                Ok(sorted) => return self.write(&sorted, &waits),
+                Err(stuck) => self.untangle(stuck - self.create.len(), one_per_group, builder),
+            }
+        }
+    }
+
+    fn steps(&self) -> Vec<Step<'_>> {
+        let step = |before, after, leaves_type| Step {
+            before,
+            after,
+            leaves_type,
+        };
+        let create = self
+            .create
+            .iter()
+            .map(|slice| step(&[][..], &slice.endpoints[..], false));
+        let update = self
+            .update
+            .iter()
+            .map(|(from, to)| step(&from.endpoints[..], &to.endpoints[..], false));
+        let delete = self
+            .delete
+            .iter()
+            .map(|slice| step(&slice.endpoints[..], &[][..], false));
+        let unsupported = self
+            .unsupported
+            .iter()
+            .map(|slice| step(&slice.endpoints[..], &[][..], true));
+        create.chain(update).chain(delete).chain(unsupported).collect()
+    }
+
+    /// Slices that take endpoints from each other cannot both be written first. What one of them was to take goes into a new
+    /// slice, which waits for nobody.
+    fn untangle(&mut self, stuck: usize, one_per_group: bool, builder: &mut Builder<'_>) {
+        let (from, to) = &mut self.update[stuck];
+        let Ok(address_type) = to.address_type else {
+            return;
+        };
+        if one_per_group || from.ports != to.ports {
+            let (from, to) = self.update.remove(stuck);
+            self.create
+                .push(builder.new_slice(address_type, to.ports, to.endpoints));
+            self.delete.push(from);
+            return;
+        }
+        let mut held = EndpointSet::with_capacity(from.endpoints.len());
+        held.extend(from.endpoints.iter().map(Endpoint::view));
+        let (kept, taken) = std::mem::take(&mut to.endpoints)
+            .into_iter()
+            .partition(|e| held.contains(&e.view()));
+        let kept: Vec<Endpoint> = kept;
+        if one_per_group || from.ports != to.ports || kept.is_empty() {
+            let (from, to) = self.update.remove(stuck);
+            self.delete.push(from);
+            let endpoints = kept.into_iter().chain(taken).collect();
+            self.create.push(builder.new_slice(address_type, to.ports, endpoints));
+            return;
+        }
+        to.endpoints = kept;
+        let ports = to.ports.clone();
+        self.create.push(builder.new_slice(address_type, ports, taken));
+    }
+
+    fn write(self, sorted: &[usize], waits: &[Vec<usize>]) -> Vec<Write> {
+        let create = self.create.into_iter().map(Operation::Create);
+        let update = self.update.into_iter().map(|(_, to)| Operation::Update(to));
+        let delete = self
+            .delete
+            .into_iter()
+            .chain(self.unsupported)
+            .map(|slice| Operation::Delete(Deletion::of(slice)));
+        let mut operations: Vec<Option<Operation>> = create.chain(update).chain(delete).map(Some).collect();
+        let mut place = vec![0; sorted.len()];
+        for (now, before) in sorted.iter().enumerate() {
+            place[*before] = now;
+        }
+        let write = |index: &usize| {
+            let after = waits[*index].iter().map(|other| place[*other]).collect();
+            operations[*index].take().map(|operation| Write { operation, after })
+        };
+        sorted.iter().filter_map(write).collect()
+    }
+}
+
+impl Deletion {
+    fn of(slice: &Slice) -> Self {
+        Self {
+            name: slice.metadata.name.clone().unwrap_or_default(),
+            uid: slice.metadata.uid.clone(),
+            resource_version: slice.metadata.resource_version.clone(),
+        }
+    }
+}

@@ -1,9 +1,50 @@
 //! From hand-made Endpoints objects to slices.
 //!
 //! Who points at whom: an Endpoints object belongs to the Service of the same name, and is mirrored only while that
-//! Service has no selector; a slice names the Service by label and the Endpoints object by owner reference. The rules are
-//! those of `docs/spec/mirroring.md`; the desired state and the controller are being written. What is certain already are
-//! the names under which the controller is known.
+//! Service has no selector ([`mirrored`]); a slice names the Service by label and the Endpoints object by owner reference.
+//! [`Subsets`] brings the object into canonical form, [`Desired`] is what its slices should hold, and [`Metadata`] is what
+//! they carry. The rules are those of `docs/spec/mirroring.md`.
+//!
+//! ```
+//! use std::num::NonZeroUsize;
+//!
+//! use k8s_openapi::api::core::v1::{Endpoints, Service};
+//! use mirroring::{Metadata, Subsets};
+//!
+//! let service: Service = serde_json::from_value(serde_json::json!({"spec": {"ports": [{"port": 80}]}}))?;
+//! let endpoints: Endpoints = serde_json::from_value(serde_json::json!({
+//!     "metadata": {"name": "db", "namespace": "ns"},
+//!     "subsets": [{
+//!         "addresses": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}, {"ip": "elsewhere"}],
+//!         "ports": [{"port": 5432}],
+//!     }],
+//! }))?;
+//! assert_eq!(mirroring::mirrored(&endpoints, Some(&service)), Ok(()));
+//!
+//! let max = NonZeroUsize::new(1000).unwrap();
+//! let subsets = Subsets::read(&endpoints);
+//! let desired = subsets.desired(max);
+//! assert_eq!(desired.groups.len(), 2, "one for each address family");
+//! assert_eq!((desired.skipped, desired.invalid), (1, 1));
+//! assert_eq!(desired.left_out[0].to_string(), r#"address "elsewhere" is left out: it is not an IP address"#);
+//! assert_eq!(desired.events[0].reason, "InvalidIPAddress");
+//! assert_eq!(Metadata::of(&endpoints).labels["kubernetes.io/service-name"], "db");
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod desired;
+mod eligibility;
+mod left_out;
+mod metadata;
+mod subsets;
+#[cfg(test)]
+mod testing;
+
+pub use desired::{Desired, Event};
+pub use eligibility::{NotMirrored, eligible, has_selector, is_mirror_of, is_ours, mirrored};
+pub use left_out::{LeftOut, Reason};
+pub use metadata::Metadata;
+pub use subsets::Subsets;
 
 /// Value of the managed-by label on our slices, and so the lock: one writer per value.
 pub const MANAGED_BY: &str = "endpointslicemirroring-controller.k8s.io";

@@ -1,8 +1,58 @@
 //! From Services, Pods and Nodes to slices.
 //!
 //! Who points at whom: a Service selects Pods of its namespace; a Pod names its Node; a Node has a zone; a slice names its
-//! Service by label and owner reference. The rules are those of `docs/spec/service-slices.md`; the desired state and the
-//! controller are being written. What is certain already are the names under which the controller is known.
+//! Service by label and owner reference. The rules are those of `docs/spec/service-slices.md`.
+//!
+//! [`desired`] says which endpoints the slices of a Service should hold, and what could not be published. It works on
+//! [`Service`], [`Pod`] and [`Node`], which hold what matters and nothing else; each is made from the API's object by
+//! `From`. No client, no clock, no asynchronous runtime.
+//!
+//! ```
+//! use std::collections::HashMap;
+//!
+//! use k8s_openapi::api::core::v1 as api;
+//! use serde_json::{from_value, json};
+//! use service_slices::{Node, Pod, Service, desired};
+//!
+//! let service: api::Service = from_value(json!({
+//!     "metadata": {"namespace": "shop", "name": "web"},
+//!     "spec": {"clusterIP": "10.96.0.1", "ipFamilies": ["IPv4"], "ports": [{"port": 80, "targetPort": "http"}]},
+//! }))?;
+//! let pods: Vec<api::Pod> = from_value(json!([{
+//!     "metadata": {"namespace": "shop", "name": "web-0", "uid": "7a3d"},
+//!     "spec": {"nodeName": "n1", "containers": [{"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}]},
+//!     "status": {"podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]},
+//! }]))?;
+//! let node: api::Node = from_value(json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "zone-a"}}}))?;
+//!
+//! let service = Service::from(&service);
+//! let pods: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
+//! let nodes = HashMap::from([("n1", Node::from(&node))]);
+//!
+//! let mut desired = desired(&service, &pods, &nodes);
+//! assert!(desired.left_out.is_empty());
+//! let group = desired.groups.remove(0);
+//! assert_eq!(group.ports.ports()[0].port, Some(8080));
+//! let endpoints = group.endpoints.into_sorted();
+//! assert_eq!(endpoints[0].zone, Some("zone-a"));
+//! assert_eq!(endpoints[0].conditions.ready, Some(true));
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+mod desired;
+mod groups;
+mod node;
+mod pod;
+mod pod_addresses;
+mod service;
+mod service_key;
+
+pub use desired::{Desired, LeftOut, Reason, desired};
+pub use node::{Node, Nodes};
+pub use pod::{NamedPort, Pod};
+pub use pod_addresses::{AddressProblem, PodAddresses, RefusedAddress};
+pub use service::{Families, RESERVED_LABELS, Service, ServicePort, TargetPort};
+pub use service_key::{NoServiceName, ServiceKey};
 
 /// Value of the managed-by label on our slices, and so the lock: one writer per value.
 pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";

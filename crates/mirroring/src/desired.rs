@@ -1,0 +1,188 @@
+//! What the slices of an Endpoints object should hold (mirroring.md §8–§11).
+
+use std::{num::NonZeroUsize, slice};
+
+use k8s_openapi::api::core::v1::{EndpointAddress, ObjectReference};
+use slice_core::{
+    Address, AddressType, Conditions, EndpointRef, EndpointSet, Port, PortMapKey, Target, limits::PORTS_PER_SLICE_MAX,
+    names,
+};
+use slice_reconciler::Group;
+
+use crate::{
+    LeftOut, Reason, Subsets,
+    subsets::{Member, Subset},
+};
+
+/// What is wanted for one Endpoints object, and what of it is not.
+#[derive(Debug)]
+pub struct Desired<'a> {
+    /// For every set of ports one group of each IP family, also where it is empty (M67).
+    pub groups: Vec<Group<'a>>,
+    /// Addresses that are not mirrored, over all canonical subsets, invalid ones included (M71).
+    pub skipped: usize,
+    /// Addresses among them that cannot be published, as far as they were looked at (M70).
+    pub invalid: usize,
+    /// What the object's author should be told.
+    pub events: Vec<Event>,
+    /// Everything that is not mirrored, one by one.
+    pub left_out: Vec<LeftOut<'a>>,
+}
+
+/// A warning about the Endpoints object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The reason, for programs.
+    pub reason: &'static str,
+    /// The message, for people.
+    pub message: String,
+}
+
+impl Subsets<'_> {
+    /// What is wanted, at most `max` addresses of each canonical subset, both families together (M69).
+    #[must_use]
+    pub fn desired(&self, max: NonZeroUsize) -> Desired<'_> {
+        let mut groups = Vec::new();
+        let mut left_out: Vec<_> = self.refused.iter().map(|port| LeftOut::Port { port }).collect();
+        for subset in &self.canonical {
+            if subset.ports.len() > PORTS_PER_SLICE_MAX {
+                left_out.push(LeftOut::Subset {
+                    addresses: subset.members.len(),
+                    ports: subset.ports.len(),
+                });
+                continue;
+            }
+            let endpoints = self.endpoints(subset, max, &mut left_out);
+            for ports in with_unique_names(&subset.ports) {
+                let ports = PortMapKey::new(ports);
+                for address_type in [AddressType::IPv4, AddressType::IPv6] {
+                    groups.push(group(address_type, ports.clone(), &endpoints));
+                }
+            }
+        }
+        let (skipped, invalid) = count(&left_out);
+        Desired {
+            groups,
+            skipped,
+            invalid,
+            events: events(skipped, invalid, max),
+            left_out,
+        }
+    }
+
+    /// The endpoints of a subset in the order in which they count against the maximum: ready ones first.
+    fn endpoints<'s>(
+        &'s self,
+        subset: &Subset,
+        max: NonZeroUsize,
+        left_out: &mut Vec<LeftOut<'s>>,
+    ) -> Vec<EndpointRef<'s>> {
+        let (ready, not_ready): (Vec<Member>, Vec<Member>) = subset.members.iter().partition(|member| member.ready);
+        let mut accepted = Vec::with_capacity(subset.members.len().min(max.get()));
+        for member in ready.into_iter().chain(not_ready) {
+            let source = &self.sources[member.source];
+            let why = match &source.read {
+                _ if accepted.len() >= max.get() => Reason::OverCap,
+                Ok(address) => {
+                    accepted.push(endpoint(address, source.written, member.ready));
+                    continue;
+                }
+                Err(why) => *why,
+            };
+            left_out.push(LeftOut::Address {
+                address: source.written,
+                why,
+            });
+        }
+        accepted
+    }
+}
+
+/// M62: one address, of the conditions only `ready`, no zone and no hints.
+fn endpoint<'a>(address: &'a Address, written: &'a EndpointAddress, ready: bool) -> EndpointRef<'a> {
+    EndpointRef {
+        addresses: slice::from_ref(address),
+        conditions: Conditions {
+            ready: Some(ready),
+            ..Conditions::default()
+        },
+        hostname: text(written.hostname.as_ref()),
+        node_name: written.node_name.as_deref(),
+        zone: None,
+        target: written.target_ref.as_ref().map(target),
+    }
+}
+
+fn target(written: &ObjectReference) -> Target<&str> {
+    Target {
+        kind: text(written.kind.as_ref()),
+        namespace: text(written.namespace.as_ref()),
+        name: text(written.name.as_ref()),
+        uid: text(written.uid.as_ref()),
+        api_version: text(written.api_version.as_ref()),
+        field_path: text(written.field_path.as_ref()),
+        resource_version: text(written.resource_version.as_ref()),
+    }
+}
+
+/// An empty string as the API server would store it: not at all. Otherwise the slice would never look as wanted.
+fn text(written: Option<&String>) -> Option<&str> {
+    written.map(String::as_str).filter(|text| !text.is_empty())
+}
+
+/// Ports for as few slices as possible, so that in none of them two have the same name: Endpoints may, a slice may not (D3).
+/// Expects ports in order.
+fn with_unique_names(ports: &[Port]) -> Vec<Vec<Port>> {
+    let mut slices = vec![Vec::new()];
+    for same_name in ports.chunk_by(|a, b| a.name == b.name) {
+        for (nth, port) in same_name.iter().enumerate() {
+            if nth == slices.len() {
+                slices.push(Vec::new());
+            }
+            slices[nth].push(port.clone());
+        }
+    }
+    slices
+}
+
+/// Of endpoints with one identity the last one stays (M63).
+fn group<'a>(address_type: AddressType, ports: PortMapKey, endpoints: &[EndpointRef<'a>]) -> Group<'a> {
+    let fits = |endpoint: &&EndpointRef<'a>| endpoint.addresses[0].address_type() == address_type;
+    let mut set = EndpointSet::with_capacity(endpoints.iter().filter(fits).count());
+    set.extend(endpoints.iter().filter(fits).copied());
+    Group {
+        address_type,
+        ports,
+        endpoints: set,
+    }
+}
+
+/// How many addresses were left out, and how many of them for their own sake.
+fn count(left_out: &[LeftOut<'_>]) -> (usize, usize) {
+    let reasons = left_out.iter().filter_map(|left_out| match left_out {
+        LeftOut::Address { why, .. } => Some(*why),
+        LeftOut::Port { .. } | LeftOut::Subset { .. } => None,
+    });
+    reasons.fold((0, 0), |(skipped, invalid), why| {
+        (skipped + 1, invalid + usize::from(why != Reason::OverCap))
+    })
+}
+
+/// M75, M76. The second message counts invalid addresses too, as it always has (D11).
+fn events(skipped: usize, invalid: usize, max: NonZeroUsize) -> Vec<Event> {
+    let invalid_addresses = (invalid > 0).then(|| Event {
+        reason: names::INVALID_IP_ADDRESS,
+        message: format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"),
+    });
+    let too_many = (skipped > invalid).then(|| Event {
+        reason: names::TOO_MANY_ADDRESSES,
+        message: format!(
+            "A max of {max} addresses can be mirrored to EndpointSlices per Endpoints subset. \
+             {skipped} addresses were skipped"
+        ),
+    });
+    invalid_addresses.into_iter().chain(too_many).collect()
+}
+
+#[cfg(test)]
+mod tests;

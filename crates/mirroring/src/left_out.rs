@@ -1,0 +1,85 @@
+//! What an Endpoints object holds and its slices will not, and why.
+
+use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort};
+use slice_core::{Unpublishable, limits::PORTS_PER_SLICE_MAX};
+
+/// Something that is not mirrored; the rest of the object is.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum LeftOut<'a> {
+    /// An address, once for each canonical subset that it is missing from.
+    #[error("address {:?} is left out: {why}", address.ip)]
+    Address {
+        /// As its author wrote it.
+        address: &'a EndpointAddress,
+        /// What is wrong with it.
+        why: Reason,
+    },
+    /// A port whose number none can have. Its addresses are treated as if they had no port (M49).
+    #[error("port {:?} is left out: {} is not between 1 and 65535", port.name.as_deref().unwrap_or_default(), port.port)]
+    Port {
+        /// As its author wrote it.
+        port: &'a EndpointPort,
+    },
+    /// A canonical subset that no slice can hold.
+    #[error("{addresses} addresses with {ports} ports are left out: a slice holds at most {PORTS_PER_SLICE_MAX} ports")]
+    Subset {
+        /// Its addresses, ready or not. They are not counted as skipped: neither are they invalid nor too many.
+        addresses: usize,
+        /// Its ports.
+        ports: usize,
+    },
+}
+
+/// Why an address is not mirrored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// It cannot be read (M58, M61).
+    #[error("it is not an IP address")]
+    NotAnIp,
+    /// The API server would refuse the whole slice because of it (W23).
+    #[error("{0}")]
+    Unpublishable(Unpublishable),
+    /// As many as are mirrored of a subset came before it (M69). It was not looked at: it may be invalid as well.
+    #[error("its subset holds more addresses than are mirrored")]
+    OverCap,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_omission_can_be_told_to_a_person() {
+        let address = EndpointAddress {
+            ip: "::1".into(),
+            ..EndpointAddress::default()
+        };
+        let port = EndpointPort {
+            port: 70_000,
+            ..EndpointPort::default()
+        };
+        let unpublishable = Reason::Unpublishable(Unpublishable::Loopback);
+        for (left_out, expected) in [
+            (
+                LeftOut::Address {
+                    address: &address,
+                    why: unpublishable,
+                },
+                "address \"::1\" is left out: it is a loopback address",
+            ),
+            (
+                LeftOut::Port { port: &port },
+                "port \"\" is left out: 70000 is not between 1 and 65535",
+            ),
+            (
+                LeftOut::Subset {
+                    addresses: 2,
+                    ports: 20_001,
+                },
+                "2 addresses with 20001 ports are left out: a slice holds at most 20000 ports",
+            ),
+        ] {
+            assert_eq!(left_out.to_string(), expected);
+        }
+    }
+}

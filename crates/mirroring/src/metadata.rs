@@ -1,0 +1,108 @@
+//! What the slices of an Endpoints object carry besides endpoints.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Endpoints;
+use slice_core::names;
+
+use crate::MANAGED_BY;
+
+/// The labels and annotations of every slice that mirrors an Endpoints object (M89, M90, G37): all that the object has, but
+/// for what says something about the object only.
+///
+/// Both maps are whole, the two labels of ours included, so a slice is up to date exactly when it has these and no others,
+/// also where the object itself bears one of our labels (D10).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// Labels to set.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations to set.
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Metadata {
+    /// What is copied from this object, and what we add.
+    #[must_use]
+    pub fn of(endpoints: &Endpoints) -> Self {
+        let metadata = &endpoints.metadata;
+        let mut labels = metadata.labels.clone().unwrap_or_default();
+        labels.insert(
+            names::SERVICE_NAME_LABEL.into(),
+            metadata.name.clone().unwrap_or_default(),
+        );
+        labels.insert(names::MANAGED_BY_LABEL.into(), MANAGED_BY.into());
+        let mut annotations = metadata.annotations.clone().unwrap_or_default();
+        annotations.remove(names::TRIGGER_TIME_ANNOTATION);
+        annotations.remove(names::LAST_APPLIED_ANNOTATION);
+        Self { labels, annotations }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn metadata(labels: &Value, annotations: &Value) -> Metadata {
+        let metadata = json!({"name": "foo", "namespace": "test", "labels": labels, "annotations": annotations});
+        Metadata::of(&serde_json::from_value(json!({ "metadata": metadata })).unwrap())
+    }
+
+    fn expected(labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> Metadata {
+        let ours = [
+            ("kubernetes.io/service-name", "foo"),
+            ("endpointslice.kubernetes.io/managed-by", MANAGED_BY),
+        ];
+        let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+        Metadata {
+            labels: labels.iter().copied().chain(ours).map(owned).collect(),
+            annotations: annotations.iter().copied().map(owned).collect(),
+        }
+    }
+
+    /// T-MIR-48…52, T-MIR-43…46, T-MNS-01…05, T-GMIR-24…27, T-MIR-INT-07…09.
+    #[test]
+    fn labels_and_annotations_are_copied_but_for_two() {
+        let (none, foo, foo2) = (Value::Null, json!({"foo": "bar"}), json!({"foo2": "bar2"}));
+        let last_applied = |value: &str| json!({"kubectl.kubernetes.io/last-applied-configuration": value});
+        let with_foo = json!({"kubectl.kubernetes.io/last-applied-configuration": "{}", "foo": "bar"});
+        let trigger = json!({"endpoints.kubernetes.io/last-change-trigger-time": "date", "foo2": "bar2"});
+        let over_capacity = json!({"endpoints.kubernetes.io/over-capacity": "truncated"});
+        for (labels, annotations, expected) in [
+            (&none, &none, expected(&[], &[])),
+            (&none, &foo, expected(&[], &[("foo", "bar")])),
+            (&foo, &none, expected(&[("foo", "bar")], &[])),
+            (&foo, &foo2, expected(&[("foo", "bar")], &[("foo2", "bar2")])),
+            (&foo, &trigger, expected(&[("foo", "bar")], &[("foo2", "bar2")])),
+            (&none, &last_applied("{}"), expected(&[], &[])),
+            (&none, &last_applied(""), expected(&[], &[])),
+            (&none, &with_foo, expected(&[], &[("foo", "bar")])),
+            (
+                &none,
+                &over_capacity,
+                expected(&[], &[("endpoints.kubernetes.io/over-capacity", "truncated")]),
+            ),
+        ] {
+            assert_eq!(metadata(labels, annotations), expected, "{labels} {annotations}");
+        }
+    }
+
+    /// M89: nothing but the two is filtered; D10, T-MIR-N10: what is compared is what is written.
+    #[test]
+    fn our_labels_win_over_the_objects() {
+        let labels = json!({
+            "endpointslice.kubernetes.io/managed-by": "someone",
+            "kubernetes.io/service-name": "another",
+            "endpointslice.kubernetes.io/skip-mirror": "false",
+            "service.kubernetes.io/headless": "",
+            "endpoints.kubernetes.io/managed-by": "endpoint-controller",
+        });
+        let copied = [
+            ("endpointslice.kubernetes.io/skip-mirror", "false"),
+            ("service.kubernetes.io/headless", ""),
+            ("endpoints.kubernetes.io/managed-by", "endpoint-controller"),
+        ];
+        assert_eq!(metadata(&labels, &Value::Null), expected(&copied, &[]));
+    }
+}

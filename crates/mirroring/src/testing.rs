@@ -1,0 +1,110 @@
+//! Endpoints objects and groups in one line, for tables: `addresses :ports; addresses :ports`.
+//!
+//! An address is `[!]ip[/uid][@pod]`, `!` for not ready; a port is `[name/]number[/protocol][~appProtocol]`.
+
+use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
+use slice_core::{EndpointRef, Port};
+use slice_reconciler::Group;
+
+pub(crate) fn endpoints(subsets: &str) -> Endpoints {
+    let subsets = subsets.split(';').filter(|line| !line.is_empty());
+    Endpoints {
+        subsets: Some(subsets.map(subset).collect()),
+        ..Endpoints::default()
+    }
+}
+
+fn subset(line: &str) -> EndpointSubset {
+    // The last colon: addresses may begin with one.
+    let (addresses, ports) = line.rsplit_once(" :").unwrap();
+    let (not_ready, ready): (Vec<&str>, Vec<&str>) = addresses.split_whitespace().partition(|a| a.starts_with('!'));
+    let list = |written: Vec<&str>| Some(written.into_iter().map(address).collect());
+    EndpointSubset {
+        addresses: list(ready),
+        not_ready_addresses: list(not_ready),
+        ports: Some(ports.split_whitespace().map(port).collect()),
+    }
+}
+
+fn address(text: &str) -> EndpointAddress {
+    let (text, name) = split(text.trim_start_matches('!'), '@');
+    let (ip, uid) = split(text, '/');
+    EndpointAddress {
+        ip: ip.into(),
+        target_ref: (uid.is_some() || name.is_some()).then(|| ObjectReference {
+            uid,
+            name,
+            ..ObjectReference::default()
+        }),
+        ..EndpointAddress::default()
+    }
+}
+
+fn port(text: &str) -> EndpointPort {
+    let (text, app_protocol) = split(text, '~');
+    let (name, number, protocol) = match text.split('/').collect::<Vec<_>>()[..] {
+        [number] => (None, number, None),
+        [name, number] => (Some(name.into()), number, None),
+        [name, number, protocol] => (Some(name.into()), number, Some(protocol.into())),
+        _ => panic!("no port: {text}"),
+    };
+    EndpointPort {
+        name,
+        protocol,
+        port: number.parse().unwrap(),
+        app_protocol,
+    }
+}
+
+fn split(text: &str, separator: char) -> (&str, Option<String>) {
+    match text.split_once(separator) {
+        Some((before, after)) => (before, Some(after.to_owned())),
+        None => (text, None),
+    }
+}
+
+/// `ports` in the notation of this module.
+pub(crate) fn ports(ports: &[Port]) -> String {
+    let word = |port: &Port| {
+        let name = Some(&*port.name)
+            .filter(|name| !name.is_empty())
+            .map(|name| format!("{name}/"));
+        let protocol = Some(&*port.protocol)
+            .filter(|protocol| *protocol != "TCP")
+            .map(|p| format!("/{p}"));
+        let app = port.app_protocol.as_deref().map(|app| format!("~{app}"));
+        let number = port.port.unwrap();
+        format!(
+            "{}{number}{}{}",
+            name.unwrap_or_default(),
+            protocol.unwrap_or_default(),
+            app.unwrap_or_default()
+        )
+    };
+    ports.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Groups in the notation of this module, preceded by their address type.
+pub(crate) fn groups(groups: Vec<Group<'_>>) -> String {
+    let word = |endpoint: &EndpointRef<'_>| {
+        let [address] = endpoint.addresses else {
+            panic!("one address each")
+        };
+        let mark = if endpoint.conditions.ready == Some(false) {
+            "!"
+        } else {
+            ""
+        };
+        let name = endpoint.target.and_then(|target| target.name);
+        format!(
+            "{mark}{address}{}",
+            name.map(|name| format!("@{name}")).unwrap_or_default()
+        )
+    };
+    let line = |group: Group<'_>| {
+        let endpoints: Vec<String> = group.endpoints.into_sorted().iter().map(word).collect();
+        let (address_type, ports) = (group.address_type, ports(group.ports.ports()));
+        format!("{address_type} {} :{ports}", endpoints.join(" "))
+    };
+    groups.into_iter().map(line).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,161 @@
+//! What the slices of a Service should hold.
+
+use std::ops::Deref;
+
+use slice_core::{AddressType, Conditions, EndpointRef, Target};
+use slice_reconciler::Group;
+
+use crate::{AddressProblem, Nodes, Pod, Service, groups::Groups};
+
+/// What the slices of a Service should hold.
+#[derive(Debug)]
+pub struct Desired<'a> {
+    /// The types of slices that the Service has, in order. Slices of another type are not wanted.
+    pub address_types: &'static [AddressType],
+    /// The endpoints by address type and ports, in that order. No pods, no groups; but the group of a pod is there even if
+    /// the pod itself was left out or has no address of the type.
+    pub groups: Vec<Group<'a>>,
+    /// What could not be published, by pod. It concerns nobody but the pods named.
+    pub left_out: Vec<LeftOut<'a>>,
+}
+
+/// A pod, or an address of one, that could not be published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pod {namespace}/{pod}: {reason}")]
+pub struct LeftOut<'a> {
+    /// The pod's namespace.
+    pub namespace: &'a str,
+    /// The pod's name.
+    pub pod: &'a str,
+    /// What is left out and why.
+    pub reason: Reason<'a>,
+}
+
+/// Why something was left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reason<'a> {
+    /// The pod waits until its node is known (R65). The name is empty if the pod has no node.
+    #[error("left out until its node {0:?} is known")]
+    UnknownNode(&'a str),
+    /// An address cannot be published (W23); the pod's other addresses are.
+    #[error("address {address:?} left out: {problem}")]
+    Address {
+        /// As the pod has it.
+        address: &'a str,
+        /// What is wrong with it.
+        problem: AddressProblem,
+    },
+}
+
+/// Derives what the slices of a Service should hold from all pods that its selector matches (R55 step 2, §8–§11).
+///
+/// Nothing is allocated per pod.
+#[must_use]
+pub fn desired<'a, T, N>(service: &Service, pods: impl IntoIterator<Item = &'a Pod<T>>, nodes: &'a N) -> Desired<'a>
+where
+    T: Deref<Target = str> + 'a,
+    N: Nodes + ?Sized,
+{
+    let pods = pods.into_iter();
+    let mut groups = Groups::new(service, pods.size_hint().0);
+    let mut left_out = Vec::new();
+    for pod in pods.filter(|pod| pod.eligible) {
+        let groups = groups.of(&pod.named_ports);
+        match endpoint(service, pod, nodes) {
+            Ok(endpoint) => {
+                insert(endpoint, pod, groups);
+                left_out.extend(refused_addresses(service, pod));
+            }
+            Err(reason) => left_out.push(because(pod, reason)),
+        }
+    }
+    left_out.sort_by_key(|left_out| (left_out.namespace, left_out.pod));
+    Desired {
+        address_types: service.families.address_types(),
+        groups: groups.into_sorted(),
+        left_out,
+    }
+}
+
+/// The endpoint of a pod, without addresses.
+fn endpoint<'a, T, N>(service: &Service, pod: &'a Pod<T>, nodes: &'a N) -> Result<EndpointRef<'a>, Reason<'a>>
+where
+    T: Deref<Target = str>,
+    N: Nodes + ?Sized,
+{
+    let node_name = pod.node.as_deref();
+    let node = nodes.node(node_name.unwrap_or_default());
+    if node.is_none() && !service.publish_not_ready_addresses {
+        return Err(Reason::UnknownNode(node_name.unwrap_or_default()));
+    }
+    let given = |text: &'a str| (!text.is_empty()).then_some(text);
+    Ok(EndpointRef {
+        addresses: &[],
+        conditions: Conditions {
+            ready: Some(service.publish_not_ready_addresses || (pod.ready && !pod.terminating)),
+            serving: Some(pod.ready),
+            terminating: Some(pod.terminating),
+        },
+        hostname: pod.hostname_for(&service.namespace, &service.name),
+        node_name,
+        zone: node.and_then(|node| node.zone.as_deref()),
+        target: Some(Target {
+            kind: Some("Pod"),
+            namespace: given(&pod.namespace),
+            name: given(&pod.name),
+            uid: pod.uid.as_deref(),
+            ..Target::default()
+        }),
+    })
+}
+
+/// All addresses of a family are one endpoint; without any there is none (R55 step 2d, R60).
+fn insert<'a, T>(endpoint: EndpointRef<'a>, pod: &'a Pod<T>, groups: &mut [Group<'a>]) {
+    for group in groups {
+        let addresses = pod.addresses.of(group.address_type);
+        if !addresses.is_empty() {
+            group.endpoints.insert(EndpointRef { addresses, ..endpoint });
+        }
+    }
+}
+
+/// Those that the Service would have published.
+fn refused_addresses<'a, T>(service: &Service, pod: &'a Pod<T>) -> impl Iterator<Item = LeftOut<'a>>
+where
+    T: Deref<Target = str>,
+{
+    let wanted = service.families.address_types();
+    let refused = pod.addresses.refused().iter();
+    refused
+        .filter(|refused| {
+            refused
+                .address_type
+                .is_none_or(|address_type| wanted.contains(&address_type))
+        })
+        .map(|refused| {
+            because(
+                pod,
+                Reason::Address {
+                    address: &refused.text,
+                    problem: refused.problem,
+                },
+            )
+        })
+}
+
+fn because<'a, T: Deref<Target = str>>(pod: &'a Pod<T>, reason: Reason<'a>) -> LeftOut<'a> {
+    LeftOut {
+        namespace: &pod.namespace,
+        pod: &pod.name,
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod arbitrary;
+#[cfg(test)]
+mod endpoints;
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod ports;

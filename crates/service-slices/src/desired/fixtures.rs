@@ -1,0 +1,117 @@
+//! Objects of the API and short ways to say what came of them.
+
+use std::collections::HashMap;
+
+use k8s_openapi::api::core::v1 as api;
+use serde_json::{Value, json};
+use slice_core::Conditions;
+
+use super::{Desired, desired};
+use crate::{Node, Pod, Service};
+
+/// Merges what is given into an object; null removes.
+fn merged(mut base: Value, patch: Value) -> Value {
+    match (&mut base, patch) {
+        (Value::Object(base), Value::Object(patch)) => {
+            for (key, value) in patch {
+                let old = base.remove(&key).unwrap_or(Value::Null);
+                base.insert(key, merged(old, value));
+            }
+        }
+        (base, patch) => *base = patch,
+    }
+    base
+}
+
+/// The fixture pod of the specification, changed: ready, 1.2.3.(4 + n) on node-1, in namespace `test`.
+pub(super) fn pod(n: usize, change: Value) -> api::Pod {
+    let base = json!({
+        "metadata": {"namespace": "test", "name": format!("pod{n}"), "uid": format!("uid{n}"), "labels": {"foo": "bar"}},
+        "spec": {"containers": [{"name": "container-1"}], "nodeName": "node-1"},
+        "status": {
+            "podIP": format!("1.2.3.{}", 4 + n),
+            "podIPs": [{"ip": format!("1.2.3.{}", 4 + n)}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    });
+    serde_json::from_value(merged(base, change)).unwrap()
+}
+
+pub(super) fn unready() -> Value {
+    json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
+}
+
+/// The fixture Service, changed: `test/foo`, IPv4, port 80/TCP.
+pub(super) fn service(change: Value) -> Service {
+    let base = json!({
+        "metadata": {"namespace": "test", "name": "foo"},
+        "spec": {
+            "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}],
+            "selector": {"foo": "bar"},
+            "ipFamilies": ["IPv4"],
+        },
+    });
+    let service: api::Service = serde_json::from_value(merged(base, change)).unwrap();
+    Service::from(&service)
+}
+
+/// Nodes with a zone each; an empty one is none.
+pub(super) fn nodes<'n>(nodes: &[(&'n str, &str)]) -> HashMap<&'n str, Node> {
+    let node = |zone: &str| json!({"metadata": {"labels": {"topology.kubernetes.io/zone": zone}}});
+    let read = |zone| Node::from(&serde_json::from_value::<api::Node>(node(zone)).unwrap());
+    nodes.iter().map(|(name, zone)| (*name, read(zone))).collect()
+}
+
+pub(super) fn conditions(ready: bool, serving: bool, terminating: bool) -> Conditions {
+    Conditions {
+        ready: Some(ready),
+        serving: Some(serving),
+        terminating: Some(terminating),
+    }
+}
+
+/// What came of it in a comparable form: address type, port numbers, and per endpoint its pod and addresses.
+pub(super) type GroupSummary = (&'static str, Vec<Option<i32>>, Vec<(String, Vec<String>)>);
+
+fn summarise(desired: Desired<'_>) -> (Vec<GroupSummary>, Vec<String>) {
+    let groups = desired.groups.into_iter().map(|group| {
+        let endpoints = group.endpoints.into_sorted();
+        let endpoints = endpoints.iter().map(|endpoint| {
+            let addresses = endpoint.addresses.iter().map(ToString::to_string);
+            (endpoint.target.unwrap().name.unwrap().to_owned(), addresses.collect())
+        });
+        (
+            group.address_type.as_str(),
+            group.ports.ports().iter().map(|port| port.port).collect(),
+            endpoints.collect(),
+        )
+    });
+    let left_out = desired.left_out.iter().map(ToString::to_string);
+    (groups.collect(), left_out.collect())
+}
+
+/// Derives from borrowed and from compact pods, which makes no difference, and summarises.
+pub(super) fn summary(
+    service: &Service,
+    pods: &[api::Pod],
+    nodes: &HashMap<&str, Node>,
+) -> (Vec<GroupSummary>, Vec<String>) {
+    let borrowed: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, service)).collect();
+    let compact: Vec<Pod> = pods.iter().map(Pod::from).collect();
+    let from_borrowed = summarise(desired(service, &borrowed, nodes));
+    assert_eq!(from_borrowed, summarise(desired(service, &compact, nodes)));
+    from_borrowed
+}
+
+/// A group of a summary.
+pub(super) fn group(address_type: &'static str, ports: &[i32], endpoints: &[(&str, &[&str])]) -> GroupSummary {
+    let endpoint = |(pod, addresses): &(&str, &[&str])| {
+        let addresses = addresses.iter().map(|address| (*address).to_owned());
+        ((*pod).to_owned(), addresses.collect())
+    };
+    (
+        address_type,
+        ports.iter().copied().map(Some).collect(),
+        endpoints.iter().map(endpoint).collect(),
+    )
+}

@@ -1,0 +1,269 @@
+//! What matters of a Service.
+
+use std::{collections::BTreeMap, ops::Deref, sync::Arc};
+
+use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::util::intstr::IntOrString};
+use slice_core::{
+    Address, AddressType, Port,
+    names::{HEADLESS_LABEL, MANAGED_BY_LABEL, SERVICE_NAME_LABEL},
+};
+
+use crate::{
+    MANAGED_BY, NamedPort,
+    pod::{DEFAULT_PROTOCOL, given},
+};
+
+/// Label keys of a slice that are ours; what a Service says under them is not copied (R110).
+pub const RESERVED_LABELS: [&str; 3] = [HEADLESS_LABEL, MANAGED_BY_LABEL, SERVICE_NAME_LABEL];
+
+/// What matters of a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its namespace.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its labels, copied to its slices.
+    pub labels: BTreeMap<String, String>,
+    /// Whether it has no address of its own.
+    pub headless: bool,
+    /// The types of slices it has.
+    pub families: Families,
+    /// Whether pods are called ready whatever they are.
+    pub publish_not_ready_addresses: bool,
+    /// Its ports, in order.
+    pub ports: Vec<ServicePort>,
+}
+
+/// A port of a Service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServicePort {
+    /// Its name, which may be empty.
+    pub name: Arc<str>,
+    /// Its protocol.
+    pub protocol: Arc<str>,
+    /// The protocol spoken. Absent and empty are different.
+    pub app_protocol: Option<Arc<str>>,
+    /// Which port of a pod it leads to.
+    pub target: TargetPort,
+}
+
+/// Which port of a pod a port of a Service leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetPort {
+    /// This one, whatever it is.
+    Number(i32),
+    /// The one that the pod has under this name.
+    Named(Arc<str>),
+}
+
+/// The types of slices that a Service has (R56a).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Families {
+    /// IPv4 alone.
+    IPv4,
+    /// IPv6 alone.
+    IPv6,
+    /// Both.
+    Both,
+}
+
+impl Families {
+    /// From `spec.ipFamilies` and `spec.clusterIP`. `None` and no cluster IP are the same.
+    pub fn of<'t>(ip_families: impl IntoIterator<Item = &'t str>, cluster_ip: Option<&str>) -> Self {
+        let (mut v4, mut v6) = (false, false);
+        for family in ip_families {
+            v4 |= family == "IPv4";
+            v6 |= family == "IPv6";
+        }
+        match (v4, v6, cluster_ip.map(Address::parse_ip)) {
+            (false, true, _) | (false, false, Some(Some(Address::V6(_)))) => Self::IPv6,
+            (true, true, _) | (false, false, None) => Self::Both,
+            (true, false, _) | (false, false, Some(_)) => Self::IPv4,
+        }
+    }
+
+    /// The address types, in order.
+    #[must_use]
+    pub fn address_types(self) -> &'static [AddressType] {
+        match self {
+            Self::IPv4 => &[AddressType::IPv4],
+            Self::IPv6 => &[AddressType::IPv6],
+            Self::Both => &[AddressType::IPv4, AddressType::IPv6],
+        }
+    }
+}
+
+impl Service {
+    /// Whether it asks pods for ports by name, so that pods can differ in their ports.
+    #[must_use]
+    pub fn has_named_targets(&self) -> bool {
+        let mut ports = self.ports.iter();
+        ports.any(|port| matches!(port.target, TargetPort::Named(_)))
+    }
+
+    /// The labels that its slices should have (R110).
+    #[must_use]
+    pub fn slice_labels(&self) -> BTreeMap<String, String> {
+        let mut labels = self.labels.clone();
+        labels.remove(HEADLESS_LABEL);
+        labels.insert(SERVICE_NAME_LABEL.to_owned(), self.name.to_string());
+        labels.insert(MANAGED_BY_LABEL.to_owned(), MANAGED_BY.to_owned());
+        if self.headless {
+            labels.insert(HEADLESS_LABEL.to_owned(), String::new());
+        }
+        labels
+    }
+}
+
+impl ServicePort {
+    /// The port of endpoints that it leads to, with this number.
+    #[must_use]
+    pub fn with_number(&self, number: i32) -> Port {
+        Port {
+            name: Arc::clone(&self.name),
+            protocol: Arc::clone(&self.protocol),
+            port: Some(number),
+            app_protocol: self.app_protocol.clone(),
+        }
+    }
+
+    /// The number it has with a pod that has these ports, if it leads anywhere (R69).
+    #[must_use]
+    pub fn resolve<T: Deref<Target = str>>(&self, named_ports: &[NamedPort<T>]) -> Option<i32> {
+        match &self.target {
+            TargetPort::Number(number) => Some(*number),
+            TargetPort::Named(name) => named_ports
+                .iter()
+                .find(|port| *port.name == **name && *port.protocol == *self.protocol)
+                .map(|port| port.port),
+        }
+    }
+}
+
+impl From<&api::Service> for Service {
+    fn from(service: &api::Service) -> Self {
+        let metadata = &service.metadata;
+        let spec = service.spec.as_ref();
+        let cluster_ip = spec.and_then(|spec| spec.cluster_ip.as_deref());
+        let cluster_ip = cluster_ip.filter(|ip| !ip.is_empty() && *ip != "None");
+        let ip_families = spec.iter().flat_map(|spec| spec.ip_families.iter().flatten());
+        let ports = spec.iter().flat_map(|spec| spec.ports.iter().flatten());
+        Self {
+            namespace: metadata.namespace.as_deref().unwrap_or_default().into(),
+            name: metadata.name.as_deref().unwrap_or_default().into(),
+            labels: metadata.labels.clone().unwrap_or_default(),
+            headless: cluster_ip.is_none(),
+            families: Families::of(ip_families.map(String::as_str), cluster_ip),
+            publish_not_ready_addresses: spec.and_then(|spec| spec.publish_not_ready_addresses) == Some(true),
+            ports: ports.map(ServicePort::from).collect(),
+        }
+    }
+}
+
+impl From<&api::ServicePort> for ServicePort {
+    fn from(port: &api::ServicePort) -> Self {
+        Self {
+            name: port.name.as_deref().unwrap_or_default().into(),
+            protocol: given(&port.protocol).unwrap_or(DEFAULT_PROTOCOL).into(),
+            app_protocol: port.app_protocol.as_deref().map(Into::into),
+            target: match &port.target_port {
+                Some(IntOrString::Int(number)) => TargetPort::Number(*number),
+                Some(IntOrString::String(name)) if !name.is_empty() => TargetPort::Named(name.as_str().into()),
+                // The API server would have filled it in so.
+                Some(IntOrString::String(_)) | None => TargetPort::Number(port.port),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn service(metadata: &Value, spec: &Value) -> Service {
+        let service = json!({"metadata": metadata, "spec": spec});
+        Service::from(&serde_json::from_value::<api::Service>(service).unwrap())
+    }
+
+    /// T-UTL-37…46, T-SAT-01…10.
+    #[test]
+    fn r56a_address_types() {
+        use Families::{Both, IPv4, IPv6};
+        let none: [&str; 0] = [];
+        for (families, cluster_ip, expected) in [
+            (&none[..], json!("10.0.0.10"), IPv4),
+            (&none, json!("2000::1"), IPv6),
+            (&["IPv4"], json!("10.0.0.10"), IPv4),
+            (&["IPv6"], json!("2000::1"), IPv6),
+            (&["IPv4", "IPv6"], json!("10.0.0.10"), Both),
+            (&["IPv6", "IPv4"], json!("2000::1"), Both),
+            (&none, json!("None"), Both),
+            (&["IPv4", "IPv6"], json!("None"), Both),
+            // What upstream has no case for: the families win, unknown ones are as good as none.
+            (&["IPv6"], json!("10.0.0.10"), IPv6),
+            (&["IPv4"], json!("None"), IPv4),
+            (&["IPv5", "IPv6"], json!("None"), IPv6),
+            (&["IPv5"], json!("2000::1"), IPv6),
+            (&none, json!("garbage"), IPv4),
+            (&none, json!("::ffff:10.0.0.10"), IPv4),
+            (&none, json!(""), Both),
+            (&none, Value::Null, Both),
+        ] {
+            for selector in [Value::Null, json!({"foo": "bar"})] {
+                let spec = json!({"ipFamilies": families, "clusterIP": cluster_ip, "selector": selector});
+                assert_eq!(service(&json!({}), &spec).families, expected, "{spec}");
+            }
+        }
+        assert_eq!(Both.address_types(), [AddressType::IPv4, AddressType::IPv6]);
+    }
+
+    /// T-UTL-01…06 (labels), T-UTL-24…36 (the labels that are wanted; whether they differ is the reconciler's to say).
+    #[test]
+    fn r110_labels_of_slices() {
+        let (sn, mb, headless) = (SERVICE_NAME_LABEL, MANAGED_BY_LABEL, HEADLESS_LABEL);
+        let ours = json!({sn: "foo", mb: MANAGED_BY});
+        let ours_foo = json!({sn: "foo", mb: MANAGED_BY, "foo": "bar"});
+        let ours_headless = json!({sn: "foo", mb: MANAGED_BY, headless: ""});
+        let ours_headless_foo = json!({sn: "foo", mb: MANAGED_BY, headless: "", "foo": "bar"});
+        let ours_two = json!({sn: "foo", mb: MANAGED_BY, "foo": "bar", "foo2": "bar2"});
+        for (cluster_ip, labels, expected) in [
+            ("1.1.1.1", Value::Null, &ours),
+            ("1.1.1.1", json!({"foo": "bar"}), &ours_foo),
+            ("None", json!({"foo": "bar"}), &ours_headless_foo),
+            ("None", json!({}), &ours_headless),
+            ("", json!({}), &ours_headless),
+            ("1.1.1.1", json!({"foo": "bar", "foo2": "bar2"}), &ours_two),
+            ("1.1.1.1", json!({sn: "bad", mb: "actor", "foo": "bar"}), &ours_foo),
+            ("1.1.1.1", json!({headless: ""}), &ours),
+            ("1.1.1.1", json!({sn: "bad", mb: "actor", headless: "x"}), &ours),
+            ("None", json!({headless: "x"}), &ours_headless),
+        ] {
+            let metadata = json!({"name": "foo", "labels": labels, "annotations": {"foo": "bar"}});
+            let service = service(&metadata, &json!({"clusterIP": cluster_ip}));
+            assert_eq!(json!(service.slice_labels()), *expected, "{cluster_ip} {labels}");
+        }
+    }
+
+    /// R68: what the API server fills in is filled in here too.
+    #[test]
+    fn r68_a_port_of_the_api() {
+        let target = |target: Value| {
+            let port = json!({"port": 80, "targetPort": target});
+            ServicePort::from(&serde_json::from_value::<api::ServicePort>(port).unwrap())
+        };
+        let expected = |target| ServicePort {
+            name: "".into(),
+            protocol: "TCP".into(),
+            app_protocol: None,
+            target,
+        };
+        assert_eq!(target(json!(8080)), expected(TargetPort::Number(8080)));
+        assert_eq!(target(json!(0)), expected(TargetPort::Number(0)));
+        assert_eq!(target(json!("http")), expected(TargetPort::Named("http".into())));
+        assert_eq!(target(json!("")), expected(TargetPort::Number(80)));
+        assert_eq!(target(Value::Null), expected(TargetPort::Number(80)));
+    }
+}

@@ -7,6 +7,7 @@ mod steps;
 mod targets;
 mod test;
 mod tidy;
+mod vectors;
 
 use std::process::ExitCode;
 
@@ -20,6 +21,8 @@ enum Command {
     Test(test::Args),
     /// Show what is there, live, until Ctrl-C
     Demo(demo::Args),
+    /// Replay recorded answers of upstream and compare them with ours
+    Vectors(vectors::Args),
     /// Build the real control plane that tests run against, once per user
     ControlPlane(control_plane::Args),
 }
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::ControlPlane(args) => control_plane::run(&args),
+        Command::Vectors(args) => vectors::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -50,11 +54,13 @@ fn usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = error.to_string();
-    let first = text
+    let first: Vec<&str> = text
         .lines()
-        .next()
-        .filter(|line| line.starts_with("error: "))
-        .unwrap_or("error: a command is needed");
+        .take_while(|line| !line.is_empty())
+        .map(str::trim)
+        .collect();
+    let first = Some(first.join(" ")).filter(|line| line.starts_with("error: "));
+    let first = first.as_deref().unwrap_or("error: a command is needed");
     eprintln!("{first}; `cargo xtask --help` lists what there is");
     ExitCode::from(2)
 }

@@ -1,0 +1,296 @@
+//! When two answers to the same step are equal: by what the slices hold afterwards, not by which slice holds it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use slice_core::{
+    PortMapKey,
+    names::{TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
+};
+use slice_reconciler::{Operation, Plan, hints::HintEvent};
+
+use super::chain::{Event, Expected, Step};
+
+/// What somebody does about a step.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) creates: Vec<EndpointSlice>,
+    pub(super) updates: Vec<EndpointSlice>,
+    pub(super) deletes: Vec<String>,
+    pub(super) events: Vec<Event>,
+    pub(super) error: bool,
+}
+
+impl Answer {
+    /// What we do.
+    pub(super) fn of(plan: Plan) -> Self {
+        let mut answer = Self::default();
+        for write in plan.writes {
+            match write.operation {
+                Operation::Create(slice) => answer.creates.push(slice.to_api()),
+                Operation::Update(slice) => answer.updates.push(slice.to_api()),
+                Operation::Delete(deletion) => answer.deletes.push(deletion.name),
+            }
+        }
+        let event = |event: HintEvent| Event {
+            kind: event.event_type.as_str().to_owned(),
+            reason: event.reason.to_owned(),
+            message: event.message,
+        };
+        answer.events = plan
+            .hints
+            .into_iter()
+            .filter_map(|outcome| outcome.event)
+            .map(event)
+            .collect();
+        answer
+    }
+}
+
+impl From<&Expected> for Answer {
+    fn from(expected: &Expected) -> Self {
+        Self {
+            creates: expected.creates.clone(),
+            updates: expected.updates.clone(),
+            deletes: expected.deletes.clone(),
+            events: expected.events.clone(),
+            error: expected.error.is_some(),
+        }
+    }
+}
+
+/// A part of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aspect {
+    /// How many creates, updates and deletes.
+    Writes,
+    /// What slices hold.
+    Content,
+    /// Their labels, annotations and owners.
+    Metadata,
+    Events,
+    Error,
+}
+
+/// Where two answers differ.
+#[derive(Debug)]
+pub(super) struct Difference {
+    pub(super) aspect: Aspect,
+    /// For a person.
+    pub(super) text: String,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scope {
+    /// Hints exactly, or only whether there are any (topology mode Auto chooses at random upstream).
+    pub(super) exact_hints: bool,
+}
+
+impl Scope {
+    pub(super) fn of(step: &Step) -> Self {
+        let annotations = step
+            .service
+            .as_ref()
+            .and_then(|service| service.metadata.annotations.as_ref());
+        let mode = annotations.and_then(|annotations| {
+            annotations
+                .get(TOPOLOGY_HINTS_ANNOTATION)
+                .or_else(|| annotations.get(TOPOLOGY_MODE_ANNOTATION))
+        });
+        Self {
+            exact_hints: !matches!(mode.map(String::as_str), Some("Auto" | "auto")),
+        }
+    }
+}
+
+/// Where two answers differ; nowhere when they are equal.
+pub(super) fn differences(
+    existing: &[EndpointSlice],
+    upstream: &Answer,
+    ours: &Answer,
+    scope: Scope,
+) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    let mut compare = |aspect: Aspect, what: &str, upstream: String, ours: String| {
+        if upstream != ours {
+            let text = format!("{what}\n  upstream {upstream}\n  ours     {ours}");
+            differences.push(Difference { aspect, text });
+        }
+    };
+    compare(
+        Aspect::Writes,
+        "creates, updates, deletes",
+        counts(upstream),
+        counts(ours),
+    );
+    let (theirs, mine) = (apply(existing, upstream, scope), apply(existing, ours, scope));
+    let mut keys: Vec<_> = theirs.keys().chain(mine.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    for key in keys {
+        let none = Content::default();
+        let (theirs, mine) = (theirs.get(key).unwrap_or(&none), mine.get(key).unwrap_or(&none));
+        compare(
+            Aspect::Content,
+            &format!("sizes of {key}"),
+            format!("{:?}", theirs.sizes),
+            format!("{:?}", mine.sizes),
+        );
+        compare(
+            Aspect::Metadata,
+            &format!("metadata of {key}"),
+            theirs.metadata.join(" "),
+            mine.metadata.join(" "),
+        );
+        compare(
+            Aspect::Content,
+            &format!("endpoints of {key}"),
+            theirs.endpoints.join("\n           "),
+            mine.endpoints.join("\n           "),
+        );
+    }
+    compare(Aspect::Events, "events", events(upstream), events(ours));
+    compare(
+        Aspect::Error,
+        "error",
+        upstream.error.to_string(),
+        ours.error.to_string(),
+    );
+    differences.extend(moved(existing, ours).into_iter().map(|text| Difference {
+        aspect: Aspect::Content,
+        text,
+    }));
+    differences
+}
+
+fn counts(answer: &Answer) -> String {
+    format!(
+        "{}, {}, {}",
+        answer.creates.len(),
+        answer.updates.len(),
+        answer.deletes.len()
+    )
+}
+
+fn events(answer: &Answer) -> String {
+    let mut events = answer.events.clone();
+    events.sort();
+    events
+        .iter()
+        .map(|event| format!("{} {}: {}", event.kind, event.reason, event.message))
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// What the slices of one address type and set of ports hold.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Content {
+    sizes: Vec<usize>,
+    metadata: Vec<String>,
+    endpoints: Vec<String>,
+}
+
+fn apply(existing: &[EndpointSlice], answer: &Answer, scope: Scope) -> BTreeMap<String, Content> {
+    let untouched = existing.iter().filter(|slice| {
+        let name = slice.metadata.name.as_deref().unwrap_or_default();
+        let updated = answer
+            .updates
+            .iter()
+            .any(|update| update.metadata.name == slice.metadata.name);
+        !updated && !answer.deletes.iter().any(|deleted| deleted == name)
+    });
+    let mut contents: BTreeMap<String, Content> = BTreeMap::new();
+    for slice in untouched.chain(&answer.updates).chain(&answer.creates) {
+        let content = contents.entry(key(slice)).or_default();
+        let endpoints = slice.endpoints.iter().flatten();
+        content.sizes.push(endpoints.clone().count());
+        content.metadata.push(metadata(slice));
+        content
+            .endpoints
+            .extend(endpoints.map(|endpoint| describe(endpoint, scope)));
+    }
+    for content in contents.values_mut() {
+        content.sizes.sort_unstable();
+        content.metadata.sort();
+        content.endpoints.sort();
+    }
+    contents
+}
+
+fn key(slice: &EndpointSlice) -> String {
+    let ports = PortMapKey::of(slice.ports.as_deref());
+    let ports: Vec<String> = ports
+        .ports()
+        .iter()
+        .map(|port| format!("{}:{:?}/{}{:?}", port.name, port.port, port.protocol, port.app_protocol))
+        .collect();
+    format!("{} [{}]", slice.address_type, ports.join(" "))
+}
+
+fn metadata(slice: &EndpointSlice) -> String {
+    let metadata = &slice.metadata;
+    let (labels, annotations) = (metadata.labels.clone(), metadata.annotations.clone());
+    let owners: Vec<String> = metadata
+        .owner_references
+        .iter()
+        .flatten()
+        .map(|owner| format!("{}/{}", owner.kind, owner.uid))
+        .collect();
+    format!(
+        "{:?} {:?} {owners:?}",
+        labels.unwrap_or_default(),
+        annotations.unwrap_or_default()
+    )
+}
+
+fn describe(endpoint: &Endpoint, scope: Scope) -> String {
+    let mut endpoint = endpoint.clone();
+    endpoint.addresses.sort();
+    if !scope.exact_hints
+        && let Some(hints) = &mut endpoint.hints
+    {
+        hints.for_zones = hints
+            .for_zones
+            .take()
+            .filter(|zones| !zones.is_empty())
+            .map(|_| Vec::new());
+    }
+    serde_json::to_string(&endpoint).unwrap_or_else(|error| error.to_string())
+}
+
+/// Endpoints that stay in their group but go from one slice to another: none should.
+fn moved(existing: &[EndpointSlice], ours: &Answer) -> Vec<String> {
+    let before = |slice: &EndpointSlice| existing.iter().find(|old| old.metadata.name == slice.metadata.name);
+    let identity = |endpoint: &Endpoint| (endpoint.addresses.clone(), endpoint.hostname.clone(), target(endpoint));
+    let endpoints = |slice: &EndpointSlice| slice.endpoints.iter().flatten().map(identity).collect::<Vec<_>>();
+    let mut moved = Vec::new();
+    for slice in &ours.updates {
+        let Some(old) = before(slice).filter(|old| key(old) == key(slice)) else {
+            continue;
+        };
+        let kept = endpoints(slice);
+        for gone in endpoints(old).into_iter().filter(|endpoint| !kept.contains(endpoint)) {
+            let mut others = ours
+                .creates
+                .iter()
+                .chain(&ours.updates)
+                .filter(|other| key(other) == key(slice));
+            let takes = |other: &EndpointSlice| {
+                endpoints(other).contains(&gone) && !before(other).is_some_and(|old| endpoints(old).contains(&gone))
+            };
+            if others.any(takes) {
+                moved.push(format!(
+                    "{gone:?} moves out of {}",
+                    slice.metadata.name.as_deref().unwrap_or_default()
+                ));
+            }
+        }
+    }
+    moved
+}
+
+fn target(endpoint: &Endpoint) -> Option<(Option<String>, Option<String>)> {
+    let target = endpoint.target_ref.as_ref()?;
+    Some((target.namespace.clone(), target.name.clone()))
+}

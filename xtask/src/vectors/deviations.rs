@@ -1,0 +1,351 @@
+//! Where we mean to differ from upstream (`docs/deviations.md`), told from the input of a step alone.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    num::NonZeroUsize,
+};
+
+use k8s_openapi::api::{
+    core::v1 as api,
+    discovery::v1::{Endpoint, EndpointSlice},
+};
+use mirroring::Subsets;
+use service_slices::{Pod, Service};
+use slice_core::{
+    AddressType, PortMapKey, Slice,
+    names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
+};
+use slice_reconciler::Group;
+
+use super::{chain::Step, compare::Aspect};
+
+/// A deviation, and what of an answer it can change.
+pub(super) struct Deviation {
+    pub(super) id: &'static str,
+    pub(super) reaches: &'static [Aspect],
+    /// Whether its cause is there.
+    applies: fn(&Situation<'_>) -> bool,
+}
+
+/// A step and what came before it.
+pub(super) struct Situation<'a> {
+    pub(super) chain: &'a str,
+    pub(super) number: usize,
+    pub(super) step: &'a Step,
+    pub(super) max: NonZeroUsize,
+    /// Whether the Service asked for topology hints, in this step or before.
+    pub(super) auto: bool,
+    /// Whether the Service had two address types, in this step or before.
+    pub(super) dual_stack: bool,
+    /// Whether a pod had an address that cannot be published, in this step or before: upstream's slices still hold it.
+    pub(super) unpublishable: bool,
+}
+
+const EVERYTHING: &[Aspect] = &[
+    Aspect::Writes,
+    Aspect::Content,
+    Aspect::Metadata,
+    Aspect::Events,
+    Aspect::Error,
+];
+
+const DEVIATIONS: [Deviation; 16] = [
+    Deviation {
+        id: "W10",
+        reaches: &[Aspect::Error],
+        applies: |now| has_pod_on_unknown_node(now.step),
+    },
+    Deviation {
+        id: "W23",
+        reaches: EVERYTHING,
+        applies: |now| has_unpublishable_address(now.step) || now.unpublishable,
+    },
+    Deviation {
+        id: "W24",
+        reaches: &[Aspect::Metadata],
+        applies: |now| has_foreign_metadata(now.step),
+    },
+    Deviation {
+        id: "HD7",
+        reaches: &[Aspect::Writes, Aspect::Metadata],
+        applies: |now| now.auto && has_node_without_zone(now.step),
+    },
+    Deviation {
+        id: "HD9",
+        reaches: &[Aspect::Events],
+        applies: |now| now.auto && (now.dual_stack || has_slice_of_unsupported_type(now.step)),
+    },
+    Deviation {
+        id: "HD1",
+        reaches: &[Aspect::Content],
+        applies: |now| has_hints(now.step, |endpoint| !is_ready(endpoint)),
+    },
+    Deviation {
+        id: "HD6",
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
+        applies: |now| now.auto && has_hints(now.step, has_node_hint),
+    },
+    Deviation {
+        id: "W26",
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
+        applies: |now| has_placeholder_of_another(now.step),
+    },
+    Deviation {
+        id: "D1",
+        reaches: EVERYTHING,
+        applies: |now| changes_ports_of_both_families(now.step),
+    },
+    Deviation {
+        id: "D3",
+        reaches: EVERYTHING,
+        applies: |now| has_two_ports_of_one_name(now.step),
+    },
+    Deviation {
+        id: "D4",
+        reaches: EVERYTHING,
+        applies: |now| repeats_app_protocol(now.step),
+    },
+    Deviation {
+        id: "D10",
+        reaches: &[Aspect::Writes, Aspect::Metadata],
+        applies: |now| has_reserved_label(now.step),
+    },
+    Deviation {
+        id: "I7",
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
+        applies: |now| has_mirror_of_another(now.step),
+    },
+    Deviation {
+        id: "I4",
+        reaches: &[Aspect::Writes],
+        applies: |now| exchanges_endpoints(now.step),
+    },
+    Deviation {
+        id: "I3",
+        reaches: EVERYTHING,
+        applies: |now| has_slice_above(now.max, now.step),
+    },
+    // One recorded step, in which upstream's controller ran again before it saw its own writes and made a slice twice.
+    Deviation {
+        id: "93374",
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
+        applies: |now| (now.chain, now.number) == ("mirroring-30", 2),
+    },
+];
+
+impl Deviation {
+    /// Those whose cause is there.
+    pub(super) fn of(now: &Situation<'_>) -> Vec<&'static Self> {
+        DEVIATIONS.iter().filter(|deviation| (deviation.applies)(now)).collect()
+    }
+}
+
+/// Whether the Service of a step has two address types.
+pub(super) fn is_dual_stack(step: &Step) -> bool {
+    let service = step.service.as_ref();
+    service.is_some_and(|service| Service::from(service).families.address_types().len() > 1)
+}
+
+fn pods(step: &Step) -> impl Iterator<Item = (&api::Pod, Pod<&str>)> {
+    let pods = step.pods.iter().map(|pod| (pod, Pod::from(pod)));
+    pods.filter(|(_, pod)| pod.eligible)
+}
+
+fn node<'a>(step: &'a Step, name: &str) -> Option<&'a api::Node> {
+    step.nodes
+        .iter()
+        .find(|node| node.metadata.name.as_deref() == Some(name))
+}
+
+/// Upstream fails the sync; we publish the rest and wait for the node.
+fn has_pod_on_unknown_node(step: &Step) -> bool {
+    pods(step).any(|(_, pod)| node(step, pod.node.unwrap_or_default()).is_none())
+}
+
+/// Upstream publishes what is not an address, and the API server refuses the whole slice.
+pub(super) fn has_unpublishable_address(step: &Step) -> bool {
+    pods(step).any(|(_, pod)| !pod.addresses.refused().is_empty())
+}
+
+/// Upstream erases what others put into the metadata of a slice that it reuses.
+fn has_foreign_metadata(step: &Step) -> bool {
+    step.existing_slices.iter().any(|slice| {
+        let mut annotations = slice.metadata.annotations.iter().flatten();
+        let owners = slice.metadata.owner_references.iter().flatten().count();
+        owners > 1 || annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION)
+    })
+}
+
+/// Upstream rewrites every slice on every sync while an endpoint has no zone.
+fn has_node_without_zone(step: &Step) -> bool {
+    let has_zone = |node: &api::Node| service_slices::Node::from(node).zone.is_some();
+    pods(step).any(|(_, pod)| !node(step, pod.node.unwrap_or_default()).is_some_and(has_zone))
+}
+
+/// Upstream keeps the placeholder of an earlier Service of the same name, and rewrites ours while there is a slice of another.
+fn has_placeholder_of_another(step: &Step) -> bool {
+    let uid = step
+        .service
+        .as_ref()
+        .and_then(|service| service.metadata.uid.as_deref());
+    let is_empty = |slice: &EndpointSlice| {
+        slice.endpoints.iter().flatten().next().is_none() && slice.ports.iter().flatten().next().is_none()
+    };
+    let is_foreign = |slice: &EndpointSlice| {
+        let mut owners = slice.metadata.owner_references.iter().flatten();
+        owners.all(|owner| Some(owner.uid.as_str()) != uid)
+    };
+    step.existing_slices.iter().any(is_empty) && step.existing_slices.iter().any(is_foreign)
+}
+
+/// Upstream forgets that a Service has hints when it deletes a slice of another type.
+fn has_slice_of_unsupported_type(step: &Step) -> bool {
+    let types = step
+        .service
+        .as_ref()
+        .map_or(&[][..], |service| Service::from(service).families.address_types());
+    step.existing_slices
+        .iter()
+        .any(|slice| types.iter().all(|known| known.as_str() != slice.address_type))
+}
+
+/// Upstream leaves stale hints on endpoints that are not ready, and node hints under topology mode Auto.
+fn has_hints(step: &Step, wrong: fn(&Endpoint) -> bool) -> bool {
+    let mut endpoints = step
+        .existing_slices
+        .iter()
+        .flat_map(|slice| slice.endpoints.iter().flatten());
+    endpoints.any(|endpoint| endpoint.hints.is_some() && wrong(endpoint))
+}
+
+fn is_ready(endpoint: &Endpoint) -> bool {
+    endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true)
+}
+
+fn has_node_hint(endpoint: &Endpoint) -> bool {
+    endpoint
+        .hints
+        .as_ref()
+        .is_some_and(|hints| hints.for_nodes.iter().flatten().next().is_some())
+}
+
+/// Upstream never splits a slice; we do when it is written anyway.
+fn has_slice_above(max: NonZeroUsize, step: &Step) -> bool {
+    step.existing_slices
+        .iter()
+        .any(|slice| slice.endpoints.iter().flatten().count() > max.get())
+}
+
+/// Endpoints go from one set of ports to another while there are several: slices may have to take endpoints from each other,
+/// which upstream does in an order in which some are missing in between.
+fn exchanges_endpoints(step: &Step) -> bool {
+    let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
+    if let Some(endpoints) = &step.endpoints {
+        let subsets = Subsets::read(endpoints);
+        return exchanges(&existing, &subsets.desired(NonZeroUsize::MAX).groups);
+    }
+    let Some(service) = &step.service else {
+        return false;
+    };
+    let pods: Vec<Pod<&str>> = pods(step).map(|(_, pod)| pod).collect();
+    let nodes: HashMap<&str, service_slices::Node> = step
+        .nodes
+        .iter()
+        .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node.into()))
+        .collect();
+    exchanges(
+        &existing,
+        &service_slices::desired(&Service::from(service), &pods, &nodes).groups,
+    )
+}
+
+fn exchanges(existing: &[Slice], groups: &[Group<'_>]) -> bool {
+    let wanted_elsewhere = |slice: &Slice, group: &Group<'_>| {
+        slice.ports != group.ports
+            && slice
+                .endpoints
+                .iter()
+                .any(|endpoint| group.endpoints.contains(&endpoint.view()))
+    };
+    groups.len() > 1
+        && existing
+            .iter()
+            .any(|slice| groups.iter().any(|group| wanted_elsewhere(slice, group)))
+}
+
+/// Upstream mixes up the pending creates of both families and stops at its own mistake.
+fn changes_ports_of_both_families(step: &Step) -> bool {
+    let Some(endpoints) = &step.endpoints else {
+        return false;
+    };
+    let subsets = Subsets::read(endpoints);
+    let desired = subsets.desired(NonZeroUsize::MAX);
+    let new: BTreeSet<AddressType> = desired
+        .groups
+        .iter()
+        .filter(|group| !group.endpoints.is_empty())
+        .filter(|group| ports(&step.existing_slices, Some(group.address_type)).all(|ports| ports != group.ports))
+        .map(|group| group.address_type)
+        .collect();
+    new.len() > 1 && !step.existing_slices.is_empty()
+}
+
+fn subset_ports(step: &Step) -> impl Iterator<Item = &api::EndpointPort> {
+    let subsets = step
+        .endpoints
+        .iter()
+        .flat_map(|endpoints| endpoints.subsets.iter().flatten());
+    subsets.flat_map(|subset| subset.ports.iter().flatten())
+}
+
+/// Upstream puts two ports of one name into one slice, which the API server refuses.
+fn has_two_ports_of_one_name(step: &Step) -> bool {
+    let mut seen: HashMap<&str, &api::EndpointPort> = HashMap::new();
+    subset_ports(step).any(|port| {
+        let name = port.name.as_deref().unwrap_or_default();
+        seen.insert(name, port).is_some_and(|other| other != port)
+    })
+}
+
+/// Upstream does not recognise a port with an application protocol when it meets it again.
+fn repeats_app_protocol(step: &Step) -> bool {
+    let mut seen = Vec::new();
+    subset_ports(step)
+        .filter(|port| port.app_protocol.is_some())
+        .any(|port| {
+            let again = seen.contains(&port);
+            seen.push(port);
+            again
+        })
+}
+
+/// Upstream writes on every sync when the Endpoints bear one of the labels of slices.
+fn has_reserved_label(step: &Step) -> bool {
+    let labels = step
+        .endpoints
+        .as_ref()
+        .and_then(|endpoints| endpoints.metadata.labels.as_ref());
+    labels.is_some_and(|labels| labels.contains_key(SERVICE_NAME_LABEL) || labels.contains_key(MANAGED_BY_LABEL))
+}
+
+/// Upstream adopts the slices of an earlier Endpoints object of the same name, or of nobody.
+fn has_mirror_of_another(step: &Step) -> bool {
+    let Some(uid) = step
+        .endpoints
+        .as_ref()
+        .and_then(|endpoints| endpoints.metadata.uid.as_deref())
+    else {
+        return false;
+    };
+    step.existing_slices.iter().any(|slice| {
+        let mut owners = slice.metadata.owner_references.iter().flatten();
+        owners.all(|owner| (owner.kind.as_str(), owner.uid.as_str()) != ("Endpoints", uid))
+    })
+}
+
+fn ports(slices: &[EndpointSlice], address_type: Option<AddressType>) -> impl Iterator<Item = PortMapKey> {
+    let of_type = slices
+        .iter()
+        .filter(move |slice| address_type.is_none_or(|address_type| slice.address_type == address_type.as_str()));
+    of_type.map(|slice| PortMapKey::of(slice.ports.as_deref()))
+}

@@ -64,7 +64,9 @@ impl From<&Expected> for Answer {
 pub(super) enum Aspect {
     /// How many creates, updates and deletes.
     Writes,
-    /// What slices hold.
+    /// How many endpoints slices hold.
+    Sizes,
+    /// Which endpoints slices hold.
     Content,
     /// Their labels, annotations and owners.
     Metadata,
@@ -132,7 +134,7 @@ pub(super) fn differences(
         let none = Content::default();
         let (theirs, mine) = (theirs.get(key).unwrap_or(&none), mine.get(key).unwrap_or(&none));
         compare(
-            Aspect::Content,
+            Aspect::Sizes,
             &format!("sizes of {key}"),
             format!("{:?}", theirs.sizes),
             format!("{:?}", mine.sizes),

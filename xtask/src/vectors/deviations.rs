@@ -43,6 +43,7 @@ pub(super) struct Situation<'a> {
 
 const EVERYTHING: &[Aspect] = &[
     Aspect::Writes,
+    Aspect::Sizes,
     Aspect::Content,
     Aspect::Metadata,
     Aspect::Events,
@@ -82,12 +83,12 @@ const DEVIATIONS: [Deviation; 16] = [
     },
     Deviation {
         id: "HD6",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
         applies: |now| now.auto && has_hints(now.step, has_node_hint),
     },
     Deviation {
         id: "W26",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
         applies: |now| has_placeholder_of_another(now.step),
     },
     Deviation {
@@ -112,12 +113,12 @@ const DEVIATIONS: [Deviation; 16] = [
     },
     Deviation {
         id: "I7",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
         applies: |now| has_mirror_of_another(now.step),
     },
     Deviation {
         id: "I4",
-        reaches: &[Aspect::Writes],
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes],
         applies: |now| exchanges_endpoints(now.step),
     },
     Deviation {
@@ -128,7 +129,7 @@ const DEVIATIONS: [Deviation; 16] = [
     // One recorded step, in which upstream's controller ran again before it saw its own writes and made a slice twice.
     Deviation {
         id: "93374",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
         applies: |now| (now.chain, now.number) == ("mirroring-30", 2),
     },
 ];

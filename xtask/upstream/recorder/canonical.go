@@ -190,7 +190,7 @@ func swapTwins(all []*slicePlace) {
 			if place.after != nil {
 				place.after = place.after.DeepCopy()
 				place.after.Name = before.Name
-				if !place.fresh {
+				if place.after.UID != "" {
 					place.after.UID, place.after.Generation = before.UID, before.Generation
 				}
 			}

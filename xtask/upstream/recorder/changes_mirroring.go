@@ -17,6 +17,9 @@ func (w *mirroringWorld) change() string {
 		return "endpoints created again"
 	}
 	happened := []string{}
+	if w.service.Spec.Selector != nil && w.percent(60) {
+		happened = append(happened, w.selectorChanges())
+	}
 	for range pick(w.dice, 1, 1, 1, 2, 2) {
 		if w.endpoints == nil {
 			break

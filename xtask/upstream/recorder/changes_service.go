@@ -10,6 +10,9 @@ import (
 // change lets something happen to the world, and says what.
 func (w *serviceWorld) change() string {
 	happened := []string{}
+	if w.percent(60) && w.collectLostPods() {
+		happened = append(happened, "pods on unknown nodes removed")
+	}
 	for range pick(w.dice, 1, 1, 1, 2, 2, 3) {
 		happened = append(happened, pickWeighted(w.dice, w.changes())())
 	}

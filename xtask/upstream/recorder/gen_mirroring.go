@@ -122,7 +122,7 @@ func (w *mirroringWorld) port(i int) corev1.EndpointPort {
 		Port:     int32(80 + w.IntN(3)),
 		Protocol: pick(w.dice, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP),
 		AppProtocol: pickWeighted(w.dice, []weighted[*string]{
-			{8, nil}, {1, ptr.To("http")}, {1, ptr.To("")},
+			{18, nil}, {1, ptr.To("http")}, {1, ptr.To("")},
 		}),
 	}
 }

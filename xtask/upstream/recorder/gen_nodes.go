@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -77,18 +78,22 @@ func (w *serviceWorld) zoneVanishes() string {
 	zone := w.aNode().Labels[corev1.LabelTopologyZone]
 	w.keepNodes(func(node *corev1.Node) bool { return node.Labels[corev1.LabelTopologyZone] != zone })
 	if w.percent(70) {
-		left := w.pods[:0:0]
-		for _, pod := range w.pods {
-			for _, node := range w.nodes {
-				if node.Name == pod.Spec.NodeName {
-					left = append(left, pod)
-				}
-			}
-		}
-		w.pods = left
+		w.collectLostPods()
 		return fmt.Sprintf("zone %q vanished with its pods", zone)
 	}
 	return fmt.Sprintf("zone %q vanished, its pods are still listed", zone)
+}
+
+// collectLostPods removes the pods on nodes that are not there, and tells
+// whether there were any.
+func (w *serviceWorld) collectLostPods() bool {
+	known := newNodeLister(w.nodes)
+	before := len(w.pods)
+	w.pods = slices.DeleteFunc(w.pods, func(pod *corev1.Pod) bool {
+		_, err := known.Get(pod.Spec.NodeName)
+		return err != nil
+	})
+	return len(w.pods) < before
 }
 
 func (w *serviceWorld) keepNodes(keep func(*corev1.Node) bool) {

@@ -108,7 +108,8 @@ const DEVIATIONS: [Deviation; 16] = [
     },
     Deviation {
         id: "D10",
-        reaches: &[Aspect::Writes, Aspect::Metadata],
+        // A slice that is written for nothing also loses what others put into its endpoints.
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
         applies: |now| has_reserved_label(now.step),
     },
     Deviation {

@@ -309,6 +309,46 @@ fn requests_that_cannot_be_answered() {
     assert!(matches!(plan(nobody, &options(100)), Err(PlanError::NoUid { .. })));
 }
 
+/// G-11, R84, I3: a lower maximum alone writes nothing; a slice that is written anyway gets down to it, and loses nothing.
+#[test]
+fn i3_a_slice_above_the_maximum_is_split_when_it_is_written() {
+    let existing = stored(&[&pods(0..5)], &port(80));
+    assert_eq!(planned(&[(port(80), pods(0..5))], &existing, 3).writes, []);
+    let mut flipped = pods(0..5);
+    flipped[0] = pod(0, false);
+    let plan = planned(&[(port(80), flipped)], &existing, 3);
+    assert_eq!(
+        (writes(&plan), sizes(&apply(&plan, &existing))),
+        ((1, 1, 0), vec![2, 3])
+    );
+    // What leaves the slice is somewhere else before.
+    assert_eq!(plan.writes[1].after, [0]);
+}
+
+/// T-MIR-N09 (D9), T-MIR-N15 (M79): one slice per group; an endpoint that it holds twice hides no other.
+#[test]
+fn one_slice_per_group() {
+    let options = Options {
+        packing: Packing::OnePerGroup {
+            cap: NonZeroUsize::new(10).unwrap(),
+        },
+        placeholder: false,
+        ..options(10)
+    };
+    let policy = policy(&[]);
+    let mut existing = stored(&[&pods(0..1), &pods(0..1)], &port(80));
+    let wanted = [(port(80), pods(0..1))];
+    let duplicate = plan(request(&wanted, &existing, &policy), &options).unwrap();
+    assert_eq!(writes(&duplicate), (0, 0, 1));
+
+    existing.truncate(1);
+    existing[0].endpoints.push(pod(0, true));
+    let wanted = [(port(80), pods(0..2))];
+    let hidden = plan(request(&wanted, &existing, &policy), &options).unwrap();
+    assert_eq!(writes(&hidden), (0, 1, 0));
+    assert_eq!(apply(&hidden, &existing)[0].endpoints, pods(0..2));
+}
+
 /// G-33, G-34, T-GX-15…17, I4: random owners, with whatever fails on the way.
 #[test]
 fn random_plans_come_to_rest_and_lose_nothing() {

@@ -5,7 +5,7 @@
 //! * [`EndpointRef`]: an endpoint borrowed from whatever it is derived from; [`EndpointSet`]: endpoints by identity;
 //!   [`PortMapKey`]: ports as a set;
 //! * [`SliceTracker`]: which writes of ours are still to be seen; [`TriggerTimes`]: when a change began;
-//! * [`names`]: labels, annotations, event reasons; [`limits`]: what the API server accepts in one slice.
+//! * [`names`]: labels, annotations, event reasons; [`limits`] and [`spelling`]: what the API server accepts.
 //!
 //! No client, no clock, no asynchronous runtime: time and randomness come in as arguments.
 //!
@@ -39,6 +39,7 @@ pub mod limits;
 pub mod names;
 mod port;
 mod slice;
+pub mod spelling;
 mod tracker;
 mod trigger_time;
 

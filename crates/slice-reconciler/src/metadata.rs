@@ -1,17 +1,22 @@
 //! What is written into the metadata of slices: what is copied, what is ours, what is kept.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::names::TRIGGER_TIME_ANNOTATION;
+
+use crate::{Partition, label_value};
 
 type Map = BTreeMap<String, String>;
 
 /// Labels and annotations of the slices of one owner (§5 of the specification).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetadataPolicy {
-    /// Labels copied from the owner. A slice has these and no others, besides the reserved ones.
+    /// Labels copied from the owner. A difference in them causes a write.
     pub labels: Map,
+    /// Whether labels that others put on a slice stay. Otherwise it has the copied ones and the reserved ones and no more, as
+    /// the built-in controllers have it. Where they stay, so does a label that the owner no longer has.
+    pub keep_other_labels: bool,
     /// Labels that are ours to set (`Some`) or to keep away (`None`): those by which the slices are found among them. They
     /// never come from the owner, and a difference in them alone causes no write (R110).
     pub reserved: BTreeMap<String, Option<String>>,
@@ -25,6 +30,8 @@ pub enum Annotations {
     /// Those that others made are kept (G36).
     #[default]
     Preserve,
+    /// These are ours, and a difference in them causes a write; those that others made are kept.
+    Set(Map),
     /// A slice has exactly these; a difference causes a write (G37).
     Replace(Map),
 }
@@ -42,17 +49,50 @@ pub enum TriggerTime {
 }
 
 impl MetadataPolicy {
-    /// Whether a slice has to be written for its metadata alone.
-    pub(crate) fn differs(&self, metadata: &ObjectMeta) -> bool {
-        let labels = metadata.labels.iter().flatten();
-        let unreserved = labels.filter(|(key, _)| !self.reserved.contains_key(*key));
-        let wanted = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
-        !unreserved.eq(wanted) || self.annotations.differ(metadata)
+    /// Makes the owner's name the label by which its slices are found (G34). A name that is too long for a label is
+    /// [shortened](label_value), and an annotation of the same key has it in full (G38).
+    pub fn find_by_name(&mut self, label: &str, name: &str) {
+        let value = label_value(name);
+        if value != name {
+            if self.annotations == Annotations::Preserve {
+                self.annotations = Annotations::Set(Map::new());
+            }
+            if let Annotations::Set(annotations) | Annotations::Replace(annotations) = &mut self.annotations {
+                annotations.insert(label.to_owned(), name.to_owned());
+            }
+        }
+        self.reserved.insert(label.to_owned(), Some(value.into_owned()));
     }
 
-    /// The labels of a slice.
-    pub(crate) fn labels(&self) -> Map {
-        let mut labels = self.labels.clone();
+    /// The policy for one of an owner's slice sets: the labels of its partition are ours.
+    pub(crate) fn within(&self, partition: Partition<'_>) -> Cow<'_, Self> {
+        let mut policy = Cow::Borrowed(self);
+        for (key, value) in partition.0 {
+            let reserved = &mut policy.to_mut().reserved;
+            reserved.insert((*key).to_owned(), Some((*value).to_owned()));
+        }
+        policy
+    }
+
+    /// Whether a slice has to be written for its metadata alone.
+    pub(crate) fn differs(&self, metadata: &ObjectMeta) -> bool {
+        let stored = metadata.labels.iter().flatten();
+        let mut stored = stored.filter(|(key, _)| !self.reserved.contains_key(*key));
+        let mut wanted = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
+        let labels_differ = if self.keep_other_labels {
+            // Both come in the order of their keys.
+            !wanted.all(|wanted| stored.any(|stored| stored == wanted))
+        } else {
+            !stored.eq(wanted)
+        };
+        labels_differ || self.annotations.differ(metadata)
+    }
+
+    /// The labels of a slice that has these, if any.
+    pub(crate) fn labels(&self, stored: Option<&Map>) -> Map {
+        let kept = stored.filter(|_| self.keep_other_labels);
+        let mut labels = kept.cloned().unwrap_or_default();
+        labels.extend(self.labels.clone());
         for (key, value) in &self.reserved {
             match value {
                 Some(value) => labels.insert(key.clone(), value.clone()),
@@ -64,9 +104,11 @@ impl MetadataPolicy {
 
     /// Puts labels and annotations right.
     pub(crate) fn apply(&self, metadata: &mut ObjectMeta) {
-        metadata.labels = Some(self.labels());
-        if let Annotations::Replace(annotations) = &self.annotations {
-            metadata.annotations = Some(annotations.clone());
+        metadata.labels = Some(self.labels(metadata.labels.as_ref()));
+        match &self.annotations {
+            Annotations::Preserve => {}
+            Annotations::Set(ours) => metadata.annotations.get_or_insert_default().extend(ours.clone()),
+            Annotations::Replace(all) => metadata.annotations = Some(all.clone()),
         }
     }
 }
@@ -75,6 +117,11 @@ impl Annotations {
     fn differ(&self, metadata: &ObjectMeta) -> bool {
         match self {
             Self::Preserve => false,
+            Self::Set(ours) => {
+                let stored = metadata.annotations.as_ref();
+                let mut ours = ours.iter();
+                ours.any(|(key, value)| stored.and_then(|stored| stored.get(key)) != Some(value))
+            }
             Self::Replace(wanted) => !metadata.annotations.iter().flatten().eq(wanted),
         }
     }
@@ -120,7 +167,7 @@ mod tests {
             reserved: ours
                 .map(|(key, value)| (key.to_owned(), value.map(str::to_owned)))
                 .into(),
-            annotations: Annotations::Preserve,
+            ..MetadataPolicy::default()
         }
     }
 
@@ -155,7 +202,7 @@ mod tests {
         ] {
             let policy = policy(headless, &service);
             let expected = [&ours[..], &labels].concat();
-            assert_eq!(policy.labels(), map(&expected), "T-UTL-{id}");
+            assert_eq!(policy.labels(None), map(&expected), "T-UTL-{id}");
             assert_eq!(policy.differs(&slice(&stored)), differs, "T-UTL-{id}");
         }
     }

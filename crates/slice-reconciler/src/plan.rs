@@ -8,7 +8,7 @@ use std::{
 use slice_core::{AddressType, EndpointRef, PortMapKey, Slice};
 
 use crate::{
-    Changes, Group, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, TriggerTime,
+    Changes, Group, LeftOut, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, Partition, TriggerTime,
     builder::Builder,
     hints::{self, HintMode, HintOutcome, TopologyCache},
     lists::Lists,
@@ -36,11 +36,14 @@ pub struct Options {
 pub struct Request<'a> {
     /// For whom.
     pub owner: Owner<'a>,
+    /// Which of the owner's slice sets, if it has several.
+    pub partition: Partition<'a>,
     /// The address types that the owner has slices of. Slices of any other type are deleted.
     pub supported: BTreeSet<AddressType>,
     /// What is wanted; groups of the same type and ports are merged, the later endpoint of an identity wins.
     pub groups: Vec<Group<'a>>,
-    /// The slices that carry the owner's labels, those that are being deleted included.
+    /// The slices that carry the owner's labels, those that are being deleted included. Those outside the partition are not
+    /// touched; their names are not used again.
     pub existing: &'a [Slice],
     /// What their metadata should be.
     pub metadata: &'a MetadataPolicy,
@@ -61,6 +64,8 @@ pub struct Plan {
     pub summaries: Vec<Summary>,
     /// What became of hints, for each supported address type, where we give them.
     pub hints: Vec<HintOutcome>,
+    /// What was asked for and cannot be published. It concerns nothing but what is named.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// What a plan comes to for one address type.
@@ -130,14 +135,16 @@ fn decide<'a>(
     check(&request)?;
     let mut existing: Vec<&Slice> = request.existing.iter().collect();
     existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    let policy = request.metadata.within(request.partition);
     let names = existing.iter().filter_map(|slice| slice.metadata.name.clone());
     let mut builder = Builder {
         owner: request.owner,
         flags: options.owner_flags,
-        policy: request.metadata,
+        policy: &policy,
         trigger_time: &request.trigger_time,
-        names: Names::new(request.owner, request.name_prefix, names),
+        names: Names::new(request.owner, request.partition, request.name_prefix, names),
     };
+    existing.retain(|slice| request.partition.holds(slice));
     let (mut live, unsupported) = split(&existing, &request.supported);
     let mut groups = merge(request.groups);
     let mut pending = Pending::default();
@@ -146,7 +153,7 @@ fn decide<'a>(
         let stage = Stage {
             owner: request.owner,
             address_type,
-            policy: request.metadata,
+            policy: &policy,
             options,
         };
         let of_type = live.remove(&address_type).unwrap_or_default();

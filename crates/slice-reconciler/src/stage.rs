@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 
 use slice_core::{AddressType, PortMapKey, Slice};
 
-use crate::{
-    Changes, Group, MetadataPolicy, Options, Owner, Ownership, Summary, packing::NewSlice, placeholder, reuse::reuse,
-};
+use crate::{Changes, Group, MetadataPolicy, Options, Owner, Summary, packing::NewSlice, placeholder, reuse::reuse};
 
 /// What is decided with.
 pub(crate) struct Stage<'a, 'o> {
     pub(crate) owner: Owner<'a>,
     pub(crate) address_type: AddressType,
-    pub(crate) policy: &'a MetadataPolicy,
+    pub(crate) policy: &'o MetadataPolicy,
     pub(crate) options: &'o Options,
 }
 
@@ -46,6 +44,7 @@ impl<'a> Stage<'a, '_> {
             outcome.create.extend(packed.create);
             doomed.extend(packed.delete);
         }
+        self.adopt(&mut outcome);
         // Slices of ports that nobody wants (G24).
         doomed.extend(stored.into_values().flatten());
         if self.options.placeholder && outcome.create.is_empty() && doomed.len() + foreign.len() == existing.len() {
@@ -61,12 +60,24 @@ impl<'a> Stage<'a, '_> {
         (outcome, summary)
     }
 
+    /// Writes those slices too that need nothing but our owner reference.
+    fn adopt(&self, outcome: &mut Outcome<'a>) {
+        let Outcome { unchanged, update, .. } = outcome;
+        unchanged.retain(|slice| {
+            let differs = self.options.ownership.differs(&self.owner, slice);
+            if differs {
+                update.push((*slice).clone());
+            }
+            !differs
+        });
+    }
+
     /// Our slices by ports, and those of other owners.
     fn by_ports(&self, existing: &[&'a Slice]) -> (BTreeMap<PortMapKey, Vec<&'a Slice>>, Vec<&'a Slice>) {
         let mut ours: BTreeMap<PortMapKey, Vec<&'a Slice>> = BTreeMap::new();
         let mut foreign = Vec::new();
         for slice in existing {
-            if self.options.ownership == Ownership::Ignore || self.owner.owns(slice) {
+            if self.options.ownership.takes(&self.owner, slice) {
                 ours.entry(slice.ports.clone()).or_default().push(slice);
             } else {
                 foreign.push(*slice);

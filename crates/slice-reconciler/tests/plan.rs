@@ -6,8 +6,8 @@ use std::{collections::BTreeSet, num::NonZeroUsize};
 
 use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointSet, Port, PortMapKey, Slice, Target, names};
 use slice_reconciler::{
-    Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Plan, PlanError, Request,
-    TriggerTime, plan,
+    Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, PlanError,
+    Request, TriggerTime, plan,
 };
 
 const OWNER: Owner<'_> = Owner {
@@ -90,6 +90,7 @@ fn request<'a>(
     };
     Request {
         owner: OWNER,
+        partition: Partition::default(),
         supported: BTreeSet::from([AddressType::IPv4]),
         groups: groups.iter().map(group).collect(),
         existing,

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use mirroring::{Metadata, Subsets, mirrored};
 use slice_core::{AddressType, Slice, names};
 use slice_reconciler::{
-    Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Request, TriggerTime, plan,
+    Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime, plan,
 };
 
 use super::{
@@ -36,6 +36,7 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
     let prefix = format!("{}-", endpoints.metadata.name.as_deref().unwrap_or_default());
     let request = Request {
         owner: owner(endpoints),
+        partition: Partition::default(),
         supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
         groups: desired.groups,
         existing: &existing,
@@ -84,6 +85,7 @@ fn policy(endpoints: &Endpoints) -> MetadataPolicy {
     MetadataPolicy {
         reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
         labels,
+        keep_other_labels: false,
         annotations: Annotations::Replace(annotations),
     }
 }

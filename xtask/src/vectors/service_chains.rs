@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1 as api;
 use service_slices::{Node, Pod, RESERVED_LABELS, Service, desired};
 use slice_core::{Slice, format_trigger_time, names::ZONE_LABEL};
 use slice_reconciler::{
-    Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Request, TriggerTime,
+    Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime,
     hints::{HintMode, NodeFacts, TopologyCache, TopologyOptions},
     plan_with_topology,
 };
@@ -44,6 +44,7 @@ impl Controller {
         let prefix = format!("{}-", compact.name);
         let request = Request {
             owner: owner(service),
+            partition: Partition::default(),
             supported: desired.address_types.iter().copied().collect(),
             groups: desired.groups,
             existing: &existing,
@@ -87,6 +88,7 @@ fn policy(service: &Service) -> MetadataPolicy {
     MetadataPolicy {
         reserved: RESERVED_LABELS.map(|key| (key.to_owned(), labels.remove(key))).into(),
         labels,
+        keep_other_labels: false,
         annotations: Annotations::Preserve,
     }
 }

@@ -47,7 +47,7 @@ pub use address::{Address, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
 pub use endpoint::{Addresses, Conditions, Endpoint, EndpointRef, Hints, Target};
 pub use endpoint_set::EndpointSet;
-pub use port::{Port, PortMapKey};
+pub use port::{Port, PortMapKey, PortProblem};
 pub use slice::Slice;
 pub use tracker::{Deletion, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
 pub use trigger_time::{InvalidTriggerTime, PendingTriggerTime, TriggerTimes, format_trigger_time, parse_trigger_time};

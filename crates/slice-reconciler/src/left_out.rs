@@ -3,8 +3,8 @@
 use std::fmt;
 
 use slice_core::{
-    Address, AddressType, Endpoint, PortMapKey, Unpublishable,
-    limits::{ADDRESSES_PER_ENDPOINT_MAX, LABEL_VALUE_MAX, PORTS_PER_SLICE_MAX},
+    Address, AddressType, Endpoint, PortMapKey, PortProblem, Unpublishable,
+    limits::{ADDRESSES_PER_ENDPOINT_MAX, LABEL_VALUE_MAX},
 };
 
 /// Something that was asked for and that the API server would refuse, with the whole slice it is in. It is left out; the rest
@@ -66,32 +66,15 @@ pub enum EndpointProblem {
         /// What is wrong with it.
         why: Unpublishable,
     },
+    /// There are more than one slice per group may hold.
+    #[error("as many as are published of a group, {0}, were there before it")]
+    OverCap(usize),
     /// A hostname that is none; empty is no hostname either, while absent is fine.
     #[error("its hostname {0:?} is not a DNS label")]
     Hostname(String),
     /// A node name that is none; empty is no name either, while absent is fine.
     #[error("its node name {0:?} is not a DNS name")]
     NodeName(String),
-}
-
-/// Why no slice may have a set of ports (R143, R145).
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PortProblem {
-    /// There are too many.
-    #[error("they have {0} ports, and {PORTS_PER_SLICE_MAX} is the most")]
-    TooMany(usize),
-    /// Two have the same name, which may be the empty one.
-    #[error("they have two ports of the name {0:?}")]
-    SameName(String),
-    /// A name is neither empty nor a DNS label.
-    #[error("their port name {0:?} is not a DNS label")]
-    Name(String),
-    /// A protocol is not known.
-    #[error("the protocol {0:?} of a port is none of TCP, UDP, SCTP")]
-    Protocol(String),
-    /// An application protocol is not a qualified name.
-    #[error("the application protocol {0:?} of a port is not a qualified name")]
-    AppProtocol(String),
 }
 
 /// Why no object may have a label.

@@ -55,6 +55,7 @@
 //! ```
 
 mod builder;
+mod check;
 mod deletion;
 mod group;
 pub mod hints;
@@ -76,7 +77,7 @@ mod writes;
 pub use deletion::plan_deletion;
 pub use group::Group;
 pub use label_value::label_value;
-pub use left_out::{EndpointProblem, LabelProblem, LeftOut, PortProblem};
+pub use left_out::{EndpointProblem, LabelProblem, LeftOut};
 pub use metadata::{Annotations, MetadataPolicy, TriggerTime};
 pub use owner::{Owner, OwnerFlags, Ownership};
 pub use packing::{Changes, Packing};

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::names::TRIGGER_TIME_ANNOTATION;
 
-use crate::{Partition, label_value};
+use crate::{LeftOut, Partition, PlanError, check, label_value};
 
 type Map = BTreeMap<String, String>;
 
@@ -64,14 +64,31 @@ impl MetadataPolicy {
         self.reserved.insert(label.to_owned(), Some(value.into_owned()));
     }
 
-    /// The policy for one of an owner's slice sets: the labels of its partition are ours.
-    pub(crate) fn within(&self, partition: Partition<'_>) -> Cow<'_, Self> {
+    /// The policy for one of an owner's slice sets: the labels of its partition are ours, and labels of the owner that no
+    /// slice may have are left out.
+    pub(crate) fn checked(
+        &self,
+        partition: Partition<'_>,
+        left_out: &mut Vec<LeftOut>,
+    ) -> Result<Cow<'_, Self>, PlanError> {
         let mut policy = Cow::Borrowed(self);
         for (key, value) in partition.0 {
             let reserved = &mut policy.to_mut().reserved;
             reserved.insert((*key).to_owned(), Some((*value).to_owned()));
         }
-        policy
+        for (key, value) in &policy.reserved {
+            check::label(key, value.as_deref().unwrap_or_default())
+                .map_err(|why| PlanError::Label { key: key.clone(), why })?;
+        }
+        let copied = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
+        for (key, value) in copied {
+            if let Err(why) = check::label(key, value) {
+                policy.to_mut().labels.remove(key);
+                let key = key.clone();
+                left_out.push(LeftOut::Label { key, why });
+            }
+        }
+        Ok(policy)
     }
 
     /// Whether a slice has to be written for its metadata alone.
@@ -128,6 +145,19 @@ impl Annotations {
 }
 
 impl TriggerTime {
+    /// Puts back what is stored, where it is ours to set.
+    pub(crate) fn keep(&self, stored: &ObjectMeta, metadata: &mut ObjectMeta) {
+        let stored = stored
+            .annotations
+            .as_ref()
+            .and_then(|stored| stored.get(TRIGGER_TIME_ANNOTATION));
+        match (self, stored) {
+            (Self::Unmanaged, _) => {}
+            (_, Some(time)) => Self::Set(time.clone()).apply(metadata),
+            (_, None) => Self::Clear.apply(metadata),
+        }
+    }
+
     pub(crate) fn apply(&self, metadata: &mut ObjectMeta) {
         match self {
             Self::Set(time) => {

@@ -51,7 +51,8 @@ impl<'a> Names<'a> {
     }
 }
 
-fn cut(prefix: &str) -> &str {
+/// As much of a prefix as the API server would take.
+pub(crate) fn cut(prefix: &str) -> &str {
     let mut end = prefix.len().min(GENERATED_NAME_PREFIX_MAX);
     while !prefix.is_char_boundary(end) {
         end -= 1;

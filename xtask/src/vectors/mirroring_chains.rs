@@ -48,7 +48,7 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
     let options = Options {
         packing: Packing::OnePerGroup { cap: max },
         placeholder: false,
-        ownership: Ownership::Enforce,
+        ownership: Ownership::RebuildOnForeignUid,
         owner_flags: OwnerFlags::default(),
     };
     let mut answer = Answer::of(plan(request, &options)?);

@@ -54,24 +54,23 @@ impl MetadataPolicy {
     pub fn find_by_name(&mut self, label: &str, name: &str) {
         let value = label_value(name);
         if value != name {
-            if self.annotations == Annotations::Preserve {
-                self.annotations = Annotations::Set(Map::new());
-            }
-            if let Annotations::Set(annotations) | Annotations::Replace(annotations) = &mut self.annotations {
-                annotations.insert(label.to_owned(), name.to_owned());
-            }
+            self.annotations.insert(label, name);
         }
         self.reserved.insert(label.to_owned(), Some(value.into_owned()));
     }
 
-    /// The policy for one of an owner's slice sets: the labels of its partition are ours, and labels of the owner that no
-    /// slice may have are left out.
+    /// The policy for one of an owner's slice sets: the labels of its partition are ours, and so is the time of the change,
+    /// where it is managed. Labels of the owner that no slice may have are left out.
     pub(crate) fn checked(
         &self,
         partition: Partition<'_>,
+        trigger_time: &TriggerTime,
         left_out: &mut Vec<LeftOut>,
     ) -> Result<Cow<'_, Self>, PlanError> {
         let mut policy = Cow::Borrowed(self);
+        if *trigger_time != TriggerTime::Unmanaged && matches!(self.annotations, Annotations::Replace(_)) {
+            policy.to_mut().annotations.insert(TRIGGER_TIME_ANNOTATION, "");
+        }
         for (key, value) in partition.0 {
             let reserved = &mut policy.to_mut().reserved;
             reserved.insert((*key).to_owned(), Some((*value).to_owned()));
@@ -131,6 +130,15 @@ impl MetadataPolicy {
 }
 
 impl Annotations {
+    fn insert(&mut self, key: &str, value: &str) {
+        if *self == Self::Preserve {
+            *self = Self::Set(Map::new());
+        }
+        if let Self::Set(annotations) | Self::Replace(annotations) = self {
+            annotations.insert(key.to_owned(), value.to_owned());
+        }
+    }
+
     fn differ(&self, metadata: &ObjectMeta) -> bool {
         match self {
             Self::Preserve => false,
@@ -139,25 +147,18 @@ impl Annotations {
                 let mut ours = ours.iter();
                 ours.any(|(key, value)| stored.and_then(|stored| stored.get(key)) != Some(value))
             }
-            Self::Replace(wanted) => !metadata.annotations.iter().flatten().eq(wanted),
+            Self::Replace(wanted) => {
+                // A time that is ours to set never causes a write (G30); one that is not goes like any other annotation (M83).
+                let is_time = |key: &str| key == TRIGGER_TIME_ANNOTATION && wanted.contains_key(key);
+                let counts = |(key, _): &(&String, &String)| !is_time(key);
+                let stored = metadata.annotations.iter().flatten();
+                !stored.filter(counts).eq(wanted.iter().filter(counts))
+            }
         }
     }
 }
 
 impl TriggerTime {
-    /// Puts back what is stored, where it is ours to set.
-    pub(crate) fn keep(&self, stored: &ObjectMeta, metadata: &mut ObjectMeta) {
-        let stored = stored
-            .annotations
-            .as_ref()
-            .and_then(|stored| stored.get(TRIGGER_TIME_ANNOTATION));
-        match (self, stored) {
-            (Self::Unmanaged, _) => {}
-            (_, Some(time)) => Self::Set(time.clone()).apply(metadata),
-            (_, None) => Self::Clear.apply(metadata),
-        }
-    }
-
     pub(crate) fn apply(&self, metadata: &mut ObjectMeta) {
         match self {
             Self::Set(time) => {

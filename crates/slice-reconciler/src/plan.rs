@@ -161,7 +161,9 @@ fn decide<'a>(
     let mut existing: Vec<&Slice> = request.existing.iter().collect();
     existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let mut plan = Plan::default();
-    let policy = request.metadata.checked(request.partition, &mut plan.left_out)?;
+    let policy = request
+        .metadata
+        .checked(request.partition, &request.trigger_time, &mut plan.left_out)?;
     let names = existing.iter().filter_map(|slice| slice.metadata.name.clone());
     let mut builder = Builder {
         owner: request.owner,
@@ -218,10 +220,8 @@ fn collect<'a>(pending: &mut Pending<'a>, lists: Lists<'a>, existing: &[&'a Slic
         pending.create.extend(lists.create);
     }
     for mut to in lists.update {
-        let Some(from) = existing.iter().find(|slice| slice.metadata.name == to.metadata.name) else {
-            continue;
-        };
-        if builder.complete(from, &mut to) {
+        builder.complete(&mut to);
+        if let Some(from) = existing.iter().find(|slice| slice.metadata.name == to.metadata.name) {
             pending.update.push((from, to));
         }
     }

@@ -305,6 +305,22 @@ fn t_mir_35_to_37_partly_stored() {
     }
 }
 
+/// T-MIR-16, M67, M82, M106: without addresses there is no slice, not even an empty one.
+#[test]
+fn t_mir_16_no_addresses_no_slices() {
+    for (id, before, after) in [
+        ("no addresses", "10.0.0.1 :http/80", " :http/80"),
+        ("none of a family", "10.0.0.1 fd00::1 :http/80", "10.0.0.1 :http/80"),
+    ] {
+        for held in [1, 0] {
+            let mut existing = stored(before);
+            existing.last_mut().unwrap().endpoints.truncate(held);
+            let plan = planned(&endpoints(after), &existing, 1000);
+            assert_eq!(order(&plan), "d", "{id}");
+        }
+    }
+}
+
 /// T-MIR-54…60, T-GREC-01…07, T-MIR-N01, T-GMIR-X1, G26, D1: slices of other ports are reused, each within its family.
 #[test]
 fn t_mir_54_to_60_slices_are_reused() {

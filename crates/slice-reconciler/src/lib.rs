@@ -4,6 +4,9 @@
 //! it. Equal inputs give equal plans; nothing here talks to a network, reads a clock or draws a random number. The rules are
 //! those of `docs/spec/generic-reconciler.md`.
 //!
+//! What the API server would refuse is left out and named ([`Plan::left_out`]); the rest goes on. A set of slices ends by
+//! [`plan_deletion`].
+//!
 //! On the way from [`Request`] to [`Plan`]: groups are packed into the slices they have ([`Packing`]), slices that nobody needs
 //! are reused, [`hints`] are given, and the writes are put into an order in which no endpoint is missing in between.
 //!

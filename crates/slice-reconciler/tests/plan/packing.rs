@@ -64,6 +64,18 @@ fn r83_the_remainder_goes_into_one_slice() {
     );
 }
 
+/// G21, R83: as many as fill a slice go into a new one, even where an empty one is at hand; fewer do not.
+#[test]
+fn g21_whole_slices_are_new() {
+    // A placeholder that was given ports.
+    let mut existing = stored(&[&[]], &port(80));
+    existing[0].ports = port(80);
+    for (count, expected) in [(10, (1, 0, 0)), (9, (0, 1, 0))] {
+        let plan = planned(&[(port(80), pods(0..count))], &existing, 10);
+        assert_eq!(writes(&plan), expected, "{count}");
+    }
+}
+
 /// T-GEN-09, T-GEN-12, T-REC-28: slices of ports that are gone are reused, and each keeps what it holds.
 #[test]
 fn slices_are_reused_when_ports_change() {

@@ -70,7 +70,7 @@ fn partitions_have_names_of_their_own() {
     assert_ne!(name(&[("a", "b")]), name(&[("a", ""), ("b", "")]));
 }
 
-/// T-HASH-01, T-HASH-02: names are a function of what ports are, not of where they are kept.
+/// T-HASH-01, T-HASH-02, T-CUT-51, T-CUT-52, T-MIR-81, T-MIR-82: names are a function of what ports are, not of where they are kept.
 #[test]
 fn t_hash_names_are_a_function_of_content() {
     let name = |ports: &PortMapKey| {

@@ -104,11 +104,10 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
     /// ```
     #[must_use = "these owners need a sync"]
     pub fn set_zones<'n>(&mut self, zones: impl IntoIterator<Item = (&'n str, u64)>) -> Vec<K> {
-        let weighty = zones.into_iter().filter(|(_, weight)| *weight > 0);
-        let ratios = Ratios::of(
-            weighty.map(|(zone, weight)| NodeFacts::standing_for(zone, weight)),
-            true,
-        );
+        let nodes = zones
+            .into_iter()
+            .map(|(zone, weight)| NodeFacts::standing_for(zone, weight));
+        let ratios = Ratios::of(nodes, true);
         self.set_ratios(ratios)
     }
 

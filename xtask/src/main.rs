@@ -3,6 +3,7 @@
 mod control_plane;
 mod demo;
 mod leftovers;
+mod libraries;
 mod steps;
 mod targets;
 mod test;

@@ -15,16 +15,17 @@ pub(crate) struct TestTargets {
     pub(crate) with_control_plane: Vec<String>,
 }
 
-/// Asks Cargo for the test programs of the workspace.
-pub(crate) fn test_targets() -> anyhow::Result<TestTargets> {
+/// Asks Cargo about the workspace.
+pub(crate) fn metadata() -> anyhow::Result<Value> {
     let output = Command::new("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .output()
         .context("cannot start `cargo metadata`")?;
-    sort(&serde_json::from_slice(&output.stdout).context("`cargo metadata` did not answer in JSON")?)
+    serde_json::from_slice(&output.stdout).context("`cargo metadata` did not answer in JSON")
 }
 
-fn sort(metadata: &Value) -> anyhow::Result<TestTargets> {
+/// Finds the test programs.
+pub(crate) fn test_targets(metadata: &Value) -> anyhow::Result<TestTargets> {
     let packages = metadata["packages"]
         .as_array()
         .context("`cargo metadata` lists no packages")?;
@@ -61,7 +62,7 @@ mod tests {
             {"targets": [target("bin", "real"), target("test", "real"), target("test", "control_plane")]},
         ]});
         assert_eq!(
-            sort(&metadata).unwrap(),
+            test_targets(&metadata).unwrap(),
             TestTargets {
                 without_control_plane: vec!["sim".into()],
                 with_control_plane: vec!["control_plane".into(), "real".into()],

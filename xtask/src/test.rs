@@ -2,21 +2,23 @@
 
 use std::process::Command;
 
-use crate::{control_plane, leftovers::TestRun, steps::Steps, targets, tidy};
+use crate::{control_plane, leftovers::TestRun, libraries, steps::Steps, targets, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Leave out what needs Go: the tests on the real control plane
+    /// Leave out what takes minutes: the packages, and the tests on the real control plane, which need Go
     #[arg(long)]
     quick: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let targets = targets::test_targets()?;
+    let metadata = targets::metadata()?;
+    let targets = targets::test_targets(&metadata)?;
     let run = TestRun::new()?;
     let mut steps = Steps::default();
     steps.command("format", cargo().args(["fmt", "--all", "--check"]));
     steps.run("tidy", tidy::run);
+    steps.run("pure crates", libraries::stay_pure);
     steps.command(
         "lints",
         cargo().args([
@@ -44,12 +46,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ),
     );
     steps.tests("examples in the documentation", test_command().arg("--doc"));
+    steps.command(
+        "a program outside of the workspace",
+        &mut libraries::run_consumer(&metadata)?,
+    );
     if args.quick {
         println!(
-            "\nleft out by --quick, because they need Go: the test programs {}",
+            "\nleft out by --quick: the packages; and, because they need Go, the test programs {}",
             targets.with_control_plane.join(", ")
         );
     } else {
+        steps.run("packages", || libraries::package(&metadata));
         steps.run("control plane", control_plane::build_all);
         steps.tests(
             "tests on the real control plane",

@@ -2,12 +2,13 @@
 
 use std::{
     collections::BTreeSet,
-    path::Path,
     process::{Command, Stdio},
 };
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
+
+use crate::targets::target_directory;
 
 /// These do no I/O. That they read no clock is a lint in their roots.
 const PURE: [&str; 4] = ["mirroring", "service-slices", "slice-core", "slice-reconciler"];
@@ -40,9 +41,6 @@ pub(crate) fn stay_pure() -> anyhow::Result<()> {
 
 /// Builds and runs the program outside; what it prints is checked where it is tested.
 pub(crate) fn run_consumer(metadata: &Value) -> anyhow::Result<Command> {
-    let target = metadata["target_directory"]
-        .as_str()
-        .context("`cargo metadata` names no target directory")?;
     let mut command = Command::new("cargo");
     command
         .args([
@@ -53,7 +51,7 @@ pub(crate) fn run_consumer(metadata: &Value) -> anyhow::Result<Command> {
             CONSUMER,
             "--target-dir",
         ])
-        .arg(Path::new(target).join("consumer"))
+        .arg(target_directory(metadata)?.join("consumer"))
         .stdout(Stdio::null());
     Ok(command)
 }

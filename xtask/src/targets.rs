@@ -1,6 +1,6 @@
 //! Which test programs need the real control plane.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -22,6 +22,14 @@ pub(crate) fn metadata() -> anyhow::Result<Value> {
         .output()
         .context("cannot start `cargo metadata`")?;
     serde_json::from_slice(&output.stdout).context("`cargo metadata` did not answer in JSON")
+}
+
+/// Where Cargo puts what it builds.
+pub(crate) fn target_directory(metadata: &Value) -> anyhow::Result<&Path> {
+    let directory = metadata["target_directory"].as_str();
+    directory
+        .map(Path::new)
+        .context("`cargo metadata` names no target directory")
 }
 
 /// Finds the test programs.

@@ -2,11 +2,11 @@
 
 use std::process::Command;
 
-use crate::{control_plane, leftovers::TestRun, libraries, steps::Steps, targets, tidy};
+use crate::{control_plane, fuzz, leftovers::TestRun, libraries, steps::Steps, targets, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Leave out what takes minutes: the packages, and the tests on the real control plane, which need Go
+    /// Leave out what takes minutes: the fuzz target, the packages, and the tests on the real control plane, which need Go
     #[arg(long)]
     quick: bool,
 }
@@ -52,10 +52,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     );
     if args.quick {
         println!(
-            "\nleft out by --quick: the packages; and, because they need Go, the test programs {}",
+            "\nleft out by --quick: the fuzz target, the packages, and because they need Go, the test programs {}",
             targets.with_control_plane.join(", ")
         );
     } else {
+        steps.command("fuzz target", &mut fuzz::check_target(&metadata)?);
         steps.run("packages", || libraries::package(&metadata));
         steps.run("control plane", control_plane::build_all);
         steps.tests(

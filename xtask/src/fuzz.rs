@@ -7,7 +7,6 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use serde_json::Value;
 
 use crate::targets;
 
@@ -22,7 +21,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     has_cargo_fuzz()?;
-    let home = targets::target_directory(&targets::metadata()?)?.join("fuzz");
+    let home = targets::target_directory()?.join("fuzz");
     let corpus = home.join("corpus");
     write_seeds(&corpus)?;
     let status = Command::new("cargo")
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Checks that the target compiles; for that, no fuzzer has to be there.
-pub(crate) fn check_target(metadata: &Value) -> anyhow::Result<Command> {
+pub(crate) fn check_target() -> anyhow::Result<Command> {
     let mut command = Command::new("cargo");
     command
         .args([
@@ -56,7 +55,7 @@ pub(crate) fn check_target(metadata: &Value) -> anyhow::Result<Command> {
         ])
         .arg(Path::new(FUZZ_DIRECTORY).join("Cargo.toml"))
         .arg("--target-dir")
-        .arg(targets::target_directory(metadata)?.join("fuzz"));
+        .arg(targets::target_directory()?.join("fuzz"));
     Ok(command)
 }
 

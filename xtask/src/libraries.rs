@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use crate::targets::target_directory;
+use crate::targets;
 
 /// These do no I/O. That they read no clock is a lint in their roots.
 const PURE: [&str; 4] = ["mirroring", "service-slices", "slice-core", "slice-reconciler"];
@@ -40,7 +40,7 @@ pub(crate) fn stay_pure() -> anyhow::Result<()> {
 }
 
 /// Builds and runs the program outside; what it prints is checked where it is tested.
-pub(crate) fn run_consumer(metadata: &Value) -> anyhow::Result<Command> {
+pub(crate) fn run_consumer() -> anyhow::Result<Command> {
     let mut command = Command::new("cargo");
     command
         .args([
@@ -51,14 +51,15 @@ pub(crate) fn run_consumer(metadata: &Value) -> anyhow::Result<Command> {
             CONSUMER,
             "--target-dir",
         ])
-        .arg(target_directory(metadata)?.join("consumer"))
+        .arg(targets::target_directory()?.join("consumer"))
         .stdout(Stdio::null());
     Ok(command)
 }
 
 /// Packages every crate that is published, builds what was packed, and fails at the first warning.
-pub(crate) fn package(metadata: &Value) -> anyhow::Result<()> {
-    let published = published(metadata);
+pub(crate) fn package() -> anyhow::Result<()> {
+    let metadata = targets::metadata()?;
+    let published = published(&metadata);
     let output = Command::new("cargo")
         .args(["package", "--allow-dirty", "--locked"])
         .args(published.iter().flat_map(|name| ["--package", name]))

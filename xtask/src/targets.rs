@@ -1,6 +1,6 @@
-//! Which test programs need the real control plane.
+//! What Cargo knows of the workspace: where it builds, and which test programs need the real control plane.
 
-use std::{path::Path, process::Command};
+use std::{path::PathBuf, process::Command};
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -15,6 +15,20 @@ pub(crate) struct TestTargets {
     pub(crate) with_control_plane: Vec<String>,
 }
 
+/// Asks Cargo for the test programs of the workspace.
+pub(crate) fn test_targets() -> anyhow::Result<TestTargets> {
+    sort(&metadata()?)
+}
+
+/// Asks Cargo where it puts what it builds.
+pub(crate) fn target_directory() -> anyhow::Result<PathBuf> {
+    let metadata = metadata()?;
+    let directory = metadata["target_directory"].as_str();
+    directory
+        .map(PathBuf::from)
+        .context("`cargo metadata` names no target directory")
+}
+
 /// Asks Cargo about the workspace.
 pub(crate) fn metadata() -> anyhow::Result<Value> {
     let output = Command::new("cargo")
@@ -24,16 +38,7 @@ pub(crate) fn metadata() -> anyhow::Result<Value> {
     serde_json::from_slice(&output.stdout).context("`cargo metadata` did not answer in JSON")
 }
 
-/// Where Cargo puts what it builds.
-pub(crate) fn target_directory(metadata: &Value) -> anyhow::Result<&Path> {
-    let directory = metadata["target_directory"].as_str();
-    directory
-        .map(Path::new)
-        .context("`cargo metadata` names no target directory")
-}
-
-/// Finds the test programs.
-pub(crate) fn test_targets(metadata: &Value) -> anyhow::Result<TestTargets> {
+fn sort(metadata: &Value) -> anyhow::Result<TestTargets> {
     let packages = metadata["packages"]
         .as_array()
         .context("`cargo metadata` lists no packages")?;
@@ -70,7 +75,7 @@ mod tests {
             {"targets": [target("bin", "real"), target("test", "real"), target("test", "control_plane")]},
         ]});
         assert_eq!(
-            test_targets(&metadata).unwrap(),
+            sort(&metadata).unwrap(),
             TestTargets {
                 without_control_plane: vec!["sim".into()],
                 with_control_plane: vec!["control_plane".into(), "real".into()],

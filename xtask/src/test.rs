@@ -12,8 +12,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let metadata = targets::metadata()?;
-    let targets = targets::test_targets(&metadata)?;
+    let targets = targets::test_targets()?;
     let run = TestRun::new()?;
     let mut steps = Steps::default();
     steps.command("format", cargo().args(["fmt", "--all", "--check"]));
@@ -46,18 +45,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ),
     );
     steps.tests("examples in the documentation", test_command().arg("--doc"));
-    steps.command(
-        "a program outside of the workspace",
-        &mut libraries::run_consumer(&metadata)?,
-    );
+    steps.command("a program outside of the workspace", &mut libraries::run_consumer()?);
     if args.quick {
         println!(
             "\nleft out by --quick: the fuzz target, the packages, and because they need Go, the test programs {}",
             targets.with_control_plane.join(", ")
         );
     } else {
-        steps.command("fuzz target", &mut fuzz::check_target(&metadata)?);
-        steps.run("packages", || libraries::package(&metadata));
+        steps.command("fuzz target", &mut fuzz::check_target()?);
+        steps.run("packages", libraries::package);
         steps.run("control plane", control_plane::build_all);
         steps.tests(
             "tests on the real control plane",

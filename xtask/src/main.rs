@@ -2,7 +2,9 @@
 
 mod control_plane;
 mod demo;
+mod fuzz;
 mod leftovers;
+mod libraries;
 mod steps;
 mod targets;
 mod test;
@@ -23,6 +25,8 @@ enum Command {
     Demo(demo::Args),
     /// Replay recorded answers of upstream and compare them with ours
     Vectors(vectors::Args),
+    /// Feed arbitrary objects to everything that reads them; needs cargo-fuzz
+    Fuzz(fuzz::Args),
     /// Build the real control plane that tests run against, once per user
     ControlPlane(control_plane::Args),
 }
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
         Command::Test(args) => test::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::ControlPlane(args) => control_plane::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Vectors(args) => vectors::run(&args),
     };
     match done {

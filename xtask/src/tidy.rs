@@ -49,7 +49,7 @@ fn is_compiled(path: &Path, read: impl Fn(&Path) -> Option<String>) -> bool {
     let is_root = matches!(stem, "lib" | "main" | "build")
         || matches!(
             directory.file_name().and_then(|name| name.to_str()),
-            Some("tests" | "examples" | "benches" | "bin")
+            Some("tests" | "examples" | "benches" | "bin" | "fuzz_targets")
         );
     if is_root {
         return true;

@@ -61,7 +61,7 @@ fn help_lists_the_commands() {
     let output = xtask().arg("--help").output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    for command in ["test", "demo", "control-plane"] {
+    for command in ["test", "demo", "control-plane", "fuzz"] {
         assert!(text.contains(command), "{command} is missing in:\n{text}");
     }
 }
@@ -71,6 +71,13 @@ fn without_go_the_command_says_what_to_install() {
     let empty = tempfile::tempdir().unwrap();
     let line = one_line(&control_plane(empty.path(), empty.path()));
     assert!(line.contains("Go") && line.contains("KUBEBUILDER_ASSETS"), "{line}");
+}
+
+#[test]
+fn without_cargo_fuzz_the_command_says_what_to_install() {
+    let empty = tempfile::tempdir().unwrap();
+    let line = one_line(&xtask().arg("fuzz").env("PATH", empty.path()).output().unwrap());
+    assert!(line.contains("cargo install cargo-fuzz"), "{line}");
 }
 
 #[test]

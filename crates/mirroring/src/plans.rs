@@ -7,8 +7,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::json;
 use slice_core::{Address, AddressType, Conditions, Slice, names};
 use slice_reconciler::{
-    Annotations, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request,
-    TriggerTime, plan,
+    MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Plan, Request, plan,
 };
 
 use crate::{Metadata, Subsets, testing};
@@ -22,36 +21,17 @@ fn endpoints(written: &str) -> Endpoints {
 
 fn planned(endpoints: &Endpoints, existing: &[Slice], max: usize) -> Plan {
     let max = NonZeroUsize::new(max).unwrap();
-    let metadata = &endpoints.metadata;
     let subsets = Subsets::read(endpoints);
-    let Metadata {
-        mut labels,
-        annotations,
-    } = Metadata::of(endpoints);
-    let reserved = [names::SERVICE_NAME_LABEL, names::MANAGED_BY_LABEL];
-    let policy = MetadataPolicy {
-        reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
-        labels,
-        annotations: Annotations::Replace(annotations),
-        ..MetadataPolicy::default()
-    };
+    let policy = MetadataPolicy::from(Metadata::of(endpoints));
     let request = Request {
-        owner: Owner {
-            api_version: "v1",
-            kind: "Endpoints",
-            namespace: metadata.namespace.as_deref().unwrap(),
-            name: metadata.name.as_deref().unwrap(),
-            uid: metadata.uid.as_deref().unwrap(),
-            terminating: metadata.deletion_timestamp.is_some(),
-        },
-        partition: Partition::default(),
         supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
         groups: subsets.desired(max).groups,
-        existing,
-        metadata: &policy,
-        hints: None,
-        trigger_time: TriggerTime::Unmanaged,
-        name_prefix: "ep-",
+        ..Request::new(
+            Owner::of("v1", "Endpoints", &endpoints.metadata),
+            existing,
+            &policy,
+            "ep-",
+        )
     };
     let options = Options {
         packing: Packing::OnePerGroup { cap: max },

@@ -1,6 +1,6 @@
 //! For whom slices exist.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use slice_core::Slice;
 
 /// The object that slices exist for, of whatever kind.
@@ -68,7 +68,20 @@ impl Ownership {
     }
 }
 
-impl Owner<'_> {
+impl<'a> Owner<'a> {
+    /// The owner that an object is; what its metadata lacks is empty.
+    #[must_use]
+    pub fn of(api_version: &'a str, kind: &'a str, metadata: &'a ObjectMeta) -> Self {
+        Self {
+            api_version,
+            kind,
+            namespace: metadata.namespace.as_deref().unwrap_or_default(),
+            name: metadata.name.as_deref().unwrap_or_default(),
+            uid: metadata.uid.as_deref().unwrap_or_default(),
+            terminating: metadata.deletion_timestamp.is_some(),
+        }
+    }
+
     /// Whether a slice has a reference to this owner: by uid, kind and API group, whatever the version (G16, R109).
     #[must_use]
     pub fn owns(&self, slice: &Slice) -> bool {
@@ -134,6 +147,19 @@ mod tests {
     fn owned(references: &Value) -> bool {
         let slice = json!({"metadata": {"ownerReferences": references}, "addressType": "IPv4"});
         SERVICE.owns(&Slice::from(&serde_json::from_value(slice).unwrap()))
+    }
+
+    #[test]
+    fn an_owner_is_read_from_its_metadata() {
+        let metadata = |extra: Value| -> ObjectMeta {
+            let mut metadata = json!({"namespace": "ns", "name": "web", "uid": "1"});
+            metadata["deletionTimestamp"] = extra;
+            serde_json::from_value(metadata).unwrap()
+        };
+        assert_eq!(Owner::of("v1", "Service", &metadata(Value::Null)), SERVICE);
+        let going = metadata(json!("2026-01-02T03:04:05Z"));
+        assert!(Owner::of("v1", "Service", &going).terminating);
+        assert_eq!(Owner::of("v1", "Service", &ObjectMeta::default()).uid, "");
     }
 
     #[test]

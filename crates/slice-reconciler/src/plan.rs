@@ -19,8 +19,8 @@ use crate::{
     writes::{Pending, Write},
 };
 
-/// What does not change from one plan of a controller to the next.
-#[derive(Clone, Copy, Debug)]
+/// What does not change from one plan of a controller to the next. By default, there are no placeholders.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// How endpoints are spread over slices.
     pub packing: Packing,
@@ -54,6 +54,24 @@ pub struct Request<'a> {
     pub trigger_time: TriggerTime,
     /// How names of new slices begin.
     pub name_prefix: &'a str,
+}
+
+impl<'a> Request<'a> {
+    /// A request to fill in: as it is, nothing is wanted, and hints and trigger times are none of our business.
+    #[must_use]
+    pub fn new(owner: Owner<'a>, existing: &'a [Slice], metadata: &'a MetadataPolicy, name_prefix: &'a str) -> Self {
+        Self {
+            owner,
+            partition: Partition::default(),
+            supported: BTreeSet::new(),
+            groups: Vec::new(),
+            existing,
+            metadata,
+            hints: None,
+            trigger_time: TriggerTime::default(),
+            name_prefix,
+        }
+    }
 }
 
 /// What has to be written, in an order in which no endpoint is missing in between.

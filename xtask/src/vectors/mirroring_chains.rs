@@ -2,11 +2,10 @@
 
 use std::{collections::BTreeSet, num::NonZeroUsize};
 
-use k8s_openapi::api::core::v1::Endpoints;
 use mirroring::{Metadata, Subsets, mirrored};
-use slice_core::{AddressType, Slice, names};
+use slice_core::{AddressType, Slice};
 use slice_reconciler::{
-    Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime, plan,
+    MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime, plan,
     plan_deletion,
 };
 
@@ -27,10 +26,10 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
     };
     let subsets = Subsets::read(endpoints);
     let desired = subsets.desired(max);
-    let policy = policy(endpoints);
+    let policy = MetadataPolicy::from(Metadata::of(endpoints));
     let prefix = format!("{}-", endpoints.metadata.name.as_deref().unwrap_or_default());
     let request = Request {
-        owner: owner(endpoints),
+        owner: Owner::of("v1", "Endpoints", &endpoints.metadata),
         partition: Partition::default(),
         supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
         groups: desired.groups,
@@ -57,30 +56,4 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
         })
         .collect();
     Ok(answer)
-}
-
-fn owner(endpoints: &Endpoints) -> Owner<'_> {
-    let metadata = &endpoints.metadata;
-    Owner {
-        api_version: "v1",
-        kind: "Endpoints",
-        namespace: metadata.namespace.as_deref().unwrap_or_default(),
-        name: metadata.name.as_deref().unwrap_or_default(),
-        uid: metadata.uid.as_deref().unwrap_or_default(),
-        terminating: metadata.deletion_timestamp.is_some(),
-    }
-}
-
-fn policy(endpoints: &Endpoints) -> MetadataPolicy {
-    let Metadata {
-        mut labels,
-        annotations,
-    } = Metadata::of(endpoints);
-    let reserved = [names::SERVICE_NAME_LABEL, names::MANAGED_BY_LABEL];
-    MetadataPolicy {
-        reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
-        labels,
-        keep_other_labels: false,
-        annotations: Annotations::Replace(annotations),
-    }
 }

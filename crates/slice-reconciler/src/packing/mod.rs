@@ -25,6 +25,15 @@ pub enum Packing {
     },
 }
 
+impl Default for Packing {
+    /// Slices of up to 100, as the built-in controller has it.
+    fn default() -> Self {
+        Self::Fill {
+            max: NonZeroUsize::MIN.saturating_add(99),
+        }
+    }
+}
+
 /// What packing decides about one group.
 #[derive(Debug, Default)]
 pub(crate) struct Packed<'a> {

@@ -1,8 +1,10 @@
 //! The project's commands: `cargo xtask --help`.
 
+mod catalogue;
 mod control_plane;
 mod demo;
 mod leftovers;
+mod sources;
 mod steps;
 mod targets;
 mod test;
@@ -23,6 +25,8 @@ enum Command {
     Demo(demo::Args),
     /// Replay recorded answers of upstream and compare them with ours
     Vectors(vectors::Args),
+    /// List the test cases of the specifications that no test shows
+    Catalogue(catalogue::Args),
     /// Build the real control plane that tests run against, once per user
     ControlPlane(control_plane::Args),
 }
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(&args),
         Command::ControlPlane(args) => control_plane::run(&args),
         Command::Vectors(args) => vectors::run(&args),
+        Command::Catalogue(args) => catalogue::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,10 +1,12 @@
 //! The project's commands: `cargo xtask --help`.
 
+mod catalogue;
 mod control_plane;
 mod demo;
 mod fuzz;
 mod leftovers;
 mod libraries;
+mod sources;
 mod steps;
 mod targets;
 mod test;
@@ -27,6 +29,8 @@ enum Command {
     Vectors(vectors::Args),
     /// Feed arbitrary objects to everything that reads them; needs cargo-fuzz
     Fuzz(fuzz::Args),
+    /// List the test cases of the specifications that no test shows
+    Catalogue(catalogue::Args),
     /// Build the real control plane that tests run against, once per user
     ControlPlane(control_plane::Args),
 }
@@ -42,6 +46,7 @@ fn main() -> ExitCode {
         Command::ControlPlane(args) => control_plane::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Vectors(args) => vectors::run(&args),
+        Command::Catalogue(args) => catalogue::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

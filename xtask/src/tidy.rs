@@ -3,25 +3,20 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
+
+use crate::sources;
 
 /// A file that needs more is more than one thing.
 const FILE_LINES_MAX: usize = 500;
 
 /// Checks every Rust file that Git knows or would take.
 pub(crate) fn run() -> anyhow::Result<()> {
-    let listed = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])
-        .output()
-        .context("cannot start `git ls-files`")?;
-    let listed = String::from_utf8(listed.stdout).context("`git ls-files` did not answer in UTF-8")?;
     let mut complaints = Vec::new();
-    for path in listed.lines().map(Path::new).filter(|path| path.exists()) {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let lines = text.lines().count();
+    for path in &sources::rust_files(Path::new("."))? {
+        let lines = sources::read(path)?.lines().count();
         if lines > FILE_LINES_MAX {
             complaints.push(format!(
                 "{} has {lines} lines, {FILE_LINES_MAX} at most: split it",

@@ -78,7 +78,7 @@ mod tests {
         }
     }
 
-    /// T-MIR-48…52, T-MIR-43…46, T-MNS-01…05, T-GMIR-24…27, T-MIR-INT-07…09.
+    /// T-MIR-48…52, T-MIR-43…46, T-MNS-01…05, T-GMIR-24…27.
     #[test]
     fn labels_and_annotations_are_copied_but_for_two() {
         let (none, foo, foo2) = (Value::Null, json!({"foo": "bar"}), json!({"foo2": "bar2"}));
@@ -121,7 +121,7 @@ mod tests {
         );
     }
 
-    /// M89: nothing but the two is filtered; D10, T-MIR-N10: what is compared is what is written.
+    /// M89: nothing but the two is filtered; D10: what is compared is what is written.
     #[test]
     fn our_labels_win_over_the_objects() {
         let labels = json!({

@@ -263,6 +263,33 @@ fn t_mir_27_to_30_stored_already() {
     }
 }
 
+/// T-MIR-16, M68: a slice of ours of no type, for an object without addresses.
+#[test]
+fn t_mir_16_a_slice_of_no_type_goes() {
+    let mut slices = stored("10.0.0.1 :80");
+    slices[0].address_type = Err(slice_core::UnknownAddressType(String::new()));
+    assert_eq!(order(&planned(&endpoints(" :80"), &slices, 1000)), "d");
+}
+
+/// M94, W24: a mirror is rewritten, but not what others need to hold on to it; their annotations go (M83).
+#[test]
+fn m94_who_holds_on_to_a_mirror_keeps_it() {
+    let mut slices = stored("10.0.0.1 :80");
+    let metadata = &mut slices[0].metadata;
+    let before = metadata.annotations.clone();
+    metadata.finalizers = Some(vec!["example.com/theirs".into()]);
+    metadata.resource_version = Some("7".into());
+    let owner = json!({"apiVersion": "v1", "kind": "Theirs", "name": "a", "uid": "b"});
+    let owners = metadata.owner_references.as_mut().unwrap();
+    owners.push(serde_json::from_value(owner).unwrap());
+    let mut expected = metadata.clone();
+    annotate(&mut slices[0], "foo");
+    expected.annotations = before;
+    let plan = planned(&endpoints("10.0.0.2 :80"), &slices, 1000);
+    assert_eq!(order(&plan), "u");
+    assert_eq!(updated(&plan).metadata, expected);
+}
+
 /// T-MIR-35…37, T-GMIR-16…18.
 #[test]
 fn t_mir_35_to_37_partly_stored() {

@@ -123,6 +123,8 @@ pub enum PortProblem {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::{BuildHasher as _, RandomState};
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -207,6 +209,37 @@ mod tests {
         ] {
             let refused = key(ports).publishable().err();
             assert_eq!(refused.map(|why| why.to_string()).unwrap_or_default(), expected);
+        }
+    }
+
+    /// T-CUT-51…52, T-MIR-81…82, T-HASH-01…02: by value, wherever the values are; nothing is printed to be compared.
+    #[test]
+    fn a_key_equals_itself_made_anew_and_no_other() {
+        let http = json!({"name": "http", "protocol": "TCP", "port": 17, "appProtocol": "http"});
+        let samples = [
+            json!([]),
+            json!([{}]),
+            json!([{"name": "http"}]),
+            json!([{"port": 17}]),
+            json!([{"port": 22}]),
+            json!([{"port": -1}]),
+            json!([{"protocol": "UDP"}]),
+            json!([{"appProtocol": ""}]),
+            json!([{"appProtocol": "http"}]),
+            json!([http]),
+            json!([http, http]),
+            json!([http, {"port": 17}]),
+            json!([http, {"port": 22}]),
+        ];
+        for _ in 0..100 {
+            let hasher = RandomState::new();
+            for (first, sample) in samples.iter().enumerate() {
+                for (second, other) in samples.iter().enumerate() {
+                    let (one, two) = (key(sample.clone()), key(other.clone()));
+                    assert_eq!(one == two, first == second, "{sample} {other}");
+                    assert!(one != two || hasher.hash_one(&one) == hasher.hash_one(&two), "{sample}");
+                }
+            }
         }
     }
 

@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(read(&null), read(&empty));
     }
 
-    /// T-GEN-14: such slices are found in old clusters.
+    /// R56a: such slices are found in old clusters.
     #[test]
     fn a_type_that_is_no_longer_known_is_kept() {
         let slice = read(&json!({"metadata": {}, "addressType": "IP"}));

@@ -365,3 +365,17 @@ fn ports(slices: &[EndpointSlice], address_type: Option<AddressType>) -> impl It
         .filter(move |slice| address_type.is_none_or(|address_type| slice.address_type == address_type.as_str()));
     of_type.map(|slice| PortMapKey::of(slice.ports.as_deref()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_excuses_a_step_is_documented() {
+        let documented = include_str!("../../../docs/deviations.md");
+        let words: BTreeSet<&str> = documented.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+        for Deviation { id, .. } in DEVIATIONS {
+            assert!(words.contains(id), "{id}");
+        }
+    }
+}

@@ -10,7 +10,7 @@ use slice_reconciler::TriggerTime;
 
 use crate::world::{World, on_node, pod, unready};
 
-/// T-REC-01, T-REC-10, T-REC-11, T-GEN-01…03, T-INT-01 (a Service without pods): one placeholder, made once.
+/// T-REC-01, T-REC-10, T-REC-11, T-GEN-01…03: one placeholder, made once.
 #[test]
 fn a_service_without_pods_has_a_placeholder() {
     let mut world = World::new();
@@ -91,8 +91,8 @@ fn port(name: &str, number: i32) -> Port {
     }
 }
 
-/// T-REC-02…09, T-G1P-01…08, T-NEW-01…06, R110, R112: labels, families and whole endpoints. (Of a dual-stack Service all
-/// families are counted: W5, G47.)
+/// T-REC-02…09, T-G1P-01…08, T-NEW-01…06, T-UTL-01…06, R110, R112: labels, families and whole endpoints. (Of a dual-stack
+/// Service all families are counted: W5, G47.)
 #[test]
 fn one_pod_by_families_and_labels() {
     let hostile = json!({SERVICE_NAME_LABEL: "bad", MANAGED_BY_LABEL: "actor", HEADLESS_LABEL: "invalid"});

@@ -7,6 +7,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod basics;
+mod controller;
+mod gaps;
 mod hints;
 mod owners;
 mod packing;

@@ -23,13 +23,15 @@ pub(crate) struct World {
     pub(crate) trigger_time: TriggerTime,
     /// Values of `trafficDistribution` that came later are taken (H2).
     pub(crate) newer_values: bool,
+    /// Otherwise hints are left as they are.
+    pub(crate) gives_hints: bool,
     pub(crate) topology: Option<TopologyCache<()>>,
 }
 
 /// Desired slices, actual slices, desired endpoints; added, removed; created, updated, deleted; slices changed.
 pub(crate) type Metrics = [usize; 9];
 
-/// What a sync came to.
+/// What a sync comes to.
 pub(crate) struct Synced {
     pub(crate) plan: Plan,
     pub(crate) left_out: Vec<String>,
@@ -49,6 +51,7 @@ impl World {
             max: 100,
             trigger_time: TriggerTime::Clear,
             newer_values: true,
+            gives_hints: true,
             topology: None,
         }
     }
@@ -79,6 +82,14 @@ impl World {
 
     /// Plans and carries out.
     pub(crate) fn sync(&mut self) -> Synced {
+        let synced = self.plan();
+        for write in &synced.plan.writes {
+            write.operation.apply_to(&mut self.slices);
+        }
+        synced
+    }
+
+    pub(crate) fn plan(&mut self) -> Synced {
         let service: api::Service = serde_json::from_value(self.service.clone()).unwrap();
         let pods: Vec<api::Pod> = self
             .pods
@@ -98,7 +109,7 @@ impl World {
             groups: desired.groups,
             existing: &self.slices,
             metadata: &policy,
-            hints: Some(hint_mode(&service, self.newer_values)),
+            hints: self.gives_hints.then(|| hint_mode(&service, self.newer_values)),
             trigger_time: self.trigger_time.clone(),
             name_prefix: "foo-",
         };
@@ -117,7 +128,6 @@ impl World {
         let plan = plan.unwrap();
         assert_eq!(plan.left_out, [], "nothing of it would be refused");
         let left_out = desired.left_out.iter().map(ToString::to_string).collect();
-        self.slices = carried_out(&plan, &self.slices);
         Synced { plan, left_out }
     }
 
@@ -168,25 +178,6 @@ impl Synced {
         };
         self.plan.writes.iter().map(|write| letter(&write.operation)).collect()
     }
-}
-
-fn carried_out(plan: &Plan, existing: &[Slice]) -> Vec<Slice> {
-    let mut slices = existing.to_vec();
-    for write in &plan.writes {
-        match &write.operation {
-            Operation::Create(slice) => slices.push(slice.clone()),
-            Operation::Update(slice) => {
-                let mut stored = slices.iter_mut();
-                *stored
-                    .find(|stored| stored.metadata.name == slice.metadata.name)
-                    .unwrap() = slice.clone();
-            }
-            Operation::Delete(deletion) => {
-                slices.retain(|slice| slice.metadata.name.as_ref() != Some(&deletion.name));
-            }
-        }
-    }
-    slices
 }
 
 /// A ready pod on node-1.

@@ -9,6 +9,8 @@ use crate::support::{Ask, addresses, apply, at, map, named_port, one_per_group, 
 
 const CLUSTER: &str = "multicluster.kubernetes.io/source-cluster";
 const MULTICLUSTER_NAME: &str = "multicluster.kubernetes.io/service-name";
+/// Not the controller of the cluster's own slices.
+const IMPORTER: &str = "importer.example.com";
 
 /// A derived Service's name is put on imported slices, so that they are routed to: a label like any other, which is put right
 /// when it is wrong.
@@ -25,6 +27,8 @@ fn import<'a>(existing: Vec<Slice>) -> Ask<'a> {
         ..MetadataPolicy::default()
     };
     ask.policy.find_by_name(MULTICLUSTER_NAME, "svc");
+    let manager = Some(IMPORTER.to_owned());
+    ask.policy.reserved.insert(names::MANAGED_BY_LABEL.into(), manager);
     ask.options.placeholder = false;
     ask.options.owner_flags = OwnerFlags {
         controller: false,
@@ -87,6 +91,24 @@ fn t_mcs_imported_slices() {
             assert_eq!(ask.existing[0], stored, "T-MCS-{id}: ignored");
         }
     }
+}
+
+/// T-MCS-05, but for the time it takes: what a cluster that imports has to show, and that it goes with the export.
+#[test]
+fn t_mcs_05_an_export_and_its_end() {
+    let mut ask = import(vec![]);
+    ask.sync();
+    assert_eq!(addresses(&ask.existing), ["10.0.0.1"]);
+    let keys = [
+        MULTICLUSTER_NAME,
+        CLUSTER,
+        names::SERVICE_NAME_LABEL,
+        names::MANAGED_BY_LABEL,
+    ];
+    let labels = keys.map(|key| label(&ask.existing[0], key));
+    assert_eq!(labels, ["svc", "east", "derived-abc", IMPORTER].map(Some));
+    let ended = plan_deletion(&ask.existing, ask.partition);
+    assert_eq!(apply(&ended, &ask.existing), []);
 }
 
 /// One cluster's endpoints of a Service that is shared among clusters.

@@ -188,20 +188,8 @@ pub(crate) fn carry_out(
     let mut done = vec![false; plan.writes.len()];
     for (index, write) in plan.writes.iter().enumerate() {
         done[index] = write.after.iter().all(|other| done[*other]) && succeeds(index, &slices);
-        if !done[index] {
-            continue;
-        }
-        match &write.operation {
-            Operation::Create(slice) => slices.push(slice.clone()),
-            Operation::Update(slice) => {
-                let mut stored = slices.iter_mut();
-                *stored
-                    .find(|stored| stored.metadata.name == slice.metadata.name)
-                    .unwrap() = slice.clone();
-            }
-            Operation::Delete(deletion) => {
-                slices.retain(|slice| slice.metadata.name.as_ref() != Some(&deletion.name));
-            }
+        if done[index] {
+            write.operation.apply_to(&mut slices);
         }
     }
     slices

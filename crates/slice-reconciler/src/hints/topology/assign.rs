@@ -97,7 +97,12 @@ fn count_own_zones<'s>(
 
 /// Writes the hints: the endpoint's own zone, or, as long as that has to give, the first that has to receive (H36, H52).
 /// Endpoints that are not ready lose theirs (HD1).
-fn place<'s>(slices: impl Iterator<Item = &'s mut Slice>, ratios: &Ratios, moves: Moves, counts: &mut [usize]) {
+pub(super) fn place<'s>(
+    slices: impl Iterator<Item = &'s mut Slice>,
+    ratios: &Ratios,
+    moves: Moves,
+    counts: &mut [usize],
+) {
     let Moves { mut give, mut receive } = moves;
     for endpoint in slices.flat_map(|slice| &mut slice.endpoints) {
         let own = named(endpoint.zone.as_ref()).filter(|_| is_ready(endpoint));

@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// T-X-13, T-X-05: the order of nodes does not matter, their CPUs do.
+    /// T-X-13: the order of nodes does not matter.
     #[test]
     fn hd14_nodes_come_in_any_order() {
         let forth = seven();

@@ -46,7 +46,7 @@ type Named = (
     bool,
 );
 
-/// T-NTD-01…09.
+/// T-NTD-01…09, T-CTL-31…39.
 #[test]
 fn h46_owners_short_of_endpoints_in_a_zone_are_named() {
     let (b, c) = (node("b", 2000), node("c", 2000));

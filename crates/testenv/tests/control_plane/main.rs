@@ -7,6 +7,7 @@ mod cluster;
 mod controllers;
 #[path = "../faults/mod.rs"]
 mod faults;
+mod history;
 mod kubectl;
 mod lifetime;
 mod parts;

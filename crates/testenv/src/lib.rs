@@ -13,6 +13,9 @@
 //! environment is dropped and also when the process dies of a panic, Ctrl-C or
 //! SIGKILL.
 //!
+//! [`history`] records what happens to `EndpointSlices` and judges it, on any API
+//! server.
+//!
 //! The programs are built from source with Go when they are first needed, or
 //! come from `KUBEBUILDER_ASSETS`: see [`assets`].
 //!
@@ -42,6 +45,7 @@ mod control_plane;
 mod controllers;
 mod error;
 mod files;
+pub mod history;
 mod part;
 pub mod pki;
 mod ports;

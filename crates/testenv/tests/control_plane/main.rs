@@ -8,6 +8,7 @@ mod controllers;
 #[path = "../faults/mod.rs"]
 mod faults;
 mod gates;
+mod history;
 mod kubectl;
 mod lifetime;
 mod parts;

@@ -1,5 +1,7 @@
 //! The writes of a plan, and the order among them.
 
+use std::fmt;
+
 use slice_core::{Endpoint, EndpointSet, Slice};
 
 use crate::{
@@ -26,6 +28,18 @@ pub enum Operation {
     Update(Slice),
     /// Delete it, if it is still the one that was seen.
     Delete(Deletion),
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, slice) = match self {
+            Self::Create(slice) => ("create", slice),
+            Self::Update(slice) => ("update", slice),
+            Self::Delete(deletion) => return write!(f, "delete {}", deletion.name),
+        };
+        let name = slice.metadata.name.as_deref().unwrap_or_default();
+        write!(f, "{verb} {name} with {} endpoints", slice.endpoints.len())
+    }
 }
 
 /// Which slice is deleted, at which version.

@@ -3,11 +3,11 @@
 use std::{collections::HashMap, num::NonZeroUsize};
 
 use k8s_openapi::api::core::v1 as api;
-use service_slices::{Node, Pod, RESERVED_LABELS, Service, desired};
+use service_slices::{Node, Pod, Service, desired};
 use slice_core::{Slice, format_trigger_time, names::ZONE_LABEL};
 use slice_reconciler::{
-    Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Request, TriggerTime,
-    hints::{HintMode, NodeFacts, TopologyCache, TopologyOptions},
+    Options, OwnerFlags, Ownership, Packing, Request, TriggerTime,
+    hints::{NodeFacts, TopologyCache, TopologyOptions},
     plan_with_topology,
 };
 
@@ -32,23 +32,23 @@ impl Controller {
         let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
         // Every step is answered anyway, whoever needs a look.
         let _ = self.topology.set_nodes(step.nodes.iter().map(facts));
-        let compact = Service::from(service);
+        let service = Service::from(service);
         let pods: Vec<Pod<&str>> = step.pods.iter().map(Pod::from).collect();
         let nodes: HashMap<&str, Node> = step
             .nodes
             .iter()
             .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
             .collect();
-        let desired = desired(&compact, &pods, &nodes);
-        let policy = policy(&compact);
-        let prefix = format!("{}-", compact.name);
+        let desired = desired(&service, &pods, &nodes);
+        let policy = service.metadata_policy();
+        let prefix = format!("{}-", service.name);
         let request = Request {
-            owner: owner(service),
+            owner: service.owner(),
             supported: desired.address_types.iter().copied().collect(),
             groups: desired.groups,
             existing: &existing,
             metadata: &policy,
-            hints: Some(hint_mode(service)),
+            hints: Some(service.hints),
             trigger_time: step
                 .trigger_time
                 .as_ref()
@@ -68,36 +68,6 @@ impl Controller {
             &mut self.topology,
         )?))
     }
-}
-
-fn owner(service: &api::Service) -> Owner<'_> {
-    let metadata = &service.metadata;
-    Owner {
-        api_version: "v1",
-        kind: "Service",
-        namespace: metadata.namespace.as_deref().unwrap_or_default(),
-        name: metadata.name.as_deref().unwrap_or_default(),
-        uid: metadata.uid.as_deref().unwrap_or_default(),
-        terminating: metadata.deletion_timestamp.is_some(),
-    }
-}
-
-fn policy(service: &Service) -> MetadataPolicy {
-    let mut labels = service.slice_labels();
-    MetadataPolicy {
-        reserved: RESERVED_LABELS.map(|key| (key.to_owned(), labels.remove(key))).into(),
-        labels,
-        annotations: Annotations::Preserve,
-    }
-}
-
-fn hint_mode(service: &api::Service) -> HintMode {
-    let annotations = service.metadata.annotations.as_ref();
-    let distribution = service
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.traffic_distribution.as_deref());
-    HintMode::of(|key| annotations?.get(key).map(String::as_str), distribution, true)
 }
 
 fn facts(node: &api::Node) -> NodeFacts<'_> {

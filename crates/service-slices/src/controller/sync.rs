@@ -68,29 +68,11 @@ impl ServiceController {
             owner_flags: OwnerFlags::default(),
         };
         let plan = plan_with_topology(request, &options, key, &mut self.topology).map_err(|error| error.to_string())?;
-        let regarding = reference(service);
-        let mut events: Vec<Event> = plan
-            .hints
-            .iter()
-            .filter_map(|outcome| {
-                let event = outcome.event.as_ref()?;
-                Some(Event {
-                    regarding: regarding.clone(),
-                    event_type: event.event_type,
-                    reason: event.reason.into(),
-                    message: event.message.clone(),
-                })
-            })
-            .collect();
-        events.extend(told(&left_out, &regarding));
+        let events = events(&plan, &left_out, service);
         self.metrics.planned(key, &plan, traffic_distribution(service.hints));
-        self.in_progress.insert(
-            key.clone(),
-            InProgress {
-                trigger_time,
-                changes: changes(&plan, context.existing),
-            },
-        );
+        let changes = changes(&plan, context.existing);
+        self.in_progress
+            .insert(key.clone(), InProgress { trigger_time, changes });
         Ok(Sync {
             plan,
             events,
@@ -155,17 +137,22 @@ fn metadata_policy(service: &Service, managed_by: &str) -> MetadataPolicy {
     policy
 }
 
-/// Addresses that cannot be published are a mistake that somebody should hear of; a pod that waits for its node is not.
-fn told(left_out: &[LeftOut<'_>], regarding: &ObjectReference) -> Vec<Event> {
+/// What became of hints, and addresses that cannot be published: a mistake that somebody should hear of, unlike a pod that
+/// waits for its node.
+fn events(plan: &Plan, left_out: &[LeftOut<'_>], service: &Service) -> Vec<Event> {
+    let hints = plan.hints.iter().filter_map(|outcome| outcome.event.as_ref());
+    let hints = hints.map(|event| (event.event_type, event.reason, event.message.clone()));
     let mistakes = left_out
         .iter()
         .filter(|left_out| matches!(left_out.reason, Reason::Address { .. }));
-    mistakes
-        .map(|left_out| Event {
-            regarding: regarding.clone(),
-            event_type: EventType::Warning,
-            reason: names::INVALID_IP_ADDRESS.into(),
-            message: left_out.to_string(),
+    let mistakes = mistakes.map(|mistake| (EventType::Warning, names::INVALID_IP_ADDRESS, mistake.to_string()));
+    hints
+        .chain(mistakes)
+        .map(|(event_type, reason, message)| Event {
+            regarding: reference(service),
+            event_type,
+            reason: reason.into(),
+            message,
         })
         .collect()
 }

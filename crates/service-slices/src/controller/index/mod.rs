@@ -1,11 +1,9 @@
 //! Which pods belong to which Services, and the other way round; looked up, never scanned.
 //!
-//! Pods with the same labels, as those of one ReplicaSet, share one [`LabelSet`], and Services are matched with label sets.
+//! Pods with the same labels, as those of one `ReplicaSet`, share one [`LabelSet`], and Services are matched with label sets.
 //! So a pod that comes and goes costs the same however many others there are.
 
 mod labels;
-#[cfg(test)]
-mod tests;
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -310,7 +308,7 @@ impl Namespace {
         }
         let LabelSet { labels, services, .. } = self.sets.remove(set);
         for pair in labels.pairs() {
-            remove_from(&mut self.by_pair, pair, &set);
+            remove_from(&mut self.by_pair, pair, set);
         }
         self.by_labels.remove(&labels);
         for name in services {
@@ -338,9 +336,9 @@ impl Namespace {
     }
 }
 
-fn remove_from(map: &mut HashMap<Pair, Vec<usize>>, pair: &Pair, set: &usize) {
+fn remove_from(map: &mut HashMap<Pair, Vec<usize>>, pair: &Pair, set: usize) {
     if let Some(sets) = map.get_mut(pair) {
-        sets.retain(|other| other != set);
+        sets.retain(|other| *other != set);
         if sets.is_empty() {
             map.remove(pair);
         }

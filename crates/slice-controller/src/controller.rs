@@ -1,6 +1,6 @@
 //! What a controller is asked, and what it answers.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use slice_core::Slice;
@@ -63,7 +63,7 @@ pub struct SyncContext<'a> {
     /// The slices of the key, in the order of their names; those that are being deleted included.
     pub existing: &'a [Slice],
     /// Names in the namespace that are known to belong to others.
-    pub taken: &'a BTreeSet<String>,
+    pub taken: &'a [String],
     /// The time.
     pub now: Timestamp,
 }

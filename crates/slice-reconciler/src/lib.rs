@@ -39,6 +39,7 @@
 //!     hints: None,
 //!     trigger_time: TriggerTime::Unmanaged,
 //!     name_prefix: "db-",
+//!     names_taken: &[],
 //! };
 //! let options = Options {
 //!     packing: Packing::Fill { max: NonZeroUsize::MIN.saturating_add(99) },

@@ -50,6 +50,8 @@ pub struct Request<'a> {
     pub trigger_time: TriggerTime,
     /// How names of new slices begin.
     pub name_prefix: &'a str,
+    /// Names that are not to be used, besides those of existing slices: others have them.
+    pub names_taken: &'a [String],
 }
 
 /// What has to be written, in an order in which no endpoint is missing in between.
@@ -131,6 +133,7 @@ fn decide<'a>(
     let mut existing: Vec<&Slice> = request.existing.iter().collect();
     existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let names = existing.iter().filter_map(|slice| slice.metadata.name.clone());
+    let names = names.chain(request.names_taken.iter().cloned());
     let mut builder = Builder {
         owner: request.owner,
         flags: options.owner_flags,

@@ -97,6 +97,7 @@ fn request<'a>(
         hints: None,
         trigger_time: TriggerTime::Clear,
         name_prefix: "foo-",
+        names_taken: &[],
     }
 }
 

@@ -43,6 +43,7 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
         hints: None,
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: &prefix,
+        names_taken: &[],
     };
     let options = Options {
         packing: Packing::OnePerGroup { cap: max },

@@ -55,6 +55,7 @@ impl Controller {
                 .as_ref()
                 .map_or(TriggerTime::Clear, |time| TriggerTime::Set(format_trigger_time(time.0))),
             name_prefix: &prefix,
+            names_taken: &[],
         };
         let options = Options {
             packing: Packing::Fill { max },

@@ -58,6 +58,7 @@ impl ServiceController {
                 .time()
                 .map_or(TriggerTime::Clear, |time| TriggerTime::Set(format_trigger_time(time))),
             name_prefix: &format!("{}-", key.name),
+            names_taken: context.taken,
         };
         let options = Options {
             packing: Packing::Fill {

@@ -170,6 +170,10 @@ impl InFlight {
             .because("it has been changed by somebody else".to_owned());
         self.outcome.failures.push(failure);
         match (found, uid) {
+            // The name is in use, but not by a slice of this key.
+            (Some(found), None) if Key::of_slice(&found.metadata).as_ref() != Some(&self.key) => {
+                slices.note_taken(&self.key, name);
+            }
             (Some(found), _) => drop(slices.show(found)),
             (None, Some(uid)) => drop(slices.gone(&uid)),
             (None, None) => slices.note_taken(&self.key, name),

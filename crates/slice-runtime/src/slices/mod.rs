@@ -5,7 +5,7 @@ mod tests;
 mod version;
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     sync::Arc,
 };
 
@@ -28,7 +28,6 @@ pub(crate) struct Slices {
     /// Slices that we deleted and whose end the watch has yet to show.
     deleted: HashSet<Arc<str>>,
     interner: Interner,
-    none_taken: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
@@ -36,7 +35,7 @@ struct Set {
     /// In the order of their names.
     slices: Vec<Slice>,
     /// Names that others were found to have.
-    taken: BTreeSet<String>,
+    taken: Vec<String>,
     /// Whether a plan is being carried out.
     in_flight: bool,
     /// What the watch showed meanwhile and may be the echo of our own writes.
@@ -56,8 +55,8 @@ impl Slices {
     }
 
     /// Names in the namespace of a key that are known to belong to others.
-    pub(crate) fn taken(&self, key: &Key) -> &BTreeSet<String> {
-        self.sets.get(key).map_or(&self.none_taken, |set| &set.taken)
+    pub(crate) fn taken(&self, key: &Key) -> &[String] {
+        self.sets.get(key).map_or(&[], |set| &set.taken)
     }
 
     /// The watch shows a slice of ours. Answers the keys that should be looked at.
@@ -196,7 +195,7 @@ impl Slices {
 
     /// A name that we wanted belongs to a slice of somebody else.
     pub(crate) fn note_taken(&mut self, key: &Key, name: String) {
-        self.sets.entry(key.clone()).or_default().taken.insert(name);
+        self.sets.entry(key.clone()).or_default().taken.push(name);
     }
 
     fn read(&mut self, slice: &EndpointSlice) -> Slice {

@@ -5,7 +5,7 @@ mod metrics;
 mod syncs;
 mod wakes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use slice_core::Slice;
@@ -87,7 +87,7 @@ impl Stage {
         let existing: Vec<Slice> = self.slices.values().filter(of_service).cloned().collect();
         let context = SyncContext {
             existing: &existing,
-            taken: &BTreeSet::new(),
+            taken: &[],
             now: Timestamp::UNIX_EPOCH,
         };
         self.controller.sync(&Key::new("ns", name), &context).unwrap()

@@ -249,7 +249,7 @@ fn a_failure_is_told_in_upstreams_words() {
             .failure_event(&Key::new("ns", "web"), failures)
             .unwrap()
     };
-    let one = describe(&[update.clone()]);
+    let one = describe(std::slice::from_ref(&update));
     assert_eq!(
         (&*one.reason, one.event_type.as_str()),
         ("FailedToUpdateEndpointSlices", "Warning")

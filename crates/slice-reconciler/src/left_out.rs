@@ -12,7 +12,7 @@ use slice_core::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeftOut {
     /// An endpoint.
-    #[error("{address_type} endpoint {} is left out: {why}", Named(endpoint))]
+    #[error("{address_type} endpoint{} is left out: {why}", Named(endpoint))]
     Endpoint {
         /// The type of its group.
         address_type: AddressType,
@@ -91,20 +91,24 @@ pub enum LabelProblem {
     Value(String),
 }
 
-/// How a person would name an endpoint: by what is behind it, and where it is.
+/// How a person would name an endpoint: where it is, and what is behind it. Begins with a space, if there is anything to say.
 struct Named<'a>(&'a Endpoint);
 
 impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let addresses = self.0.addresses.first();
-        let address = addresses.map_or_else(|| "without address".to_owned(), ToString::to_string);
-        match self.0.target.as_deref() {
-            Some(target) => {
-                let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().unwrap_or_default().to_owned();
-                let (kind, namespace, name) = (text(&target.kind), text(&target.namespace), text(&target.name));
-                write!(f, "{address:?} of {kind} {namespace}/{name}")
-            }
-            None => write!(f, "{address:?}"),
+        if let Some(address) = self.0.addresses.first() {
+            write!(f, " {:?}", address.to_string())?;
         }
+        let Some(target) = &self.0.target else {
+            return Ok(());
+        };
+        f.write_str(" of ")?;
+        if let Some(kind) = &target.kind {
+            write!(f, "{kind} ")?;
+        }
+        if let Some(namespace) = &target.namespace {
+            write!(f, "{namespace}/")?;
+        }
+        f.write_str(target.name.as_deref().unwrap_or_default())
     }
 }

@@ -7,6 +7,7 @@ use mirroring::{Metadata, Subsets, mirrored};
 use slice_core::{AddressType, Slice, names};
 use slice_reconciler::{
     Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime, plan,
+    plan_deletion,
 };
 
 use super::{
@@ -22,13 +23,7 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
         .filter(|endpoints| mirrored(endpoints, step.service.as_ref()).is_ok())
     else {
         // Everything is cleaned up (M107).
-        let live = existing
-            .iter()
-            .filter(|slice| slice.metadata.deletion_timestamp.is_none());
-        return Ok(Answer {
-            deletes: live.filter_map(|slice| slice.metadata.name.clone()).collect(),
-            ..Answer::default()
-        });
+        return Ok(Answer::of(plan_deletion(&existing, Partition::default())));
     };
     let subsets = Subsets::read(endpoints);
     let desired = subsets.desired(max);

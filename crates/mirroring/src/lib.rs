@@ -36,6 +36,8 @@ mod desired;
 mod eligibility;
 mod left_out;
 mod metadata;
+#[cfg(test)]
+mod plans;
 mod subsets;
 #[cfg(test)]
 mod testing;

@@ -7,6 +7,11 @@
 //! [`Service`], [`Pod`] and [`Node`], which hold what matters and nothing else; each is made from the API's object by
 //! `From`. No client, no clock, no asynchronous runtime.
 //!
+//! Where addresses and ports come from can be replaced where a [`Pod`] or [`Service`] is made (G66, G84): their fields are
+//! open. Addresses of another network are `Pod { addresses: PodAddresses::read_apart(..), ..Pod::from(&pod) }`, with `ready`
+//! where the network has a readiness of its own; a pod whose addresses differ in that is given once for each. Ports of any
+//! object that selects pods are the `ports` of a [`Service`]; where their numbers come from is a pod's `named_ports`.
+//!
 //! ```
 //! use std::collections::HashMap;
 //!

@@ -129,6 +129,7 @@ impl Service {
         MetadataPolicy {
             reserved: RESERVED_LABELS.map(|key| (key.to_owned(), labels.remove(key))).into(),
             labels,
+            keep_other_labels: false,
             annotations: Annotations::Preserve,
         }
     }

@@ -4,8 +4,9 @@
 //!   to `k8s_openapi`'s types;
 //! * [`EndpointRef`]: an endpoint borrowed from whatever it is derived from; [`EndpointSet`]: endpoints by identity;
 //!   [`PortMapKey`]: ports as a set;
+//! * [`selects`]: which objects a label selector means;
 //! * [`SliceTracker`]: which writes of ours are still to be seen; [`TriggerTimes`]: when a change began;
-//! * [`names`]: labels, annotations, event reasons; [`limits`]: what the API server accepts in one slice.
+//! * [`names`]: labels, annotations, event reasons; [`limits`] and [`spelling`]: what the API server accepts.
 //!
 //! No client, no clock, no asynchronous runtime: time and randomness come in as arguments.
 //!
@@ -38,7 +39,9 @@ mod endpoint_set;
 pub mod limits;
 pub mod names;
 mod port;
+mod selector;
 mod slice;
+pub mod spelling;
 mod tracker;
 mod trigger_time;
 
@@ -46,7 +49,8 @@ pub use address::{Address, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
 pub use endpoint::{Addresses, Conditions, Endpoint, EndpointRef, Hints, Target};
 pub use endpoint_set::EndpointSet;
-pub use port::{Port, PortMapKey};
+pub use port::{Port, PortMapKey, PortProblem};
+pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;
 pub use tracker::{Deletion, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
 pub use trigger_time::{InvalidTriggerTime, PendingTriggerTime, TriggerTimes, format_trigger_time, parse_trigger_time};

@@ -38,12 +38,15 @@ impl Builder<'_> {
         }
     }
 
-    /// Completes a changed copy of a stored slice; one that we adopt becomes ours (G16).
-    pub(crate) fn complete(&self, slice: &mut Slice) {
-        if !self.owner.owns(slice) {
-            let references = slice.metadata.owner_references.get_or_insert_default();
-            references.push(self.owner.reference(self.flags));
+    /// Completes a changed copy of a stored slice; one that we adopt becomes ours (G16). Answers whether there is anything to
+    /// write: no write equals what is stored (I6), and the time of a change is no reason for one (G30).
+    pub(crate) fn complete(&self, from: &Slice, to: &mut Slice) -> bool {
+        if !self.owner.owns(to) {
+            self.owner.adopt(to, self.flags);
         }
-        self.trigger_time.apply(&mut slice.metadata);
+        self.trigger_time.keep(&from.metadata, &mut to.metadata);
+        let differs = to != from;
+        self.trigger_time.apply(&mut to.metadata);
+        differs
     }
 }

@@ -12,7 +12,8 @@
 //!
 //! use slice_core::{Address, AddressType, Endpoint, EndpointSet, PortMapKey};
 //! use slice_reconciler::{
-//!     Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Request, TriggerTime, plan,
+//!     Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime,
+//!     plan,
 //! };
 //!
 //! // Any kind of owner will do.
@@ -32,6 +33,7 @@
 //! };
 //! let request = Request {
 //!     owner,
+//!     partition: Partition::default(),
 //!     supported: BTreeSet::from([AddressType::IPv4]),
 //!     groups: vec![Group { address_type: AddressType::IPv4, ports: PortMapKey::new([]), endpoints }],
 //!     existing: &[],
@@ -54,23 +56,32 @@
 //! ```
 
 mod builder;
+mod check;
+mod deletion;
 mod group;
 pub mod hints;
+mod label_value;
+mod left_out;
 mod lists;
 mod metadata;
 mod naming;
 mod order;
 mod owner;
 mod packing;
+mod partition;
 mod placeholder;
 mod plan;
 mod reuse;
 mod stage;
 mod writes;
 
+pub use deletion::plan_deletion;
 pub use group::Group;
+pub use label_value::label_value;
+pub use left_out::{EndpointProblem, LabelProblem, LeftOut};
 pub use metadata::{Annotations, MetadataPolicy, TriggerTime};
 pub use owner::{Owner, OwnerFlags, Ownership};
 pub use packing::{Changes, Packing};
+pub use partition::Partition;
 pub use plan::{Options, Plan, PlanError, Request, Summary, plan, plan_with_topology};
 pub use writes::{Deletion, Operation, Write};

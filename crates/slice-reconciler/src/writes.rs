@@ -43,8 +43,10 @@ impl fmt::Display for Operation {
 }
 
 /// Which slice is deleted, at which version.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deletion {
+    /// Its namespace.
+    pub namespace: String,
     /// Its name.
     pub name: String,
     /// Its uid, if it was stored.
@@ -154,8 +156,9 @@ impl Pending<'_> {
 }
 
 impl Deletion {
-    fn of(slice: &Slice) -> Self {
+    pub(crate) fn of(slice: &Slice) -> Self {
         Self {
+            namespace: slice.metadata.namespace.clone().unwrap_or_default(),
             name: slice.metadata.name.clone().unwrap_or_default(),
             uid: slice.metadata.uid.clone(),
             resource_version: slice.metadata.resource_version.clone(),

@@ -50,7 +50,7 @@ const EVERYTHING: &[Aspect] = &[
     Aspect::Error,
 ];
 
-const DEVIATIONS: [Deviation; 16] = [
+const DEVIATIONS: [Deviation; 17] = [
     Deviation {
         id: "W10",
         reaches: &[Aspect::Error],
@@ -100,6 +100,11 @@ const DEVIATIONS: [Deviation; 16] = [
         id: "D3",
         reaches: EVERYTHING,
         applies: |now| has_two_ports_of_one_name(now.step),
+    },
+    Deviation {
+        id: "F25",
+        reaches: EVERYTHING,
+        applies: |now| has_unpublishable_ports(now.step),
     },
     Deviation {
         id: "D4",
@@ -173,8 +178,11 @@ pub(super) fn has_unpublishable_address(step: &Step) -> bool {
 fn has_foreign_metadata(step: &Step) -> bool {
     step.existing_slices.iter().any(|slice| {
         let mut annotations = slice.metadata.annotations.iter().flatten();
-        let owners = slice.metadata.owner_references.iter().flatten().count();
-        owners > 1 || annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION)
+        let owners: Vec<_> = slice.metadata.owner_references.iter().flatten().collect();
+        let is_foreign = |kind: &str| !["Service", "Endpoints"].contains(&kind);
+        owners.len() > 1
+            || owners.iter().any(|owner| is_foreign(&owner.kind))
+            || annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION)
     })
 }
 
@@ -242,9 +250,21 @@ fn has_slice_above(max: NonZeroUsize, step: &Step) -> bool {
 /// which upstream does in an order in which some are missing in between.
 fn exchanges_endpoints(step: &Step) -> bool {
     let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
+    of_groups(step, |groups| exchanges(&existing, groups))
+}
+
+/// Upstream publishes ports that the API server refuses, with all their endpoints.
+fn has_unpublishable_ports(step: &Step) -> bool {
+    let refused = |ports: &PortMapKey| ports.publishable().is_err();
+    ports(&step.existing_slices, None).any(|ports| refused(&ports))
+        || of_groups(step, |groups| groups.iter().any(|group| refused(&group.ports)))
+}
+
+/// Whether something is true of the groups that are wanted.
+fn of_groups(step: &Step, is: impl FnOnce(&[Group<'_>]) -> bool) -> bool {
     if let Some(endpoints) = &step.endpoints {
         let subsets = Subsets::read(endpoints);
-        return exchanges(&existing, &subsets.desired(NonZeroUsize::MAX).groups);
+        return is(&subsets.desired(NonZeroUsize::MAX).groups);
     }
     let Some(service) = &step.service else {
         return false;
@@ -255,10 +275,7 @@ fn exchanges_endpoints(step: &Step) -> bool {
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node.into()))
         .collect();
-    exchanges(
-        &existing,
-        &service_slices::desired(&Service::from(service), &pods, &nodes).groups,
-    )
+    is(&service_slices::desired(&Service::from(service), &pods, &nodes).groups)
 }
 
 fn exchanges(existing: &[Slice], groups: &[Group<'_>]) -> bool {
@@ -330,18 +347,15 @@ fn has_reserved_label(step: &Step) -> bool {
     labels.is_some_and(|labels| labels.contains_key(SERVICE_NAME_LABEL) || labels.contains_key(MANAGED_BY_LABEL))
 }
 
-/// Upstream adopts the slices of an earlier Endpoints object of the same name, or of nobody.
+/// Upstream adopts the slices of an earlier Endpoints object of the same name.
 fn has_mirror_of_another(step: &Step) -> bool {
-    let Some(uid) = step
+    let uid = step
         .endpoints
         .as_ref()
-        .and_then(|endpoints| endpoints.metadata.uid.as_deref())
-    else {
-        return false;
-    };
+        .and_then(|endpoints| endpoints.metadata.uid.as_deref());
     step.existing_slices.iter().any(|slice| {
         let mut owners = slice.metadata.owner_references.iter().flatten();
-        owners.all(|owner| (owner.kind.as_str(), owner.uid.as_str()) != ("Endpoints", uid))
+        owners.any(|owner| owner.kind == "Endpoints" && Some(owner.uid.as_str()) != uid)
     })
 }
 

@@ -6,7 +6,8 @@ use k8s_openapi::api::core::v1::Endpoints;
 use mirroring::{Metadata, Subsets, mirrored};
 use slice_core::{AddressType, Slice, names};
 use slice_reconciler::{
-    Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Request, TriggerTime, plan,
+    Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime, plan,
+    plan_deletion,
 };
 
 use super::{
@@ -22,13 +23,7 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
         .filter(|endpoints| mirrored(endpoints, step.service.as_ref()).is_ok())
     else {
         // Everything is cleaned up (M107).
-        let live = existing
-            .iter()
-            .filter(|slice| slice.metadata.deletion_timestamp.is_none());
-        return Ok(Answer {
-            deletes: live.filter_map(|slice| slice.metadata.name.clone()).collect(),
-            ..Answer::default()
-        });
+        return Ok(Answer::of(plan_deletion(&existing, Partition::default())));
     };
     let subsets = Subsets::read(endpoints);
     let desired = subsets.desired(max);
@@ -36,6 +31,7 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
     let prefix = format!("{}-", endpoints.metadata.name.as_deref().unwrap_or_default());
     let request = Request {
         owner: owner(endpoints),
+        partition: Partition::default(),
         supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
         groups: desired.groups,
         existing: &existing,
@@ -48,7 +44,7 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
     let options = Options {
         packing: Packing::OnePerGroup { cap: max },
         placeholder: false,
-        ownership: Ownership::Enforce,
+        ownership: Ownership::RebuildOnForeignUid,
         owner_flags: OwnerFlags::default(),
     };
     let mut answer = Answer::of(plan(request, &options)?);
@@ -85,6 +81,7 @@ fn policy(endpoints: &Endpoints) -> MetadataPolicy {
     MetadataPolicy {
         reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
         labels,
+        keep_other_labels: false,
         annotations: Annotations::Replace(annotations),
     }
 }

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1 as api;
 use service_slices::{Node, NodeState, Pod, Service, desired};
 use slice_core::{Slice, format_trigger_time};
 use slice_reconciler::{
-    Options, OwnerFlags, Ownership, Packing, Request, TriggerTime,
+    Options, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime,
     hints::{TopologyCache, TopologyOptions},
     plan_with_topology,
 };
@@ -45,6 +45,7 @@ impl Controller {
         let prefix = format!("{}-", service.name);
         let request = Request {
             owner: service.owner(),
+            partition: Partition::default(),
             supported: desired.address_types.iter().copied().collect(),
             groups: desired.groups,
             existing: &existing,

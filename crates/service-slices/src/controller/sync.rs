@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use slice_controller::{Event, Failure, Key, Outcome, Sync, SyncContext};
 use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
 use slice_reconciler::{
-    MetadataPolicy, Operation, Options, OwnerFlags, Ownership, Packing, Plan, Request, TriggerTime,
+    MetadataPolicy, Operation, Options, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
     hints::{EventType, HintMode, Verdict},
     plan_with_topology,
 };
@@ -49,6 +49,7 @@ impl ServiceController {
         let metadata = metadata_policy(service, &self.config.managed_by);
         let request = Request {
             owner: service.owner(),
+            partition: Partition::default(),
             supported: address_types.iter().copied().collect(),
             groups,
             existing: context.existing,

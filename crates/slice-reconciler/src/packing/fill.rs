@@ -5,19 +5,23 @@ use std::cmp::Reverse;
 use slice_core::{EndpointRef, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
-use crate::{Group, MetadataPolicy};
+use crate::{Group, MetadataPolicy, check::Sieve};
 
 pub(super) fn pack<'a>(
     existing: &[&'a Slice],
     mut group: Group<'a>,
     max: usize,
     policy: &MetadataPolicy,
+    sieve: &mut Sieve,
 ) -> Packed<'a> {
     let mut packed = Packed::default();
     let mut overflow = Vec::new();
     let mut kept = Kept::default();
     for slice in existing {
         kept.look_at(slice, &mut group.endpoints);
+        if !kept.is_intact() {
+            kept.sift(sieve);
+        }
         packed.changes.removed += kept.dropped;
         packed.changes.changed += kept.changed;
         match classify(slice, &kept, max, policy) {
@@ -29,15 +33,16 @@ pub(super) fn pack<'a>(
             }
         }
     }
-    packed.changes.added = group.endpoints.len();
     if group.endpoints.is_empty() && overflow.is_empty() {
         return packed;
     }
     let ports = group.ports;
     let mut rest = group.endpoints.into_sorted();
+    rest.retain(|endpoint| sieve.passes(endpoint));
+    packed.changes.added = rest.len();
     rest.extend(overflow);
     let rest = fill_updates(&mut packed.update, &rest, max);
-    place_rest(&mut packed, rest, max, |endpoints| NewSlice {
+    place_rest(&mut packed, rest, max, sieve, |endpoints| NewSlice {
         ports: ports.clone(),
         endpoints: endpoints.to_vec(),
     });
@@ -95,6 +100,7 @@ fn place_rest<'a>(
     packed: &mut Packed<'a>,
     mut rest: &[EndpointRef<'a>],
     max: usize,
+    sieve: &mut Sieve,
     new: impl Fn(&[EndpointRef<'a>]) -> NewSlice<'a>,
 ) {
     while !rest.is_empty() {
@@ -102,6 +108,9 @@ fn place_rest<'a>(
             && let Some(index) = best_fit(&packed.unchanged, rest.len(), max)
         {
             let mut slice = packed.unchanged.remove(index).clone();
+            let before = slice.endpoints.len();
+            slice.endpoints.retain(|endpoint| sieve.passes(&endpoint.view()));
+            packed.changes.removed += before - slice.endpoints.len();
             slice.endpoints.extend(rest.iter().map(EndpointRef::to_endpoint));
             packed.update.push(slice);
             return;

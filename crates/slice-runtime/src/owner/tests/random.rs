@@ -156,7 +156,7 @@ fn whatever_the_order_it_comes_to_rest_and_loses_nothing() {
     let seeds = std::env::var("SEEDS")
         .ok()
         .and_then(|seeds| seeds.parse().ok())
-        .unwrap_or(300);
+        .unwrap_or(60);
     for seed in 0..seeds {
         let mut chance = Chance {
             random: fastrand::Rng::with_seed(seed),

@@ -1,167 +1,19 @@
-//! Whole plans: what is written for given endpoints and slices.
+//! How endpoints come into slices, and in which order.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+use slice_core::{AddressType, Endpoint, PortMapKey, Slice};
+use slice_reconciler::{Operation, Plan};
 
-use std::{collections::BTreeSet, num::NonZeroUsize};
-
-use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointSet, Port, PortMapKey, Slice, Target, names};
-use slice_reconciler::{
-    Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Plan, PlanError, Request,
-    TriggerTime, plan,
-};
-
-const OWNER: Owner<'_> = Owner {
-    api_version: "v1",
-    kind: "Service",
-    namespace: "ns",
-    name: "foo",
-    uid: "uid-1",
-    terminating: false,
-};
-
-fn options(max: usize) -> Options {
-    Options {
-        packing: Packing::Fill {
-            max: NonZeroUsize::new(max).unwrap(),
-        },
-        placeholder: true,
-        ownership: Ownership::Enforce,
-        owner_flags: OwnerFlags::default(),
-    }
-}
-
-fn policy(labels: &[(&str, &str)]) -> MetadataPolicy {
-    let text = |text: &str| text.to_owned();
-    MetadataPolicy {
-        labels: labels.iter().map(|(key, value)| (text(key), text(value))).collect(),
-        reserved: [
-            (text(names::SERVICE_NAME_LABEL), Some(text("foo"))),
-            (text(names::MANAGED_BY_LABEL), Some(text("me"))),
-        ]
-        .into(),
-        ..MetadataPolicy::default()
-    }
-}
-
-fn port(number: i32) -> PortMapKey {
-    PortMapKey::new([Port {
-        name: "".into(),
-        protocol: "TCP".into(),
-        port: Some(number),
-        app_protocol: None,
-    }])
-}
-
-fn pods(numbers: std::ops::Range<usize>) -> Vec<Endpoint> {
-    numbers.map(|number| pod(number, true)).collect()
-}
-
-fn pod(number: usize, ready: bool) -> Endpoint {
-    let address = format!("10.0.{}.{}", number / 250, number % 250);
-    Endpoint {
-        addresses: [Address::stored(&address)].into_iter().collect(),
-        conditions: Conditions {
-            ready: Some(ready),
-            serving: Some(ready),
-            terminating: Some(false),
-        },
-        target: Some(Box::new(Target {
-            name: Some(format!("pod-{number}").into()),
-            uid: Some(format!("pod-uid-{number}").into()),
-            ..Target::default()
-        })),
-        ..Endpoint::default()
-    }
-}
-
-fn request<'a>(
-    groups: &'a [(PortMapKey, Vec<Endpoint>)],
-    existing: &'a [Slice],
-    metadata: &'a MetadataPolicy,
-) -> Request<'a> {
-    let group = |(ports, wanted): &'a (PortMapKey, Vec<Endpoint>)| {
-        let mut endpoints = EndpointSet::default();
-        endpoints.extend(wanted.iter().map(Endpoint::view));
-        Group {
-            address_type: AddressType::IPv4,
-            ports: ports.clone(),
-            endpoints,
-        }
-    };
-    Request {
-        owner: OWNER,
-        supported: BTreeSet::from([AddressType::IPv4]),
-        groups: groups.iter().map(group).collect(),
-        existing,
-        metadata,
-        hints: None,
-        trigger_time: TriggerTime::Clear,
-        name_prefix: "foo-",
-        names_taken: &[],
-    }
-}
+use crate::support::{Ask, apply, carry_out, one_per_group, options, pod, pods, policy, port, sizes, stored, writes};
 
 fn planned(groups: &[(PortMapKey, Vec<Endpoint>)], existing: &[Slice], max: usize) -> Plan {
-    plan(request(groups, existing, &policy(&[])), &options(max)).unwrap()
-}
-
-/// Carries out the writes that `succeeds` lets through, in their order, and withholds what waits for one that failed.
-fn carry_out(plan: &Plan, existing: &[Slice], mut succeeds: impl FnMut(usize, &[Slice]) -> bool) -> Vec<Slice> {
-    let mut slices = existing.to_vec();
-    let mut done = vec![false; plan.writes.len()];
-    for (index, write) in plan.writes.iter().enumerate() {
-        done[index] = write.after.iter().all(|other| done[*other]) && succeeds(index, &slices);
-        if !done[index] {
-            continue;
-        }
-        match &write.operation {
-            Operation::Create(slice) => slices.push(slice.clone()),
-            Operation::Update(slice) => {
-                let stored = slices
-                    .iter_mut()
-                    .find(|stored| stored.metadata.name == slice.metadata.name);
-                *stored.unwrap() = slice.clone();
-            }
-            Operation::Delete(deletion) => {
-                slices.retain(|slice| slice.metadata.name.as_ref() != Some(&deletion.name));
-            }
-        }
-    }
-    slices
-}
-
-fn apply(plan: &Plan, existing: &[Slice]) -> Vec<Slice> {
-    carry_out(plan, existing, |_, _| true)
-}
-
-/// (creates, updates, deletes)
-fn writes(plan: &Plan) -> (usize, usize, usize) {
-    let count = |is: fn(&Operation) -> bool| plan.writes.iter().filter(|write| is(&write.operation)).count();
-    (
-        count(|operation| matches!(operation, Operation::Create(_))),
-        count(|operation| matches!(operation, Operation::Update(_))),
-        count(|operation| matches!(operation, Operation::Delete(_))),
-    )
-}
-
-fn sizes(slices: &[Slice]) -> Vec<usize> {
-    let mut sizes: Vec<usize> = slices.iter().map(|slice| slice.endpoints.len()).collect();
-    sizes.sort_unstable();
-    sizes
-}
-
-/// Stored slices of the owner that hold these endpoints.
-fn stored(contents: &[&[Endpoint]], ports: &PortMapKey) -> Vec<Slice> {
-    let mut slices: Vec<Slice> = Vec::new();
-    for content in contents {
-        let groups = [(ports.clone(), content.to_vec())];
-        let names = slices.clone();
-        let plan = plan(request(&groups, &[], &policy(&[])), &options(1000)).unwrap();
-        let mut made = apply(&plan, &[]);
-        made[0].metadata.name = Some(format!("foo-{}", names.len()));
-        slices.append(&mut made);
-    }
-    slices
+    let group =
+        |(ports, endpoints): &(PortMapKey, Vec<Endpoint>)| (AddressType::IPv4, ports.clone(), endpoints.clone());
+    let ask = Ask {
+        groups: groups.iter().map(group).collect(),
+        options: options(max),
+        ..Ask::default()
+    };
+    ask.with(existing.to_vec()).plan()
 }
 
 /// T-GEN-01, T-GEN-02, T-GEN-03: an owner without endpoints has one empty slice, which stays.
@@ -241,16 +93,12 @@ fn slices_are_reused_when_ports_change() {
 fn a_label_of_the_owner_is_copied() {
     let all = pods(0..250);
     let existing = stored(&[&all[0..100], &all[100..200], &all[200..250]], &port(80));
-    let groups = [(port(80), all.clone())];
-    let policy = policy(&[("foo", "bar")]);
-    let plan = plan(request(&groups, &existing, &policy), &options(100)).unwrap();
-    let slices = apply(&plan, &existing);
-    assert_eq!((writes(&plan), sizes(&slices)), ((0, 3, 0), vec![50, 100, 100]));
-    assert!(
-        slices
-            .iter()
-            .all(|slice| slice.metadata.labels.as_ref().unwrap()["foo"] == "bar")
-    );
+    let mut ask = Ask::of(&port(80), all).with(existing);
+    ask.policy = policy(&[("foo", "bar")]);
+    assert_eq!(writes(&ask.sync()), (0, 3, 0));
+    assert_eq!(sizes(&ask.existing), [50, 100, 100]);
+    let mut labels = ask.existing.iter().map(|slice| slice.metadata.labels.as_ref().unwrap());
+    assert!(labels.all(|labels| labels["foo"] == "bar"));
 }
 
 /// T-GEN-16, T-REC-32, I7, G-28: a slice of another owner is never reused.
@@ -267,15 +115,11 @@ fn i7_a_slice_of_another_owner_is_replaced() {
 /// T-FIN-02, T-FIN-04, trap 14: nothing new for an owner that is going away, except by reuse.
 #[test]
 fn a_terminating_owner_gets_nothing_new() {
-    let groups = [(port(80), pods(0..3))];
-    let policy = policy(&[]);
-    let mut going = request(&groups, &[], &policy);
+    let mut going = Ask::of(&port(80), pods(0..3));
     going.owner.terminating = true;
-    assert_eq!(plan(going, &options(100)).unwrap().writes, []);
-    let existing = stored(&[&pods(0..3)], &port(79));
-    let mut going = request(&groups, &existing, &policy);
-    going.owner.terminating = true;
-    assert_eq!(writes(&plan(going, &options(100)).unwrap()), (0, 1, 0));
+    assert_eq!(going.plan().writes, []);
+    let going = going.with(stored(&[&pods(0..3)], &port(79)));
+    assert_eq!(writes(&going.plan()), (0, 1, 0));
 }
 
 /// D8, W3: a slice that is held by a finalizer blocks nobody, and its name is not used again.
@@ -292,22 +136,6 @@ fn a_terminating_slice_blocks_nobody() {
         panic!("{again:?}");
     };
     assert_ne!(slice.metadata.name, existing[0].metadata.name);
-}
-
-/// T-GX-03, and an owner that cannot be told from its predecessor.
-#[test]
-fn requests_that_cannot_be_answered() {
-    let groups = [(port(80), pods(0..1))];
-    let policy = policy(&[]);
-    let mut unsupported = request(&groups, &[], &policy);
-    unsupported.supported = BTreeSet::from([AddressType::IPv6]);
-    assert_eq!(
-        plan(unsupported, &options(100)),
-        Err(PlanError::UnsupportedType(AddressType::IPv4))
-    );
-    let mut nobody = request(&groups, &[], &policy);
-    nobody.owner.uid = "";
-    assert!(matches!(plan(nobody, &options(100)), Err(PlanError::NoUid { .. })));
 }
 
 /// G-11, R84, I3: a lower maximum alone writes nothing; a slice that is written anyway gets down to it, and loses nothing.
@@ -328,26 +156,50 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written() {
 
 /// T-MIR-N09 (D9), T-MIR-N15 (M79): one slice per group; an endpoint that it holds twice hides no other.
 #[test]
-fn one_slice_per_group() {
-    let options = Options {
-        packing: Packing::OnePerGroup {
-            cap: NonZeroUsize::new(10).unwrap(),
-        },
-        placeholder: false,
-        ..options(10)
-    };
-    let policy = policy(&[]);
-    let mut existing = stored(&[&pods(0..1), &pods(0..1)], &port(80));
-    let wanted = [(port(80), pods(0..1))];
-    let duplicate = plan(request(&wanted, &existing, &policy), &options).unwrap();
-    assert_eq!(writes(&duplicate), (0, 0, 1));
+fn one_slice_for_each_group() {
+    let existing = stored(&[&pods(0..1), &pods(0..1)], &port(80));
+    let mut ask = Ask::of(&port(80), pods(0..1)).with(existing);
+    ask.options = one_per_group(10);
+    assert_eq!(writes(&ask.sync()), (0, 0, 1));
 
-    existing.truncate(1);
-    existing[0].endpoints.push(pod(0, true));
-    let wanted = [(port(80), pods(0..2))];
-    let hidden = plan(request(&wanted, &existing, &policy), &options).unwrap();
-    assert_eq!(writes(&hidden), (0, 1, 0));
-    assert_eq!(apply(&hidden, &existing)[0].endpoints, pods(0..2));
+    ask.existing[0].endpoints.push(pod(0, true));
+    ask.groups[0].2 = pods(0..2);
+    assert_eq!(writes(&ask.sync()), (0, 1, 0));
+    assert_eq!(ask.existing[0].endpoints, pods(0..2));
+}
+
+/// G55, I6: what is above the cap is named, and written for neither now nor on every sync. Slots that become free are filled.
+#[test]
+fn g55_no_more_than_fit_into_one_slice() {
+    let mut ask = Ask::of(&port(80), pods(0..5));
+    ask.options = one_per_group(3);
+    for order in ["c", "", ""] {
+        let plan = ask.sync();
+        assert_eq!((crate::support::order(&plan).as_str(), plan.left_out.len()), (order, 2));
+        assert_eq!(plan.summaries[0].endpoints, 3);
+    }
+    ask.groups[0].2.remove(0);
+    let plan = ask.sync();
+    assert_eq!((writes(&plan), plan.left_out.len()), ((0, 1, 0), 1));
+    assert_eq!(ask.existing[0].endpoints, pods(1..4));
+    // A lower cap alone writes nothing (R84).
+    ask.groups[0].2 = pods(1..4);
+    ask.options = one_per_group(2);
+    assert_eq!(ask.plan().writes, []);
+    ask.groups[0].2[0] = pod(1, false);
+    let plan = ask.sync();
+    assert_eq!((sizes(&ask.existing), plan.left_out.len()), (vec![2], 1));
+}
+
+/// G3, I3: the API server takes a thousand endpoints, whatever the options say.
+#[test]
+fn g3_no_slice_has_more_than_a_thousand() {
+    for options in [options(5000), one_per_group(5000)] {
+        let mut ask = Ask::of(&port(80), pods(0..1001));
+        ask.options = options;
+        ask.sync();
+        assert!(sizes(&ask.existing).iter().all(|size| *size <= 1000), "{options:?}");
+    }
 }
 
 /// G-33, G-34, T-GX-15…17, I4: random owners, with whatever fails on the way.

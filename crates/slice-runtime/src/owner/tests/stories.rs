@@ -81,27 +81,22 @@ fn nothing_is_written_before_everything_is_known() {
 /// T-CTL-12, R23, G-05…G-09: a slice that somebody else deletes, edits, relabels or doubles is repaired.
 #[test]
 fn a_slice_that_somebody_else_changed_is_repaired() {
-    let edits: [(&str, fn(&mut Value)); 5] = [
-        ("endpoints", |slice| slice["endpoints"] = json!([])),
-        ("ports", |slice| slice["ports"] = json!([{"name": "x", "port": 1}])),
-        ("a label", |slice| {
-            slice["metadata"]["labels"]["foreign"] = json!("label")
-        }),
-        ("another service", |slice| {
-            slice["metadata"]["labels"]["kubernetes.io/service-name"] = json!("other")
-        }),
+    let ours = json!({"endpointslice.kubernetes.io/managed-by": service_slices::MANAGED_BY});
+    for (what, pointer, value) in [
+        ("endpoints", "/endpoints", json!([])),
+        ("ports", "/ports", json!([{"name": "x", "port": 1}])),
+        ("a label", "/metadata/labels/a", json!("foreign label")),
         (
-            "nobody's",
-            |slice| {
-                slice["metadata"]["labels"] =
-                    json!({"endpointslice.kubernetes.io/managed-by": service_slices::MANAGED_BY})
-            },
+            "another service",
+            "/metadata/labels/kubernetes.io~1service-name",
+            json!("other"),
         ),
-    ];
-    for (what, edit) in edits {
+        ("nobody's", "/metadata/labels", ours),
+    ] {
         let mut play = at_rest(3, 100, ms(0));
         let mut slice = play.world.slices().next().unwrap().clone();
-        edit(&mut slice);
+        slice["metadata"]["labels"]["a"] = json!("label");
+        *slice.pointer_mut(pointer).unwrap() = value;
         play.world.put(SLICES, slice);
         play.run();
         assert_eq!(play.writes, 0, "{what}: not at once");

@@ -88,6 +88,8 @@ pub struct Outcome {
     pub failures: Vec<Failure>,
     /// Whether the namespace is going away: creates were refused for that, and this is not a failure (R107).
     pub namespace_terminating: bool,
+    /// How long it took, from the decision to the last answer.
+    pub took: Duration,
 }
 
 impl Outcome {

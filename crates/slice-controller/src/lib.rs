@@ -6,6 +6,7 @@
 
 mod controller;
 mod event;
+mod failures;
 mod interner;
 mod key;
 mod source;
@@ -13,6 +14,7 @@ mod wakes;
 
 pub use controller::{Change, Controller, Failure, Outcome, Sync, SyncContext, Writes};
 pub use event::Event;
+pub use failures::describe_failures;
 pub use interner::Interner;
 pub use key::Key;
 pub use source::{Identity, Seen, Source};

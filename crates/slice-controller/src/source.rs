@@ -1,5 +1,6 @@
 //! Where changes come from.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
 /// A resource to watch, and how its objects are read.
@@ -45,4 +46,16 @@ pub struct Identity {
     pub uid: Box<str>,
     /// Its version.
     pub resource_version: Box<str>,
+}
+
+impl From<&ObjectMeta> for Identity {
+    fn from(metadata: &ObjectMeta) -> Self {
+        let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
+        Self {
+            namespace: text(&metadata.namespace),
+            name: text(&metadata.name),
+            uid: text(&metadata.uid),
+            resource_version: text(&metadata.resource_version),
+        }
+    }
 }

@@ -30,6 +30,22 @@ pub enum Operation {
     Delete(Deletion),
 }
 
+impl Operation {
+    /// Does to slices in memory what an API server does to those it stores: for simulations, and for tests of what comes next.
+    pub fn apply_to(&self, slices: &mut Vec<Slice>) {
+        match self {
+            Self::Create(new) => slices.push(new.clone()),
+            Self::Update(to) => {
+                let mut stored = slices.iter_mut();
+                if let Some(from) = stored.find(|slice| slice.metadata.name == to.metadata.name) {
+                    from.clone_from(to);
+                }
+            }
+            Self::Delete(deletion) => slices.retain(|slice| slice.metadata.name.as_ref() != Some(&deletion.name)),
+        }
+    }
+}
+
 impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (verb, slice) = match self {

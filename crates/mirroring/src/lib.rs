@@ -32,6 +32,7 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
+pub mod controller;
 mod desired;
 mod eligibility;
 mod left_out;

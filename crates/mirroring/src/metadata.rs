@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Endpoints;
 use slice_core::names;
+use slice_reconciler::{Annotations, MetadataPolicy};
 
 use crate::MANAGED_BY;
 
@@ -35,6 +36,22 @@ impl Metadata {
         annotations.remove(names::TRIGGER_TIME_ANNOTATION);
         annotations.remove(names::LAST_APPLIED_ANNOTATION);
         Self { labels, annotations }
+    }
+}
+
+impl From<Metadata> for MetadataPolicy {
+    fn from(metadata: Metadata) -> Self {
+        let Metadata {
+            mut labels,
+            annotations,
+        } = metadata;
+        let reserved = [names::SERVICE_NAME_LABEL, names::MANAGED_BY_LABEL];
+        Self {
+            reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
+            labels,
+            annotations: Annotations::Replace(annotations),
+            ..Self::default()
+        }
     }
 }
 
@@ -86,6 +103,22 @@ mod tests {
         ] {
             assert_eq!(metadata(labels, annotations), expected, "{labels} {annotations}");
         }
+    }
+
+    /// The labels by which slices are found are ours alone; the annotations are the object's, all of them.
+    #[test]
+    fn what_is_ours_is_reserved() {
+        let (foo, foo2) = (json!({"foo": "bar"}), json!({"foo2": "bar2"}));
+        let policy = MetadataPolicy::from(metadata(&foo, &foo2));
+        assert_eq!(json!(policy.labels), foo);
+        assert_eq!(
+            json!(policy.reserved),
+            json!({names::SERVICE_NAME_LABEL: "foo", names::MANAGED_BY_LABEL: MANAGED_BY})
+        );
+        assert_eq!(
+            policy.annotations,
+            Annotations::Replace([("foo2".to_owned(), "bar2".to_owned())].into())
+        );
     }
 
     /// M89: nothing but the two is filtered; D10, T-MIR-N10: what is compared is what is written.

@@ -85,6 +85,12 @@ fn s6_nobody_waits_for_nothing() {
     stage.apply(&selecting());
     assert_eq!(stage.decide().again, None, "no slices");
 
+    let mut stage = Stage::settled("10.0.0.1 :80");
+    let ending = serde_json::from_value(json!("2024-01-02T03:04:05Z")).unwrap();
+    stage.slices[0].metadata.deletion_timestamp = Some(ending);
+    stage.apply(&selecting());
+    assert_eq!(stage.decide().again, None, "none that stay");
+
     let mut stage = gained();
     assert_eq!(stage.delete(ENDPOINTS, "test-ep"), woken(0));
     assert_eq!(stage.sync(), "delete", "nothing to mirror");

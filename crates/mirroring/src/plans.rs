@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::json;
 use slice_core::{Address, AddressType, Conditions, Slice, names};
 use slice_reconciler::{
-    Annotations, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request,
-    TriggerTime, plan,
+    MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
+    plan,
 };
 
 use crate::{Metadata, Subsets, testing};
@@ -24,17 +24,7 @@ fn planned(endpoints: &Endpoints, existing: &[Slice], max: usize) -> Plan {
     let max = NonZeroUsize::new(max).unwrap();
     let metadata = &endpoints.metadata;
     let subsets = Subsets::read(endpoints);
-    let Metadata {
-        mut labels,
-        annotations,
-    } = Metadata::of(endpoints);
-    let reserved = [names::SERVICE_NAME_LABEL, names::MANAGED_BY_LABEL];
-    let policy = MetadataPolicy {
-        reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
-        labels,
-        annotations: Annotations::Replace(annotations),
-        ..MetadataPolicy::default()
-    };
+    let policy = MetadataPolicy::from(Metadata::of(endpoints));
     let request = Request {
         owner: Owner {
             api_version: "v1",

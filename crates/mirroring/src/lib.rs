@@ -3,7 +3,7 @@
 //! Who points at whom: an Endpoints object belongs to the Service of the same name, and is mirrored only while that
 //! Service has no selector ([`mirrored`]); a slice names the Service by label and the Endpoints object by owner reference.
 //! [`Subsets`] brings the object into canonical form, [`Desired`] is what its slices should hold, and [`Metadata`] is what
-//! they carry. The rules are those of `docs/spec/mirroring.md`.
+//! they carry. [`controller`] keeps the slices of a cluster that way. The rules are those of `docs/spec/mirroring.md`.
 //!
 //! ```
 //! use std::{collections::BTreeSet, num::NonZeroUsize};
@@ -47,6 +47,7 @@
 
 #![deny(clippy::disallowed_methods, reason = "time comes in as an argument")]
 
+pub mod controller;
 mod desired;
 mod eligibility;
 mod left_out;

@@ -60,9 +60,11 @@
 
 #![deny(clippy::disallowed_methods, reason = "time comes in as an argument")]
 
+pub mod controller;
 mod desired;
 mod groups;
 mod node;
+mod node_state;
 mod pod;
 mod pod_addresses;
 mod service;
@@ -70,6 +72,7 @@ mod service_key;
 
 pub use desired::{Desired, LeftOut, Reason, desired};
 pub use node::{Node, Nodes};
+pub use node_state::NodeState;
 pub use pod::{NamedPort, Pod};
 pub use pod_addresses::{AddressProblem, PodAddresses, RefusedAddress};
 pub use service::{Families, RESERVED_LABELS, Service, ServicePort, TargetPort};

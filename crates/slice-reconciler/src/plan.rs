@@ -54,6 +54,8 @@ pub struct Request<'a> {
     pub trigger_time: TriggerTime,
     /// How names of new slices begin.
     pub name_prefix: &'a str,
+    /// Names that are not to be used, besides those of existing slices: others have them.
+    pub names_taken: &'a [String],
 }
 
 impl<'a> Request<'a> {
@@ -70,6 +72,7 @@ impl<'a> Request<'a> {
             hints: None,
             trigger_time: TriggerTime::default(),
             name_prefix,
+            names_taken: &[],
         }
     }
 }
@@ -183,6 +186,7 @@ fn decide<'a>(
         .metadata
         .checked(request.partition, &request.trigger_time, &mut plan.left_out)?;
     let names = existing.iter().filter_map(|slice| slice.metadata.name.clone());
+    let names = names.chain(request.names_taken.iter().cloned());
     let mut builder = Builder {
         owner: request.owner,
         flags: options.owner_flags,

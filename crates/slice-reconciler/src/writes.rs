@@ -1,5 +1,7 @@
 //! The writes of a plan, and the order among them.
 
+use std::fmt;
+
 use slice_core::{Endpoint, EndpointSet, Slice};
 
 use crate::{
@@ -41,6 +43,18 @@ impl Operation {
             }
             Self::Delete(deletion) => slices.retain(|slice| slice.metadata.name.as_ref() != Some(&deletion.name)),
         }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, slice) = match self {
+            Self::Create(slice) => ("create", slice),
+            Self::Update(slice) => ("update", slice),
+            Self::Delete(deletion) => return write!(f, "delete {}", deletion.name),
+        };
+        let name = slice.metadata.name.as_deref().unwrap_or_default();
+        write!(f, "{verb} {name} with {} endpoints", slice.endpoints.len())
     }
 }
 

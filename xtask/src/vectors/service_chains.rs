@@ -3,11 +3,11 @@
 use std::{collections::HashMap, num::NonZeroUsize};
 
 use k8s_openapi::api::core::v1 as api;
-use service_slices::{Node, Pod, Service, desired};
-use slice_core::{Slice, format_trigger_time, names::ZONE_LABEL};
+use service_slices::{Node, NodeState, Pod, Service, desired};
+use slice_core::{Slice, format_trigger_time};
 use slice_reconciler::{
     Options, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime,
-    hints::{NodeFacts, TopologyCache, TopologyOptions},
+    hints::{TopologyCache, TopologyOptions},
     plan_with_topology,
 };
 
@@ -31,7 +31,8 @@ impl Controller {
     pub(super) fn answer(&mut self, step: &Step, service: &api::Service, max: NonZeroUsize) -> anyhow::Result<Answer> {
         let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
         // Every step is answered anyway, whoever needs a look.
-        let _ = self.topology.set_nodes(step.nodes.iter().map(facts));
+        let states: Vec<NodeState> = step.nodes.iter().map(NodeState::from).collect();
+        let _ = self.topology.set_nodes(states.iter().map(NodeState::facts));
         let service = Service::from(service);
         let pods: Vec<Pod<&str>> = step.pods.iter().map(Pod::from).collect();
         let nodes: HashMap<&str, Node> = step
@@ -55,6 +56,7 @@ impl Controller {
                 .as_ref()
                 .map_or(TriggerTime::Clear, |time| TriggerTime::Set(format_trigger_time(time.0))),
             name_prefix: &prefix,
+            names_taken: &[],
         };
         let options = Options {
             packing: Packing::Fill { max },
@@ -68,35 +70,5 @@ impl Controller {
             &(),
             &mut self.topology,
         )?))
-    }
-}
-
-fn facts(node: &api::Node) -> NodeFacts<'_> {
-    let labels = node.metadata.labels.as_ref();
-    let label = |key: &str| labels.and_then(|labels| labels.get(key)).map(String::as_str);
-    let status = node.status.as_ref();
-    let conditions = status.and_then(|status| status.conditions.as_ref());
-    let ready = conditions.and_then(|conditions| conditions.iter().find(|condition| condition.type_ == "Ready"));
-    let cpu = status
-        .and_then(|status| status.allocatable.as_ref())
-        .and_then(|resources| resources.get("cpu"));
-    NodeFacts {
-        ready: ready.is_some_and(|condition| condition.status == "True"),
-        excluded: [
-            "node-role.kubernetes.io/control-plane",
-            "node-role.kubernetes.io/master",
-        ]
-        .iter()
-        .any(|key| label(key).is_some()),
-        zone: label(ZONE_LABEL),
-        cpu_milli: cpu.and_then(|cpu| cpu_milli(&cpu.0)),
-    }
-}
-
-/// The recordings hold whole CPUs and thousandths.
-fn cpu_milli(quantity: &str) -> Option<u64> {
-    match quantity.strip_suffix('m') {
-        Some(milli) => milli.parse().ok(),
-        None => quantity.parse::<u64>().ok().map(|cpus| cpus * 1000),
     }
 }

@@ -1,4 +1,5 @@
 use serde_json::json;
+use slice_core::{Address, Target};
 
 use super::*;
 use crate::testing::{endpoints, groups};

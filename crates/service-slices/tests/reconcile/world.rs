@@ -112,6 +112,7 @@ impl World {
             hints: self.gives_hints.then(|| hint_mode(&service, self.newer_values)),
             trigger_time: self.trigger_time.clone(),
             name_prefix: "foo-",
+            names_taken: &[],
         };
         let options = Options {
             packing: Packing::Fill {

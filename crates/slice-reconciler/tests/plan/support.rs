@@ -76,6 +76,7 @@ impl<'a> Ask<'a> {
             hints: None,
             trigger_time: self.trigger_time.clone(),
             name_prefix: "foo-",
+            names_taken: &[],
         }
     }
 

@@ -74,12 +74,12 @@ fn check_groups(groups: &[Group<'_>], cap: usize, description: &str) {
 }
 
 /// M57, M71: each port is in one subset, and every address is either wanted or named.
-fn check_counts(subsets: &Subsets<'_>, desired: &Desired<'_>, cap: usize, description: &str) {
+fn check_counts(subsets: &Subsets, desired: &Desired<'_>, cap: usize, description: &str) {
     let ports: Vec<&Port> = subsets.canonical.iter().flat_map(|subset| &subset.ports).collect();
     let unique: BTreeSet<&Port> = ports.iter().copied().collect();
     assert_eq!(unique.len(), ports.len(), "each port once: {description}");
     let skipped = |subset: &Subset| {
-        let publishable = |member: &&Member| subsets.sources[member.source].read.is_ok();
+        let publishable = |member: &&Member| subsets.sources[member.source].refused.is_none();
         subset.members.len() - subset.members.iter().filter(publishable).count().min(cap)
     };
     let expected: usize = subsets.canonical.iter().map(skipped).sum();

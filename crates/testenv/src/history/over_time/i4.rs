@@ -49,7 +49,8 @@ impl<'a> Published<'a> {
         let before = revision.before.map(|slice| places(slice, limits)).unwrap_or_default();
         let after = revision.after().map(|slice| places(slice, limits)).unwrap_or_default();
         let slice = uid(&revision.slice.metadata);
-        for place in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
+        let places: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+        for place in places.into_iter().filter(|place| before.get(place) != after.get(place)) {
             let shown = self.shown.entry(place.clone()).or_default();
             let old = sight(shown);
             match after.get(place) {

@@ -8,7 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::inputs::{Inputs, Place};
 use super::step::Revision;
 use crate::history::limits::{Limits, Role};
-use crate::history::names::MANAGED_BY;
+use crate::history::names::{MANAGED_BY, SERVICE_NAME};
 use crate::history::object::{is_going, label, uid};
 use crate::history::state::owner;
 use crate::history::violation::{Findings, Invariant::I4};
@@ -109,7 +109,10 @@ fn sight(shown: &BTreeMap<&str, bool>) -> Sight {
 /// What a slice shows, and whether as ready; nothing when it belongs to nobody who is judged, or is being deleted.
 fn places<'a>(slice: &'a EndpointSlice, limits: &Limits) -> BTreeMap<Place<'a>, bool> {
     let role = limits.role(label(&slice.metadata, MANAGED_BY));
-    let owner = role.and_then(|role| Some((role, owner(slice, role)?.uid.as_str())));
+    let owner = role.and_then(|role| Some((role, owner(slice, role)?)));
+    // Readers find slices by the label, whoever owns them.
+    let owner = owner.filter(|(_, owner)| owner.name == label(&slice.metadata, SERVICE_NAME));
+    let owner = owner.map(|(role, owner)| (role, owner.uid.as_str()));
     let (Some(owner), Some(family), false) = (owner, Family::of_slice(slice), is_going(&slice.metadata)) else {
         return BTreeMap::new();
     };

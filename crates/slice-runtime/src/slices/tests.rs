@@ -56,7 +56,7 @@ fn slices_are_found_by_key_in_the_order_of_their_names() {
     assert_eq!((slices.homes.len(), slices.of(&key("none")).len()), (4, 0));
 }
 
-/// 93374, 100033: what was written is there at once, whatever the watch has shown.
+/// T-CTL-28…30, 93374, 100033: what was written is there at once, whatever the watch has shown.
 #[test]
 fn a_write_is_seen_at_once_and_an_older_event_does_not_undo_it() {
     let mut slices = Slices::default();

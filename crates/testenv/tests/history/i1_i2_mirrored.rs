@@ -115,6 +115,32 @@ fn i1_addresses_are_spread_over_two_slices() {
     ]);
 }
 
+/// M52, M74: ports with the same addresses are in the same slice, and so are addresses without ports.
+#[test]
+fn i1_ports_are_spread_over_two_slices() {
+    let ports = json!([{"name": "x", "port": 80, "protocol": "TCP"}, {"name": "y", "port": 81, "protocol": "TCP"}]);
+    let at = |name: &str, index: usize| with(mirrored(name, &["10.0.0.1"], &[]), "/ports", json!([ports[index]]));
+    let mut story = Story::begin();
+    story
+        .put(bare_service())
+        .put(with(endpoints(&["10.0.0.1"], &[]), "/subsets/0/ports", ports.clone()));
+    story.put(at("web-m", 0)).put(at("web-n", 1));
+    story.rejected(&[(
+        "I1",
+        "one slice with the ports [\"x\" 80/TCP, \"y\" 81/TCP]; found [\"ns/web-m\", \"ns/web-n\"]",
+    )]);
+
+    let without = |object: Value, pointer: &str| with(object, pointer, Value::Null);
+    let mut story = Story::begin();
+    story
+        .put(bare_service())
+        .put(without(endpoints(&["10.0.0.1"], &[]), "/subsets/0/ports"))
+        .put(without(mirrored("web-m", &["10.0.0.1"], &[]), "/ports"))
+        .accepted();
+    story.put(without(mirrored("web-n", &["10.0.0.1"], &[]), "/ports"));
+    story.rejected(&[("I1", "one slice with the ports []; found [\"ns/web-m\", \"ns/web-n\"]")]);
+}
+
 #[test]
 fn i2_an_address_is_ready_by_now() {
     let mut story = good();

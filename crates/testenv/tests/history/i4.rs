@@ -98,6 +98,21 @@ fn i4_a_late_controller_toggles_once_for_each_change_of_the_pod() {
     flapped.rejected(&[UNREADY]);
 }
 
+/// W1: a slice that somebody gave another Service's name is not seen by readers of this one.
+#[test]
+fn i4_a_slice_under_another_name_does_not_count() {
+    let relabelled = with(both(), "/metadata/labels/kubernetes.io~1service-name", json!("other"));
+    let replacement = || slice("web-2", &[shown(&pod_a()), shown(&pod_b())]);
+    let mut story = good();
+    story.put(relabelled).by_hand(&both()).put(replacement()).accepted();
+    story
+        .put(poked(1))
+        .put(slice("web-2", &[shown(&pod_b())]))
+        .put(poked(2))
+        .put(replacement());
+    story.rejected(&[GONE]);
+}
+
 /// What was too long ago, or before a mark, is no excuse.
 #[test]
 fn i4_an_excuse_does_not_last() {

@@ -98,6 +98,32 @@ fn i6_a_restart_causes_writes() {
         .accepted();
 }
 
+/// What the garbage collector removes, with its owner or its namespace, is nobody's write.
+#[test]
+fn what_goes_with_its_owner_is_no_write() {
+    let slice = || slice("web-1", &[shown(&pod_a()), shown(&pod_b())]);
+    let mut story = good();
+    story
+        .mark(Window::NoWrites)
+        .delete(&service())
+        .delete(&slice())
+        .accepted();
+    let ending = json!({"name": "ns", "uid": "ns", "deletionTimestamp": "2026-01-02T03:04:05Z"});
+    let mut story = good();
+    story.mark(Window::NoWrites);
+    story
+        .put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": ending}))
+        .delete(&slice())
+        .accepted();
+    let mut story = good();
+    story
+        .mark(Window::NoWrites)
+        .put(with(service(), "/spec/selector", json!({"app": "x"})))
+        .delete(&slice());
+    story.put(placeholder("web-2"));
+    story.rejected(&[("I6 mark", "found EndpointSlice ns/web-1, EndpointSlice ns/web-2")]);
+}
+
 /// A mark makes every cause before it an old one.
 #[test]
 fn i6_after_a_mark_old_causes_are_used_up() {

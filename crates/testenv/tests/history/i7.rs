@@ -110,5 +110,12 @@ fn a_slice_relabelled_by_hand_is_replaced() {
         .put(slice("web-2", &[shown(&pod_a()), shown(&pod_b())]))
         .accepted();
     unowned.put(slice("web-2", &[shown(&pod_a()), shown(&pod_b())]));
-    assert!(!unowned.over_time(&limits()).is_empty());
+    let wrong = unowned.over_time(&limits());
+    let expected = "a slice that stays with its controller; found managed-by \"somebody\"";
+    assert!(
+        wrong
+            .iter()
+            .any(|line| line.starts_with("I7") && line.ends_with(expected)),
+        "{wrong:#?}"
+    );
 }

@@ -196,14 +196,22 @@ async fn lost_revisions_are_an_error() {
 async fn a_late_watch_is_not_taken_for_rest() {
     let server = Server::start().await;
     let recorder = Recorder::start(server.faulty.clone()).await.unwrap();
-    let held = server
-        .faults
-        .add(Rule::on(Verb::Watch, "endpointslices").stream(StreamFault::Hold));
+    let stop_delivery = || {
+        let rule = Rule::on(Verb::Watch, "endpointslices");
+        server.faults.add(rule.stream(StreamFault::Hold))
+    };
+    let held = stop_delivery();
     server.create_slice("late").await;
     assert!(timeout(A_WHILE, recorder.settled(Duration::ZERO)).await.is_err());
     held.remove();
     recorder.settled(Duration::ZERO).await.unwrap();
-    assert_eq!(slice_events(&recorder.history().unwrap()), ["Added late"]);
+    let held = stop_delivery();
+    server.slices().delete("late", &DeleteParams::default()).await.unwrap();
+    assert!(timeout(A_WHILE, recorder.settled(Duration::ZERO)).await.is_err());
+    held.remove();
+    recorder.settled(Duration::ZERO).await.unwrap();
+    let history = recorder.history().unwrap();
+    assert_eq!(slice_events(&history), ["Added late", "Deleted late"]);
 }
 
 #[tokio::test(start_paused = true)]

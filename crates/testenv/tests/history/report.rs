@@ -2,7 +2,7 @@
 
 use std::io::BufReader;
 
-use testenv::history::{History, Limits, assert_clean, verify};
+use testenv::history::{Event, History, Limits, Verb, assert_clean, verify};
 
 use crate::i1_i2_services::good;
 use crate::objects::{pod, pod_a};
@@ -37,6 +37,22 @@ fn a_history_survives_being_written_and_read() {
     let spoiled = String::from_utf8(file).unwrap().replacen("LISTED", "LOST", 1);
     let error = History::read(spoiled.as_bytes()).unwrap_err();
     assert_eq!(error.to_string(), "line 1 of the history cannot be read");
+}
+
+/// Watches of several resources are not in step; the store's order is what counts.
+#[test]
+fn what_is_seen_late_is_put_where_it_belongs() {
+    let story = good();
+    let mut late = History::default();
+    for entry in story.history.entries().iter().rev() {
+        late.push(entry.clone());
+    }
+    let revisions = |history: &History| -> Vec<_> {
+        let later = history.events().filter(|event| event.verb() != Verb::Listed);
+        later.map(Event::revision).collect()
+    };
+    assert_eq!(revisions(&late), revisions(&story.history));
+    assert_eq!(verify(&late, &limits()), verify(&story.history, &limits()));
 }
 
 #[test]

@@ -279,7 +279,7 @@ fn what_is_held_can_be_told() {
     assert_eq!(stage.controller.keys().len(), 3);
 }
 
-/// I12: when everything is gone, nothing is left.
+/// G-31, I12: when everything is gone, nothing is left.
 #[test]
 fn what_is_gone_leaves_nothing_behind() {
     let mut stage = stage();

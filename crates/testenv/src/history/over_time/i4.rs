@@ -8,7 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 use super::inputs::{Inputs, Place};
 use super::step::Revision;
 use crate::history::limits::{Limits, Role};
-use crate::history::names::MANAGED_BY;
+use crate::history::names::{MANAGED_BY, SERVICE_NAME};
 use crate::history::object::{is_going, label, uid};
 use crate::history::state::owner;
 use crate::history::violation::{Findings, Invariant::I4};
@@ -49,7 +49,8 @@ impl<'a> Published<'a> {
         let before = revision.before.map(|slice| places(slice, limits)).unwrap_or_default();
         let after = revision.after().map(|slice| places(slice, limits)).unwrap_or_default();
         let slice = uid(&revision.slice.metadata);
-        for place in before.keys().chain(after.keys()).collect::<BTreeSet<_>>() {
+        let places: BTreeSet<_> = before.keys().chain(after.keys()).collect();
+        for place in places.into_iter().filter(|place| before.get(place) != after.get(place)) {
             let shown = self.shown.entry(place.clone()).or_default();
             let old = sight(shown);
             match after.get(place) {
@@ -108,7 +109,10 @@ fn sight(shown: &BTreeMap<&str, bool>) -> Sight {
 /// What a slice shows, and whether as ready; nothing when it belongs to nobody who is judged, or is being deleted.
 fn places<'a>(slice: &'a EndpointSlice, limits: &Limits) -> BTreeMap<Place<'a>, bool> {
     let role = limits.role(label(&slice.metadata, MANAGED_BY));
-    let owner = role.and_then(|role| Some((role, owner(slice, role)?.uid.as_str())));
+    let owner = role.and_then(|role| Some((role, owner(slice, role)?)));
+    // Readers find slices by the label, whoever owns them.
+    let owner = owner.filter(|(_, owner)| owner.name == label(&slice.metadata, SERVICE_NAME));
+    let owner = owner.map(|(role, owner)| (role, owner.uid.as_str()));
     let (Some(owner), Some(family), false) = (owner, Family::of_slice(slice), is_going(&slice.metadata)) else {
         return BTreeMap::new();
     };

@@ -66,6 +66,9 @@ impl RecordError {
 }
 
 /// Records until it is dropped.
+///
+/// It goes on after a connection breaks. A kube-apiserver that restarts has forgotten what its watch caches held, so that the
+/// history [is lost](RecordError::Lost), unless it runs with `--watch-cache=false`.
 pub struct Recorder {
     client: Client,
     /// Where objects with a namespace are looked for; nothing for everywhere.

@@ -156,7 +156,7 @@ impl<C: Controller> Runner<C> {
         let mut look_at_all = interval(self.resync);
         let mut measure = interval(MEASURE);
         loop {
-            self.work();
+            let more = self.work();
             let deadline = self.owner.next_deadline().map(Instant::from_std);
             tokio::select! {
                 () = &mut stop => break,
@@ -169,6 +169,8 @@ impl<C: Controller> Runner<C> {
                 Some((_, news)) = slices.recv() => self.owner.hear_slices(news, now()),
                 ended = self.writers.next() => self.take_in(ended),
                 () = until(deadline) => {}
+                // News are heard in between.
+                () = std::future::ready(()), if more => tokio::task::yield_now().await,
                 _ = look_at_all.tick() => self.owner.look_at_all(now()),
                 _ = measure.tick() => self.owner.measure(now()),
             }
@@ -176,12 +178,14 @@ impl<C: Controller> Runner<C> {
         self.finish().await;
     }
 
-    fn work(&mut self) {
+    /// Answers whether there is more to do at once.
+    fn work(&mut self) -> bool {
         let work = self.owner.work(KEYS_AT_ONCE, now(), Timestamp::now());
         for job in work.jobs {
             self.writers.start(job);
         }
         self.events.record(work.events);
+        work.more
     }
 
     fn take_in(&mut self, progress: Progress) {

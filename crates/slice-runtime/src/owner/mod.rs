@@ -162,6 +162,7 @@ impl<C: Controller> Owner<C> {
     pub(crate) fn look_at_all(&mut self, now: Instant) {
         for key in self.controller.keys() {
             self.queue.add(key, Duration::ZERO, now);
+            self.metrics.queue.added(Duration::ZERO);
         }
     }
 

@@ -11,7 +11,7 @@
 //! Every program is a [`Part`], which stops, is killed, freezes and starts
 //! again on the same data. All of them end, and the directory goes, when the
 //! environment is dropped and also when the process dies of a panic, Ctrl-C or
-//! SIGKILL.
+//! SIGKILL. So does a [`Binary`], a program under test.
 //!
 //! The programs are built from source with Go when they are first needed, or
 //! come from `KUBEBUILDER_ASSETS`: see [`assets`].
@@ -37,6 +37,7 @@
 
 mod access;
 pub mod assets;
+mod binary;
 mod cluster;
 mod control_plane;
 mod controllers;
@@ -50,6 +51,7 @@ mod rbac;
 mod reaper;
 
 pub use access::{Credentials, KubeconfigFile, User};
+pub use binary::{Binary, Signal, until};
 pub use cluster::{Cluster, ClusterBuilder};
 pub use control_plane::{ControlPlane, ControlPlaneBuilder};
 pub use error::Error;

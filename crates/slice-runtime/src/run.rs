@@ -28,7 +28,7 @@ const NEWS: usize = 1024;
 /// Keys that are looked at before news are heard again.
 const KEYS_AT_ONCE: usize = 64;
 /// How long one call may take.
-const CALL: Duration = Duration::from_secs(15);
+pub(crate) const CALL: Duration = Duration::from_secs(15);
 /// How long writes under way may take when the program ends.
 const GRACE: Duration = Duration::from_secs(10);
 /// How often what can only be told by looking is measured.
@@ -104,7 +104,7 @@ pub async fn run<C>(
     }
 }
 
-fn slices_source(managed_by: &str) -> Source<EndpointSlice> {
+pub(crate) fn slices_source(managed_by: &str) -> Source<EndpointSlice> {
     Source {
         kind: SLICES,
         api: "apis/discovery.k8s.io/v1",

@@ -11,11 +11,15 @@ use std::{
     time::Duration,
 };
 
-use apisim::ApiSim;
+use apisim::{
+    ApiSim,
+    faults::{FaultService, Faults, Match, Rule},
+    request::Verb,
+};
 use slice_controller::{
     Change, Controller, Event, Failure, Identity, Key, Outcome, Seen, Source, Sync, SyncContext, Wakes,
 };
-use slice_runtime::{Health, Metrics, Options, run};
+use slice_runtime::{Health, Metrics, Obstacle, Options, check, run};
 
 /// Looks at namespaces, and wants nothing of them.
 struct Namespaces {
@@ -89,6 +93,13 @@ fn options() -> Options {
     }
 }
 
+/// A client, and what goes wrong on its way.
+fn server() -> (kube::Client, Faults) {
+    let faults = Faults::default();
+    let service = FaultService::new(ApiSim::new(), faults.clone());
+    (kube::Client::new(service, "default"), faults)
+}
+
 /// Runs a controller until it has looked so often.
 async fn run_for(controller: Namespaces, options: Options, looks: usize) {
     let seen = Arc::clone(&controller.looks);
@@ -98,7 +109,7 @@ async fn run_for(controller: Namespaces, options: Options, looks: usize) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    let client = kube::Client::new(ApiSim::new(), "default");
+    let (client, _) = server();
     run(
         controller,
         client,
@@ -128,4 +139,71 @@ async fn nobody_goes_on_half_blind() {
         ..Namespaces::default()
     };
     run_for(controller, options(), 1).await;
+}
+
+#[tokio::test]
+async fn a_sound_server_is_no_obstacle_and_neither_is_a_busy_one() {
+    let (client, faults) = server();
+    assert_eq!(check(&Namespaces::default(), client.clone(), &options()).await, []);
+    // Each resource is listed and watched, and nothing stays open.
+    assert_eq!(faults.count(&Match::default()), 4);
+    for busy in [429, 500, 503] {
+        let rule = faults.add(Rule::when(Match::default()).answer(busy));
+        assert_eq!(
+            check(&Namespaces::default(), client.clone(), &options()).await,
+            [],
+            "{busy}"
+        );
+        rule.remove();
+    }
+}
+
+#[tokio::test]
+async fn missing_rights_are_told_by_verb_and_resource() {
+    let (client, faults) = server();
+    faults.add(Rule::on(Verb::List, "namespaces").answer(403));
+    faults.add(Rule::on(Verb::Watch, "endpointslices").answer(401));
+    let told: Vec<String> = check(&Namespaces::default(), client, &options())
+        .await
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "not allowed to list namespaces: injected fault: 403",
+            "not allowed to watch endpointslices: injected fault: 401"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_told() {
+    let (client, faults) = server();
+    faults.add(Rule::on(Verb::List, "endpointslices").answer(404));
+    let told = check(&Namespaces::default(), client, &options()).await;
+    let (api, resource) = ("apis/discovery.k8s.io/v1", "endpointslices");
+    assert_eq!(told, [Obstacle::NotServed { api, resource }]);
+}
+
+#[tokio::test]
+async fn a_selector_that_the_server_cannot_read_is_told() {
+    let (client, _) = server();
+    let malformed = Options {
+        managed_by: "a b".to_owned(),
+        ..options()
+    };
+    let told = check(&Namespaces::default(), client, &malformed).await;
+    let [Obstacle::Refused { verb, resource, .. }] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!((*verb, *resource), ("list", "endpointslices"));
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_told_once() {
+    let (client, faults) = server();
+    faults.add(Rule::when(Match::default()).drop_request());
+    let told = check(&Namespaces::default(), client, &options()).await;
+    assert!(matches!(&told[..], [Obstacle::Unreachable(_)]), "{told:?}");
 }

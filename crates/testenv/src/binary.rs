@@ -105,7 +105,7 @@ impl Binary {
 }
 
 /// Waits until a condition holds; an error, if it never does.
-pub async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) -> Result<(), Error> {
+pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) -> Result<(), Error> {
     let begin = Instant::now();
     while !condition().await {
         if begin.elapsed() > PATIENCE {

@@ -17,7 +17,7 @@ pub struct Complaints(Vec<String>);
 
 impl Complaints {
     /// Adds one more.
-    pub fn add(&mut self, complaint: impl ToString) {
+    pub fn add(&mut self, complaint: &impl ToString) {
         // What others say may have several lines.
         let words: Vec<String> = complaint
             .to_string()
@@ -33,12 +33,12 @@ impl Complaints {
         let (least, most) = allowed.into_inner();
         match usize::try_from(value).ok().and_then(NonZeroUsize::new) {
             Some(value) if value > most => {
-                self.add(format!("{flag} must not be more than {most}, but got {value}"));
+                self.add(&format!("{flag} must not be more than {most}, but got {value}"));
                 most
             }
             Some(value) if value >= least => value,
             _ => {
-                self.add(format!("{flag} must not be less than {least}, but got {value}"));
+                self.add(&format!("{flag} must not be less than {least}, but got {value}"));
                 least
             }
         }
@@ -58,7 +58,7 @@ impl Complaints {
 impl<E: std::error::Error> From<E> for Complaints {
     fn from(error: E) -> Self {
         let mut complaints = Self::default();
-        complaints.add(error);
+        complaints.add(&error);
         complaints
     }
 }

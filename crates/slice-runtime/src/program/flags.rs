@@ -94,16 +94,16 @@ impl CommonArgs {
     /// Complains about what is not there yet or cannot be.
     pub(super) fn check(&self, complaints: &mut Complaints) {
         if self.leader_elect {
-            complaints.add("leader-elect must be false: there is no leader election yet, so run one instance only");
+            complaints.add(&"leader-elect must be false: there is no leader election yet, so run one instance only");
         }
         if self.secure_port != 0 {
-            complaints.add(format!(
+            complaints.add(&format!(
                 "secure-port must be 0, but got {}: there is no secure port yet; --http-address serves metrics and health",
                 self.secure_port
             ));
         }
         if self.controller_name.is_empty() {
-            complaints.add("controller-name must not be empty");
+            complaints.add(&"controller-name must not be empty");
         }
     }
 }

@@ -126,7 +126,7 @@ where
         "" => None,
         address => Some(http::listen(address).await.map_err(|error| {
             let mut complaints = Complaints::default();
-            complaints.add(format!("cannot listen at --http-address={address}: {error}"));
+            complaints.add(&format!("cannot listen at --http-address={address}: {error}"));
             complaints
         })?),
     };
@@ -167,7 +167,7 @@ fn options<C>(about: &About, program: &Program<C>) -> Options {
 fn refuse(obstacles: Vec<Obstacle>, url: &::http::Uri) -> Result<(), Complaints> {
     let mut complaints = Complaints::default();
     for obstacle in obstacles {
-        complaints.add(format!("{url}: {obstacle}"));
+        complaints.add(&format!("{url}: {obstacle}"));
     }
     complaints.check()
 }

@@ -16,7 +16,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 
 /// Waits until `condition` holds, and fails the test when it never does.
-async fn until<F: Future<Output = bool>>(what: &str, condition: impl FnMut() -> F) {
+async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
     testenv::until(what, condition).await.unwrap();
 }
 

@@ -1,6 +1,6 @@
 //! Writes the EndpointSlices of Services that select pods.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 use service_slices::controller::{Config, ServiceController};
@@ -14,6 +14,9 @@ const ABOUT: About = About {
     metrics_subsystem: service_slices::METRICS_SUBSYSTEM,
     work_queue: service_slices::WORK_QUEUE,
 };
+
+/// A slice that somebody else changed is looked at after this time at the earliest (R23).
+const SLICE_DELAY_MIN: Duration = Duration::from_secs(1);
 
 /// Writes the EndpointSlices of Services that select pods
 #[derive(Debug, Parser)]
@@ -47,7 +50,7 @@ fn main() -> ExitCode {
             controller: ServiceController::new(config, registry)?,
             common: args.common,
             concurrency,
-            batch_period,
+            slice_delay: batch_period.max(SLICE_DELAY_MIN),
         })
     })
 }

@@ -11,10 +11,8 @@ const UNREACHABLE: &str = "http://127.0.0.1:1/: the API server cannot be reached
 /// Runs the program to its end; answers its code and its complaints.
 async fn run(args: &[&str], variables: &[(&str, &str)]) -> (i32, Vec<String>) {
     let program = Binary::start(env!("CARGO_BIN_EXE_endpointslice-controller"), args, variables).unwrap();
-    let code = program.ends().await.unwrap().code().unwrap();
-    let said = program.said();
-    let complaints = said.lines().filter_map(|line| line.strip_prefix("error: "));
-    (code, complaints.map(ToOwned::to_owned).collect())
+    let (code, complaints) = program.complains().await.unwrap();
+    (code.unwrap(), complaints)
 }
 
 /// R1 to R3, T-OPT-01 to T-OPT-05.

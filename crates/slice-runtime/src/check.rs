@@ -55,15 +55,19 @@ pub async fn check<C: Controller>(controller: &C, client: kube::Client, options:
     let probes = sources.iter().map(|source| probe(&api, source, &options.namespace));
     let (mut obstacles, of_slices) = futures::join!(join_all(probes), probe(&api, &slices, &options.namespace));
     obstacles.push(of_slices);
-    let mut obstacles: Vec<Obstacle> = obstacles.into_iter().filter_map(Result::err).collect();
-    // It is one server, so one line says it.
-    if let Some(unreachable) = obstacles
-        .iter()
-        .position(|obstacle| matches!(obstacle, Obstacle::Unreachable(_)))
-    {
-        obstacles = vec![obstacles.swap_remove(unreachable)];
+    let mut told: Vec<Obstacle> = Vec::new();
+    for obstacle in obstacles.into_iter().filter_map(Result::err) {
+        // A resource may be watched twice.
+        if !told.contains(&obstacle) {
+            told.push(obstacle);
+        }
     }
-    obstacles
+    // It is one server, so one line says it.
+    let unreachable = |obstacle: &Obstacle| matches!(obstacle, Obstacle::Unreachable(_));
+    if let Some(place) = told.iter().position(unreachable) {
+        told = vec![told.swap_remove(place)];
+    }
+    told
 }
 
 async fn probe<I>(api: &ApiClient, source: &Source<I>, namespace: &str) -> Result<(), Obstacle> {

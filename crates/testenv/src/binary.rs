@@ -91,7 +91,7 @@ impl Binary {
         sent.map_err(Error::system(format!("send a signal to {}", self.process.id())))
     }
 
-    fn failed(&self, expected: &str, waited: Result<(), Error>) -> Error {
+    pub(crate) fn failed(&self, expected: &str, waited: Result<(), Error>) -> Error {
         let how = match waited {
             Ok(()) => "before the program ended".to_owned(),
             Err(error) => error.to_string(),

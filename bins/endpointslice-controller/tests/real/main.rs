@@ -11,25 +11,12 @@ use kube::{
     api::{DeleteParams, PostParams},
 };
 use serde_json::json;
-use testenv::{ControlPlane, User};
+use testenv::{ControlPlane, User, rule};
 
-use stories::{
-    cluster::Cluster,
-    program::{Program, fails},
-    smoke,
-};
+use stories::{cluster::Cluster, fails, smoke, start};
 
 /// R5, and nothing more.
 fn rights() -> Vec<PolicyRule> {
-    let rule = |groups: &[&str], resources: &[&str], verbs: &[&str]| {
-        let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
-        PolicyRule {
-            api_groups: Some(owned(groups)),
-            resources: Some(owned(resources)),
-            verbs: owned(verbs),
-            ..PolicyRule::default()
-        }
-    };
     vec![
         rule(&[""], &["services", "pods", "nodes"], &["get", "list", "watch"]),
         rule(&[""], &["services/finalizers"], &["update"]),
@@ -64,18 +51,18 @@ async fn it_lives_within_the_rights_of_the_spec_and_without_them() {
     let flag = flag(&control_plane, &account);
     smoke(&cluster, &[&flag]).await;
 
-    let program = Program::start(&[&flag]).await;
-    program.ready().await;
+    let program = start(&[&flag]).await;
+    program.ready().await.unwrap();
     let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client.clone());
     let name = format!("testenv:{}", account.name());
     let mut binding = bindings.get(&name).await.unwrap();
     bindings.delete(&name, &DeleteParams::default()).await.unwrap();
     for lost in ["pods", "services", "nodes", "endpointslices"] {
         let line = format!("[-]{lost} failed: {lost}");
-        let (code, page) = program.shows("/readyz?verbose", &line).await;
+        let (code, page) = program.shows("/readyz?verbose", &line).await.unwrap();
         assert_eq!(code, 200, "{page}");
     }
-    assert_eq!(program.page("/readyz").await, (200, "ok".to_owned()));
+    assert_eq!(program.page("/readyz").await.unwrap(), (200, "ok".to_owned()));
 
     binding.metadata = kube::api::ObjectMeta {
         name: Some(name),
@@ -83,11 +70,14 @@ async fn it_lives_within_the_rights_of_the_spec_and_without_them() {
     };
     bindings.create(&PostParams::default(), &binding).await.unwrap();
     for back in ["pods", "services", "nodes", "endpointslices"] {
-        program.shows("/readyz?verbose", &format!("[+]{back} ok\n")).await;
+        program
+            .shows("/readyz?verbose", &format!("[+]{back} ok\n"))
+            .await
+            .unwrap();
     }
     cluster.service("healed", "web", json!({})).await;
     cluster.published("healed", &["10.1.0.2"]).await;
-    program.stop().await;
+    program.stop().await.unwrap();
 }
 
 #[tokio::test]

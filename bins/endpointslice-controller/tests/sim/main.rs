@@ -10,52 +10,22 @@ mod signals;
 #[path = "../stories/mod.rs"]
 mod stories;
 
-use apisim::{
-    ApiSim,
-    faults::{FaultService, Faults, Match},
-    serve::HttpServer,
-};
-use kube::Client;
+use apisim::faults::Match;
+use testenv::SimServer;
 
 use stories::{cluster::Cluster, smoke};
 
-/// An API server: for us in process, for the program over HTTP, where things can go wrong.
-struct Server {
-    sim: ApiSim,
-    faults: Faults,
-    http: HttpServer,
-}
-
-impl Server {
-    async fn start() -> Self {
-        let sim = ApiSim::new();
-        let faults = Faults::default();
-        let http = HttpServer::start(FaultService::new(sim.clone(), faults.clone()))
-            .await
-            .unwrap();
-        Self { sim, faults, http }
-    }
-
-    /// The flag that says where it is.
-    fn flag(&self) -> String {
-        format!("--master=http://{}", self.http.address())
-    }
-
-    async fn cluster(&self) -> Cluster {
-        Cluster::new(Client::new(self.sim.clone(), "default"), "shop").await
-    }
-
-    /// How often the program has written slices.
-    fn slice_writes(&self) -> usize {
-        self.faults.count(&Match::writes().resource("endpointslices"))
-    }
+/// An API server with a namespace in it.
+async fn server() -> (SimServer, Cluster) {
+    let server = SimServer::start().await.unwrap();
+    let cluster = Cluster::new(server.client(), "shop").await;
+    (server, cluster)
 }
 
 #[tokio::test]
 async fn slices_follow_pods_and_a_restart_writes_nothing() {
-    let server = Server::start().await;
-    smoke(&server.cluster().await, &[&server.flag()]).await;
+    let (server, cluster) = server().await;
+    smoke(&cluster, &[&server.flag()]).await;
     // The program has no business with anything else.
-    let all = server.faults.count(&Match::writes());
-    assert_eq!(server.slice_writes(), all);
+    assert_eq!(server.slice_writes(), server.faults.count(&Match::writes()));
 }

@@ -5,22 +5,22 @@ use apisim::{
     request::Verb,
 };
 
-use crate::{Server, stories::program::fails};
+use crate::{server, stories::fails};
 
 #[tokio::test]
 async fn missing_rights_are_told_by_verb_and_resource() {
-    let server = Server::start().await;
+    let (server, _) = server().await;
     server
         .faults
         .add(Rule::on(Verb::List, "pods").answer(Answer::status(403).message("pods is forbidden")));
     server.faults.add(Rule::on(Verb::Watch, "nodes").answer(401));
     let complaints = fails(&[&server.flag()]).await;
-    let url = format!("http://{}/", server.http.address());
+    let url = server.url();
     assert_eq!(
         complaints,
         [
-            format!("{url}: not allowed to watch nodes: injected fault: 401"),
-            format!("{url}: not allowed to list pods: pods is forbidden"),
+            format!("{url}/: not allowed to watch nodes: injected fault: 401"),
+            format!("{url}/: not allowed to list pods: pods is forbidden"),
         ]
     );
     assert_eq!(server.faults.count(&Match::writes()), 0);
@@ -28,7 +28,7 @@ async fn missing_rights_are_told_by_verb_and_resource() {
 
 #[tokio::test]
 async fn a_server_without_the_api_of_slices_is_told() {
-    let server = Server::start().await;
+    let (server, _) = server().await;
     server.faults.add(Rule::on(Verb::List, "endpointslices").answer(404));
     let complaints = fails(&[&server.flag()]).await;
     assert_eq!(complaints.len(), 1, "{complaints:?}");
@@ -40,7 +40,7 @@ async fn a_server_without_the_api_of_slices_is_told() {
 
 #[tokio::test]
 async fn a_server_that_hangs_up_is_told_once() {
-    let server = Server::start().await;
+    let (server, _) = server().await;
     server.faults.add(Rule::when(Match::default()).drop_request());
     let complaints = fails(&[&server.flag()]).await;
     assert_eq!(complaints.len(), 1, "{complaints:?}");
@@ -52,7 +52,7 @@ async fn a_server_that_hangs_up_is_told_once() {
 
 #[tokio::test]
 async fn a_selector_that_cannot_be_read_is_told() {
-    let server = Server::start().await;
+    let (server, _) = server().await;
     let complaints = fails(&[&server.flag(), "--service-selector=a in"]).await;
     assert_eq!(complaints.len(), 1, "{complaints:?}");
     assert!(

@@ -6,16 +6,15 @@ use apisim::{
 };
 use serde_json::json;
 
-use crate::{Server, stories::program::Program};
+use crate::{server, stories::start};
 
 /// F5: it keeps what it knows, goes on with it, says what is wrong, and heals.
 #[tokio::test]
 async fn what_was_known_stays_known() {
-    let server = Server::start().await;
-    let cluster = server.cluster().await;
+    let (server, cluster) = server().await;
     cluster.pod("web-1", "web", "10.1.0.1").await;
-    let program = Program::start(&[&server.flag()]).await;
-    program.ready().await;
+    let program = start(&[&server.flag()]).await;
+    program.ready().await.unwrap();
 
     let watch = || Match::verb(Verb::Watch).resource("pods");
     let forbidden = Answer::status(403).message("pods is forbidden");
@@ -23,7 +22,8 @@ async fn what_was_known_stays_known() {
     let cut = server.faults.add(Rule::when(watch()).stream(StreamFault::Cut));
     let (code, page) = program
         .shows("/readyz?verbose", "[-]pods failed: pods is forbidden (for ")
-        .await;
+        .await
+        .unwrap();
     assert_eq!(code, 200, "{page}");
     assert!(page.contains("what was seen before is kept"), "{page}");
     assert!(page.contains("[+]services ok\n"), "{page}");
@@ -33,6 +33,6 @@ async fn what_was_known_stays_known() {
 
     cut.remove();
     refusal.remove();
-    program.shows("/readyz?verbose", "[+]pods ok\n").await;
-    program.stop().await;
+    program.shows("/readyz?verbose", "[+]pods ok\n").await.unwrap();
+    program.stop().await.unwrap();
 }

@@ -4,32 +4,30 @@ use apisim::faults::Match;
 use serde_json::json;
 
 use crate::{
-    Server,
-    stories::{cluster::Cluster, program::Program},
+    server,
+    stories::{cluster::Cluster, start},
 };
 
 #[tokio::test]
 async fn a_dry_run_tells_what_it_would_write_and_writes_nothing() {
-    let server = Server::start().await;
-    let cluster = server.cluster().await;
+    let (server, cluster) = server().await;
     let auto = json!({"annotations": {"service.kubernetes.io/topology-mode": "Auto"}});
     cluster.service("web", "web", auto).await;
     cluster.pod("web-1", "web", "10.1.0.1").await;
-    let program = Program::start(&[&server.flag(), "--dry-run"]).await;
+    let program = start(&[&server.flag(), "--dry-run"]).await;
     let plan = program.binary.says("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
     // Hints are impossible here, which is an event otherwise.
     program.binary.says("would tell").await.unwrap();
     cluster.service("last", "nobody", json!({})).await;
     program.binary.says("key=shop/last").await.unwrap();
-    program.stop().await;
+    program.stop().await.unwrap();
     assert_eq!(server.faults.count(&Match::writes()), 0);
 }
 
 #[tokio::test]
 async fn only_the_services_that_are_asked_for_are_looked_at() {
-    let server = Server::start().await;
-    let shop = server.cluster().await;
+    let (server, shop) = server().await;
     let other = Cluster::new(shop.client.clone(), "other").await;
     let args = [
         &server.flag(),
@@ -37,7 +35,7 @@ async fn only_the_services_that_are_asked_for_are_looked_at() {
         "--service-selector=ours=yes",
         "--controller-name=us.example",
     ];
-    let program = Program::start(&args).await;
+    let program = start(&args).await;
     let ours = json!({"labels": {"ours": "yes"}});
     other.service("web", "web", ours.clone()).await;
     shop.service("theirs", "web", json!({})).await;
@@ -48,5 +46,5 @@ async fn only_the_services_that_are_asked_for_are_looked_at() {
     assert_eq!(labels["endpointslice.kubernetes.io/managed-by"], "us.example");
     assert!(shop.slices("theirs").await.is_empty());
     assert!(other.slices("web").await.is_empty());
-    program.stop().await;
+    program.stop().await.unwrap();
 }

@@ -5,32 +5,31 @@ use apisim::{
     request::Verb,
 };
 use serde_json::json;
-use testenv::{Signal, until};
+use testenv::{Binary, Program, Signal, SimServer, until};
 
 use crate::{
-    Server,
-    stories::{cluster::Cluster, program::Program},
+    server,
+    stories::{PROGRAM, cluster::Cluster, start},
 };
 
 /// A program with a write under way that is not answered as long as the rule holds.
-async fn with_a_write_under_way(server: &Server) -> (Program, Cluster, RuleHandle) {
-    let cluster = server.cluster().await;
+async fn with_a_write_under_way(server: &SimServer, cluster: &Cluster) -> (Program, RuleHandle) {
     let hold = server
         .faults
         .add(Rule::on(Verb::Create, "endpointslices").hold_request());
-    let program = Program::start(&[&server.flag()]).await;
+    let program = start(&[&server.flag()]).await;
     cluster.service("web", "web", json!({})).await;
     until("a create is sent", async || server.slice_writes() == 1)
         .await
         .unwrap();
-    (program, cluster, hold)
+    (program, hold)
 }
 
 #[tokio::test]
 async fn writes_under_way_are_finished() {
     for signal in [Signal::TERM, Signal::INT] {
-        let server = Server::start().await;
-        let (program, cluster, hold) = with_a_write_under_way(&server).await;
+        let (server, cluster) = server().await;
+        let (program, hold) = with_a_write_under_way(&server, &cluster).await;
         program.binary.signal(signal).unwrap();
         program.binary.says("asked to end").await.unwrap();
         assert!(cluster.slices("web").await.is_empty());
@@ -48,8 +47,8 @@ async fn writes_under_way_are_finished() {
 
 #[tokio::test]
 async fn a_second_signal_ends_it_at_once() {
-    let server = Server::start().await;
-    let (program, _, _hold) = with_a_write_under_way(&server).await;
+    let (server, cluster) = server().await;
+    let (program, _hold) = with_a_write_under_way(&server, &cluster).await;
     program.binary.signal(Signal::INT).unwrap();
     program.binary.says("asked to end").await.unwrap();
     program.binary.signal(Signal::TERM).unwrap();
@@ -58,9 +57,9 @@ async fn a_second_signal_ends_it_at_once() {
 
 #[tokio::test]
 async fn it_can_be_ended_before_the_server_answers() {
-    let server = Server::start().await;
+    let (server, _) = server().await;
     server.faults.add(Rule::when(Match::default()).hold_request());
-    let binary = crate::stories::program::start(&[&server.flag()]);
+    let binary = Binary::start(PROGRAM, &[&server.flag()], &[]).unwrap();
     binary.says("starting").await.unwrap();
     binary.signal(Signal::TERM).unwrap();
     assert_eq!(binary.ends().await.unwrap().code(), Some(0), "{}", binary.said());

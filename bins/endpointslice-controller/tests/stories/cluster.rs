@@ -6,10 +6,13 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api, Client,
-    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
-use testenv::until;
+use testenv::{
+    objects::{create, ready_addresses, slices_of},
+    until,
+};
 
 /// A namespace, with somebody who may do everything in it.
 pub(crate) struct Cluster {
@@ -24,15 +27,14 @@ impl Cluster {
             client,
             namespace: namespace.to_owned(),
         };
-        create(
-            &Api::<Namespace>::all(cluster.client.clone()),
-            json!({"metadata": {"name": namespace}}),
-        )
-        .await;
+        let namespace = json!({"metadata": {"name": namespace}});
+        create(&Api::<Namespace>::all(cluster.client.clone()), namespace)
+            .await
+            .unwrap();
         let node = json!({
             "metadata": {"name": cluster.node(), "labels": {"topology.kubernetes.io/zone": "zone-a"}},
         });
-        create(&Api::<Node>::all(cluster.client.clone()), node).await;
+        create(&Api::<Node>::all(cluster.client.clone()), node).await.unwrap();
         cluster
     }
 
@@ -48,7 +50,7 @@ impl Cluster {
             "spec": {"selector": {"app": app}, "ports": [{"name": "http", "port": 80, "targetPort": 8080}]},
         });
         service["metadata"]["name"] = name.into();
-        create(&self.api::<Service>(), service).await;
+        create(&self.api::<Service>(), service).await.unwrap();
     }
 
     /// A pod of `app` that is ready at an address.
@@ -58,7 +60,7 @@ impl Cluster {
             "metadata": {"name": name, "labels": {"app": app}},
             "spec": {"nodeName": self.node(), "containers": [{"name": "main", "image": "main"}]},
         });
-        create(&pods, pod).await;
+        create(&pods, pod).await.unwrap();
         let ready = json!({"status": {
             "phase": "Running",
             "podIP": address,
@@ -77,15 +79,18 @@ impl Cluster {
 
     /// The slices of a Service.
     pub(crate) async fn slices(&self, service: &str) -> Vec<EndpointSlice> {
-        let of_service = ListParams::default().labels(&format!("kubernetes.io/service-name={service}"));
-        self.api::<EndpointSlice>().list(&of_service).await.unwrap().items
+        slices_of(&self.client, &self.namespace, service).await.unwrap()
     }
 
     /// Waits until the slices of a Service hold these addresses, all ready, on our node.
     pub(crate) async fn published(&self, service: &str, addresses: &[&str]) {
         let what = format!("{service} has {addresses:?}");
-        let wanted: Vec<String> = addresses.iter().map(|&address| address.to_owned()).collect();
-        let is_so = async || ready_addresses(&self.slices(service).await).as_ref() == Some(&wanted);
+        let is_so = async || {
+            let slices = self.slices(service).await;
+            let mut endpoints = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
+            let zones = endpoints.all(|endpoint| endpoint.zone.as_deref() == Some("zone-a"));
+            zones && ready_addresses(&slices).as_deref() == Some(addresses)
+        };
         until(&what, is_so).await.unwrap();
     }
 
@@ -95,27 +100,4 @@ impl Cluster {
     {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
-}
-
-/// All addresses, if there is a slice at all and every endpoint is ready and has a zone.
-fn ready_addresses(slices: &[EndpointSlice]) -> Option<Vec<String>> {
-    let mut addresses = Vec::new();
-    slices.first()?;
-    for endpoint in slices.iter().flat_map(|slice| slice.endpoints.iter().flatten()) {
-        let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
-        if ready != Some(true) || endpoint.zone.as_deref() != Some("zone-a") {
-            return None;
-        }
-        addresses.extend(endpoint.addresses.iter().cloned());
-    }
-    addresses.sort();
-    Some(addresses)
-}
-
-async fn create<K>(api: &Api<K>, object: Value)
-where
-    K: Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
-{
-    let object: K = serde_json::from_value(object).unwrap();
-    api.create(&PostParams::default(), &object).await.unwrap();
 }

@@ -24,9 +24,6 @@ pub use usage::usage;
 use crate::{Health, Metrics, Obstacle, Options, check, run};
 use pages::Pages;
 
-/// A slice that somebody else changed is looked at after this time at the earliest (R23).
-const SLICE_DELAY_MIN: Duration = Duration::from_secs(1);
-
 /// What a program is, whatever its flags say.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
@@ -53,8 +50,8 @@ pub struct Program<C> {
     pub common: CommonArgs,
     /// Keys with writes under way at the same time.
     pub concurrency: NonZeroUsize,
-    /// How long changes are collected before a key is looked at.
-    pub batch_period: Duration,
+    /// How long to wait after somebody else changed a slice.
+    pub slice_delay: Duration,
 }
 
 /// The whole of a program: `prepare` makes the controller from the flags `A`, and complains about what is wrong with them.
@@ -157,7 +154,7 @@ fn options<C>(about: &About, program: &Program<C>) -> Options {
         event_source: about.event_source,
         namespace: common.namespace.clone(),
         concurrency: program.concurrency,
-        slice_delay: program.batch_period.max(SLICE_DELAY_MIN),
+        slice_delay: program.slice_delay,
         resync: common.resync(fastrand::f64()),
         rate_limit: common.rate_limit(),
         dry_run: common.dry_run,

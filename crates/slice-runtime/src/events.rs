@@ -13,7 +13,8 @@ const WAITING: usize = 256;
 
 /// Takes events, and loses some rather than holding anybody up.
 pub(crate) struct Events {
-    out: mpsc::Sender<Event>,
+    /// Where they are written; nowhere, if they are only logged.
+    out: Option<mpsc::Sender<Event>>,
 }
 
 impl Events {
@@ -26,12 +27,21 @@ impl Events {
                 recorder.record(event).await;
             }
         };
-        (Self { out }, recording)
+        (Self { out: Some(out) }, recording)
+    }
+
+    /// Logs events and writes none.
+    pub(crate) fn logged() -> Self {
+        Self { out: None }
     }
 
     pub(crate) fn record(&self, events: Vec<Event>) {
         for event in events {
-            if let Err(error) = self.out.try_send(event) {
+            let Some(out) = &self.out else {
+                tracing::info!(reason = %event.reason, message = event.message, "would tell");
+                continue;
+            };
+            if let Err(error) = out.try_send(event) {
                 tracing::warn!(%error, "an event is dropped: too many wait to be written");
             }
         }

@@ -28,7 +28,7 @@ const NEWS: usize = 1024;
 /// Keys that are looked at before news are heard again.
 const KEYS_AT_ONCE: usize = 64;
 /// How long one call may take.
-const CALL: Duration = Duration::from_secs(15);
+pub(crate) const CALL: Duration = Duration::from_secs(15);
 /// How long writes under way may take when the program ends.
 const GRACE: Duration = Duration::from_secs(10);
 /// How often what can only be told by looking is measured.
@@ -47,15 +47,18 @@ pub struct Options {
     pub concurrency: NonZeroUsize,
     /// How long to wait after somebody else changed a slice.
     pub slice_delay: Duration,
-    /// How often every key is looked at, even if nothing happens.
+    /// How often every key is looked at, even if nothing happens; never, if zero.
     pub resync: Duration,
     /// How many requests are sent; all that there are, if nothing is said.
     pub rate_limit: Option<RateLimit>,
-    /// Whether plans are logged instead of carried out.
+    /// Whether plans and events are logged instead of written.
     pub dry_run: bool,
 }
 
 /// Runs a controller until `stop` is ready; then writes under way are finished.
+///
+/// # Panics
+/// When a task that should never end does, because it panicked: to go on half blind would be worse.
 pub async fn run<C>(
     controller: C,
     client: kube::Client,
@@ -82,18 +85,26 @@ pub async fn run<C>(
         slice_delay: options.slice_delay,
         dry_run: options.dry_run,
     };
-    let (events, recording) = Events::new(api.clone(), options.event_source);
-    tasks.spawn(recording);
+    let events = if options.dry_run {
+        Events::logged()
+    } else {
+        let (events, recording) = Events::new(api.clone(), options.event_source);
+        tasks.spawn(recording);
+        events
+    };
     let runner = Runner {
         owner: Owner::new(controller, settings, metrics),
         writers: Writers::new(SliceApi { client: api }),
         events,
         resync: options.resync,
     };
-    runner.run(inputs, slices, stop).await;
+    tokio::select! {
+        () = runner.run(inputs, slices, stop) => {}
+        Some(Err(died)) = tasks.join_next() => std::panic::resume_unwind(died.into_panic()),
+    }
 }
 
-fn slices_source(managed_by: &str) -> Source<EndpointSlice> {
+pub(crate) fn slices_source(managed_by: &str) -> Source<EndpointSlice> {
     Source {
         kind: SLICES,
         api: "apis/discovery.k8s.io/v1",
@@ -153,10 +164,10 @@ impl<C: Controller> Runner<C> {
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
-        let mut look_at_all = interval(self.resync);
+        let mut look_at_all = (!self.resync.is_zero()).then(|| interval(self.resync));
         let mut measure = interval(MEASURE);
         loop {
-            self.work();
+            let more = self.work();
             let deadline = self.owner.next_deadline().map(Instant::from_std);
             tokio::select! {
                 () = &mut stop => break,
@@ -169,19 +180,23 @@ impl<C: Controller> Runner<C> {
                 Some((_, news)) = slices.recv() => self.owner.hear_slices(news, now()),
                 ended = self.writers.next() => self.take_in(ended),
                 () = until(deadline) => {}
-                _ = look_at_all.tick() => self.owner.look_at_all(now()),
+                // News are heard in between.
+                () = std::future::ready(()), if more => tokio::task::yield_now().await,
+                () = tick(look_at_all.as_mut()) => self.owner.look_at_all(now()),
                 _ = measure.tick() => self.owner.measure(now()),
             }
         }
         self.finish().await;
     }
 
-    fn work(&mut self) {
+    /// Answers whether there is more to do at once.
+    fn work(&mut self) -> bool {
         let work = self.owner.work(KEYS_AT_ONCE, now(), Timestamp::now());
         for job in work.jobs {
             self.writers.start(job);
         }
         self.events.record(work.events);
+        work.more
     }
 
     fn take_in(&mut self, progress: Progress) {
@@ -215,6 +230,13 @@ fn interval(period: Duration) -> tokio::time::Interval {
     let mut interval = tokio::time::interval_at(Instant::now() + period, period);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     interval
+}
+
+async fn tick(interval: Option<&mut tokio::time::Interval>) {
+    match interval {
+        Some(interval) => drop(interval.tick().await),
+        None => std::future::pending().await,
+    }
 }
 
 async fn until(deadline: Option<Instant>) {

@@ -6,6 +6,8 @@ mod in_flight;
 mod listing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_pace;
 
 use std::{
     collections::HashMap,
@@ -73,6 +75,8 @@ pub(crate) struct Job {
 pub(crate) struct Work {
     pub(crate) jobs: Vec<Job>,
     pub(crate) events: Vec<Event>,
+    /// Whether keys are left that could be looked at at once.
+    pub(crate) more: bool,
 }
 
 impl<C: Controller> Owner<C> {
@@ -158,12 +162,20 @@ impl<C: Controller> Owner<C> {
     pub(crate) fn look_at_all(&mut self, now: Instant) {
         for key in self.controller.keys() {
             self.queue.add(key, Duration::ZERO, now);
+            self.metrics.queue.added(Duration::ZERO);
         }
     }
 
     /// When there will be something to do, even if nothing happens.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.queue.next_deadline().filter(|_| self.is_synced())
+        self.queue
+            .next_deadline()
+            .filter(|_| self.is_synced() && self.has_room())
+    }
+
+    /// Whether one more key may be written. If not, nothing can be done before a writer says something.
+    fn has_room(&self) -> bool {
+        self.in_flight.len() < self.settings.concurrency.get()
     }
 
     /// Whether nothing is being written.
@@ -180,13 +192,14 @@ impl<C: Controller> Owner<C> {
         self.controller.settle(&mut self.wakes);
         self.wake(now);
         for _ in 0..most {
-            if self.in_flight.len() >= self.settings.concurrency.get() {
+            if !self.has_room() {
                 break;
             }
             let Some(due) = self.queue.next(now) else { break };
             self.look_at(due, now, time, &mut work);
         }
         self.metrics.queue.depth(self.queue.depth());
+        work.more = self.has_room() && self.queue.depth() > 0;
         work
     }
 

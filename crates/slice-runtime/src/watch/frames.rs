@@ -124,6 +124,11 @@ pub(super) fn read_page<I>(body: &[u8], decode: Decode<I>) -> Result<Page<I>, se
     })
 }
 
+/// Reads as of which version a list is.
+pub(super) fn read_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
+    serde_json::from_slice(body).map(|list: List<'_>| list.metadata.resource_version)
+}
+
 fn read_object<I>(object: &[u8], decode: Decode<I>) -> Result<Seen<I>, Unreadable> {
     decode(object).map_err(|error| Unreadable {
         identity: identity(object).unwrap_or_default(),

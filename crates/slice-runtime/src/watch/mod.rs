@@ -15,9 +15,15 @@ use crate::{
     client::{ApiClient, CallError},
     health::SourceHealth,
 };
-use frames::{Frame, read_frame, read_page};
+use frames::{Frame, read_frame, read_page, read_version};
 use progress::Progress;
-use request::Target;
+pub(crate) use request::Target;
+
+/// As of which version a resource can be watched.
+pub(crate) async fn version(api: &ApiClient, target: &Target) -> Result<Box<str>, CallError> {
+    let list = api.call(target.one()).await?;
+    read_version(&list).map_err(|error| CallError::lost(&error))
+}
 
 /// What a watch tells. Every object is told in full at first, between `Listing` and `Listed`; and again whenever the
 /// server can no longer say what happened in between.

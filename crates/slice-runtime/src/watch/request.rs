@@ -13,7 +13,7 @@ const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=met
 
 /// Where a source is found, and in which form.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(crate) struct Target {
     path: String,
     label_selector: String,
     metadata_only: bool,
@@ -21,7 +21,7 @@ pub(super) struct Target {
 
 impl Target {
     /// In one namespace, or in all if it is empty.
-    pub(super) fn new<I>(source: &Source<I>, namespace: &str) -> Self {
+    pub(crate) fn new<I>(source: &Source<I>, namespace: &str) -> Self {
         let scope = if source.namespaced && !namespace.is_empty() {
             format!("namespaces/{namespace}/")
         } else {
@@ -32,6 +32,11 @@ impl Target {
             label_selector: source.label_selector.clone(),
             metadata_only: source.metadata_only,
         }
+    }
+
+    /// One object, to see whether the list is to be had at all.
+    pub(super) fn one(&self) -> Request<Vec<u8>> {
+        self.request(&[("limit", "1")], METADATA_LIST)
     }
 
     /// One page of a list; the first one is as new as the server's data.
@@ -55,7 +60,7 @@ impl Target {
     }
 
     /// What happens to objects from a version on.
-    pub(super) fn watch_from(&self, version: &str, timeout: Duration) -> Request<Vec<u8>> {
+    pub(crate) fn watch_from(&self, version: &str, timeout: Duration) -> Request<Vec<u8>> {
         self.watch(&[("resourceVersion", version)], timeout)
     }
 

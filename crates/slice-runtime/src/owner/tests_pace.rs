@@ -1,0 +1,98 @@
+//! How many keys are looked at, and when the next one is.
+
+use slice_controller::{Identity, Seen, Source};
+use slice_reconciler::{Deletion, Operation, Plan};
+
+use super::*;
+
+/// Every object is a key, and every look at one leads to this plan.
+struct Stub(Plan);
+
+impl Controller for Stub {
+    type Input = String;
+
+    fn sources(&self) -> Vec<Source<String>> {
+        Vec::new()
+    }
+
+    fn observe(&mut self, change: Change<String>, wakes: &mut Wakes) {
+        if let Change::Applied(name) = change {
+            wakes.now(Key::new("ns", name));
+        }
+    }
+
+    fn held(&self, _kind: &'static str) -> Vec<Identity> {
+        Vec::new()
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        Vec::new()
+    }
+
+    fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<Sync, String> {
+        Ok(Sync {
+            plan: self.0.clone(),
+            ..Sync::default()
+        })
+    }
+
+    fn finished(&mut self, _key: &Key, _outcome: &Outcome) {}
+
+    fn failure_event(&self, _key: &Key, _failures: &[Failure]) -> Option<Event> {
+        None
+    }
+}
+
+/// An owner that knows so many keys and writes one at a time.
+fn owner(plan: Plan, keys: usize, now: Instant) -> Owner<Stub> {
+    let settings = Settings {
+        managed_by: "us".to_owned(),
+        concurrency: NonZeroUsize::MIN,
+        slice_delay: Duration::ZERO,
+        dry_run: false,
+    };
+    let metrics = Metrics::new(&prometheus::Registry::new(), "stub", "stub").unwrap();
+    let mut owner = Owner::new(Stub(plan), settings, Arc::new(metrics));
+    owner.hear_slices(News::Listing, now);
+    owner.hear_slices(News::Listed { version: "1".into() }, now);
+    for number in 0..keys {
+        let seen = Seen {
+            identity: Identity::default(),
+            object: number.to_string(),
+        };
+        owner.hear("stubs", News::Applied(seen), now);
+    }
+    owner
+}
+
+fn one_write() -> Plan {
+    let operation = Operation::Delete(Deletion::default());
+    let after = Vec::new();
+    Plan {
+        writes: vec![Write { operation, after }],
+        ..Plan::default()
+    }
+}
+
+#[test]
+fn keys_that_are_left_are_told() {
+    let now = Instant::now();
+    let mut owner = owner(Plan::default(), 3, now);
+    let more: Vec<bool> = (0..2).map(|_| owner.work(2, now, Timestamp::now()).more).collect();
+    assert_eq!(more, [true, false]);
+}
+
+/// A key whose time has come is no reason to wake up as long as it has to wait for a writer.
+#[test]
+fn nothing_is_to_be_done_while_all_writers_are_busy() {
+    let now = Instant::now();
+    let mut owner = owner(one_write(), 2, now);
+    let work = owner.work(9, now, Timestamp::now());
+    let key = work.jobs[0].key.clone();
+    assert_eq!((work.jobs.len(), work.more), (1, false));
+    owner.queue.add(Key::new("ns", "later"), Duration::from_secs(1), now);
+    assert_eq!(owner.next_deadline(), None);
+    owner.finished(&key, now);
+    assert_eq!(owner.next_deadline(), Some(now + Duration::from_secs(1)));
+    assert!(!owner.work(9, now, Timestamp::now()).jobs.is_empty());
+}

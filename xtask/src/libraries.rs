@@ -11,7 +11,13 @@ use serde_json::Value;
 use crate::targets;
 
 /// These do no I/O. That they read no clock is a lint in their roots.
-const PURE: [&str; 5] = ["mirroring", "service-slices", "slice-controller", "slice-core", "slice-reconciler"];
+const PURE: [&str; 5] = [
+    "mirroring",
+    "service-slices",
+    "slice-controller",
+    "slice-core",
+    "slice-reconciler",
+];
 /// Clients and runtimes; crates whose names go on after a hyphen belong to them.
 const IMPURE: [&str; 5] = ["async-io", "hyper", "kube", "mio", "tokio"];
 /// A program in a workspace of its own that uses our crates, with the oldest version of the API.

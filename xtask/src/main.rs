@@ -1,6 +1,7 @@
 //! The project's commands: `cargo xtask --help`.
 
 mod catalogue;
+mod conformance;
 mod control_plane;
 mod demo;
 mod fuzz;
@@ -31,6 +32,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// List the test cases of the specifications that no test shows
     Catalogue(catalogue::Args),
+    /// Play the same scenarios with upstream's controllers and with ours, and compare
+    Conformance(conformance::Args),
     /// Build the real control plane that tests run against, once per user
     ControlPlane(control_plane::Args),
 }
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Vectors(args) => vectors::run(&args),
         Command::Catalogue(args) => catalogue::run(&args),
+        Command::Conformance(args) => conformance::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

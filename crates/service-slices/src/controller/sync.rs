@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use slice_controller::{Event, Failure, Key, Outcome, Sync, SyncContext};
+use slice_controller::{Event, Failure, Key, Outcome, Sync, SyncContext, describe_failures};
 use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
 use slice_reconciler::{
     MetadataPolicy, Operation, Options, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
@@ -112,7 +112,7 @@ impl ServiceController {
             reason: names::FAILED_TO_UPDATE_SLICES.into(),
             message: format!(
                 "Error updating Endpoint Slices for Service {key}: {}",
-                aggregate(key, failures)
+                describe_failures("Service", key, failures)
             ),
         })
     }
@@ -196,28 +196,4 @@ fn changes(plan: &Plan, existing: &[Slice]) -> Vec<((&'static str, &'static str)
             )
         })
         .collect()
-}
-
-/// All failures as one text: one as itself, several in brackets, equal ones once (R107, R132).
-fn aggregate(key: &Key, failures: &[Failure]) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for failure in failures {
-        let text = match failure {
-            Failure::Sync(error) => error.clone(),
-            Failure::Create(error) => format!("failed to create EndpointSlice for Service {key}: {error}"),
-            Failure::Update { slice, error } => {
-                format!("failed to update {slice} EndpointSlice for Service {key}: {error}")
-            }
-            Failure::Delete { slice, error } => {
-                format!("failed to delete {slice} EndpointSlice for Service {key}: {error}")
-            }
-        };
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    match texts.as_slice() {
-        [one] => one.clone(),
-        several => format!("[{}]", several.join(", ")),
-    }
 }

@@ -262,20 +262,19 @@ impl<C: Controller> Owner<C> {
     fn settle(&mut self, key: &Key, flight: InFlight, now: Instant, events: &mut Vec<Event>) {
         let ended = flight.ended();
         let InFlight {
-            outcome,
+            mut outcome,
             again,
             since,
             started,
             ..
         } = flight;
+        outcome.took = now.saturating_duration_since(started);
         self.controller.finished(key, &outcome);
         self.queue.done(key, ended, now);
         if let Some(again) = again.filter(|_| outcome.is_success()) {
             self.queue.add(key.clone(), again, now);
         }
-        self.metrics
-            .queue
-            .finished(now.saturating_duration_since(started), outcome.is_success());
+        self.metrics.queue.finished(outcome.took, outcome.is_success());
         if outcome.is_success() && outcome.writes.any() {
             self.metrics.written(now.saturating_duration_since(since));
         }

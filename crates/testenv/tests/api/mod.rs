@@ -17,6 +17,7 @@ mod lists;
 mod pods_nodes;
 mod reviews;
 mod services;
+mod slices_planned;
 mod slices_strategy;
 mod slices_validation;
 mod watches;

@@ -2,11 +2,13 @@
 
 use std::process::Command;
 
+use anyhow::Context as _;
+
 use crate::{control_plane, fuzz, leftovers::TestRun, libraries, steps::Steps, targets, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Leave out what takes minutes: the fuzz target, the packages, and the tests on the real control plane, which need Go
+    /// Leave out what takes minutes: the fuzz target, the packages, and what runs on the real control plane, which needs Go
     #[arg(long)]
     quick: bool,
 }
@@ -59,6 +61,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             "tests on the real control plane",
             run.host(test_command().args(test_arguments(&targets.with_control_plane))),
         );
+        let itself = std::env::current_exe().context("find out what runs here")?;
+        steps.command("conformance", run.host(Command::new(itself).arg("conformance")));
         steps.run("nothing is left behind", || run.nothing_left());
     }
     steps.finish()

@@ -69,11 +69,14 @@ fn parents(home: &Path) -> Vec<PathBuf> {
         .map(|name| home.join(name))
         .collect();
     parents.push(home.with_extension("rs"));
-    // The modules of an integration test lie beside its root.
+    // The modules of an integration test lie beside its root, which may be in a directory of its own.
     if home.file_name().is_some_and(|name| name == "tests")
         && let Ok(roots) = fs::read_dir(home)
     {
-        parents.extend(roots.filter_map(Result::ok).map(|root| root.path()));
+        for root in roots.filter_map(Result::ok).map(|root| root.path()) {
+            parents.push(root.join("main.rs"));
+            parents.push(root);
+        }
     }
     parents
 }

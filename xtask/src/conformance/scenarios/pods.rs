@@ -79,7 +79,11 @@ pub(super) fn all() -> Vec<Scenario> {
             &["10.1.0.9"],
         ))]),
         begun("a-pod-without-address", &["R57", "R60"])
-            .then([apply(&pod("c", "web", "a-pod-without-address-n1", &[]))])
+            .then([apply(&with(
+                &pod("c", "web", "a-pod-without-address-n1", &[]),
+                "/status/conditions",
+                json!([]),
+            ))])
             .then([apply(&pod("c", "web", "a-pod-without-address-n1", &["10.1.0.3"]))]),
         begun("a-pod-loses-its-label", &["R19", "R21"])
             .then([apply(&with(

@@ -1,6 +1,6 @@
 //! What holds for hints under the mode Auto whatever was chosen within it (H22–H31).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -82,8 +82,7 @@ fn ratios<'a>(nodes: impl Iterator<Item = &'a Node>) -> Option<BTreeMap<String, 
         *zones.entry(node.zone).or_default() += node.milli_cpu;
     }
     let total: f64 = zones.values().sum();
-    let enough = zones.keys().collect::<BTreeSet<_>>().len() >= 2;
-    enough.then(|| zones.into_iter().map(|(zone, cpu)| (zone, cpu / total)).collect())
+    (zones.len() >= 2).then(|| zones.into_iter().map(|(zone, cpu)| (zone, cpu / total)).collect())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "numbers of endpoints are far below 2^52")]

@@ -119,8 +119,7 @@ impl<C: Controller> Owner<C> {
 
     fn wake(&mut self, now: Instant) {
         for (key, delay) in self.wakes.drain() {
-            self.queue.add(key, delay, now);
-            self.metrics.queue.added(delay);
+            ask(&mut self.queue, &self.metrics, key, delay, now);
         }
     }
 
@@ -148,8 +147,7 @@ impl<C: Controller> Owner<C> {
             Duration::ZERO
         };
         for key in wake {
-            self.queue.add(key, delay, now);
-            self.metrics.queue.added(delay);
+            ask(&mut self.queue, &self.metrics, key, delay, now);
         }
     }
 
@@ -161,8 +159,7 @@ impl<C: Controller> Owner<C> {
     /// Every key is to be looked at.
     pub(crate) fn look_at_all(&mut self, now: Instant) {
         for key in self.controller.keys() {
-            self.queue.add(key, Duration::ZERO, now);
-            self.metrics.queue.added(Duration::ZERO);
+            ask(&mut self.queue, &self.metrics, key, Duration::ZERO, now);
         }
     }
 
@@ -251,7 +248,8 @@ impl<C: Controller> Owner<C> {
         if let Some(mut flight) = self.in_flight.remove(key) {
             flight.end(&mut self.slices);
             if self.slices.finish(key) {
-                self.queue.add(key.clone(), self.settings.slice_delay, now);
+                let delay = self.settings.slice_delay;
+                ask(&mut self.queue, &self.metrics, key.clone(), delay, now);
             }
             self.settle(key, flight, now, &mut events);
         }
@@ -271,7 +269,7 @@ impl<C: Controller> Owner<C> {
         self.controller.finished(key, &outcome);
         self.queue.done(key, ended, now);
         if let Some(again) = again.filter(|_| outcome.is_success()) {
-            self.queue.add(key.clone(), again, now);
+            ask(&mut self.queue, &self.metrics, key.clone(), again, now);
         }
         self.metrics
             .queue
@@ -298,6 +296,13 @@ impl<C: Controller> Owner<C> {
             .map(|flight| now.saturating_duration_since(flight.started));
         self.metrics.queue.running(running);
         self.metrics.queue.depth(self.queue.depth());
+    }
+}
+
+/// Asks for a look at a key. Those who ask for what was asked for already are not counted, as in other work queues.
+fn ask(queue: &mut Queue, metrics: &Metrics, key: Key, delay: Duration, now: Instant) {
+    if queue.add(key, delay, now) {
+        metrics.queue.added(delay);
     }
 }
 

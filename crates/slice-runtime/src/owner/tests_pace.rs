@@ -43,26 +43,27 @@ impl Controller for Stub {
     }
 }
 
-/// An owner that knows so many keys and writes one at a time.
-fn owner(plan: Plan, keys: usize, now: Instant) -> Owner<Stub> {
+/// An owner that is told of these keys, and writes one at a time.
+fn owner(plan: Plan, keys: &[&str], now: Instant) -> (Owner<Stub>, prometheus::Registry) {
     let settings = Settings {
         managed_by: "us".to_owned(),
         concurrency: NonZeroUsize::MIN,
         slice_delay: Duration::ZERO,
         dry_run: false,
     };
-    let metrics = Metrics::new(&prometheus::Registry::new(), "stub", "stub").unwrap();
+    let registry = prometheus::Registry::new();
+    let metrics = Metrics::new(&registry, "stub", "stub").unwrap();
     let mut owner = Owner::new(Stub(plan), settings, Arc::new(metrics));
     owner.hear_slices(News::Listing, now);
     owner.hear_slices(News::Listed { version: "1".into() }, now);
-    for number in 0..keys {
+    for key in keys {
         let seen = Seen {
             identity: Identity::default(),
-            object: number.to_string(),
+            object: (*key).to_owned(),
         };
         owner.hear("stubs", News::Applied(seen), now);
     }
-    owner
+    (owner, registry)
 }
 
 fn one_write() -> Plan {
@@ -77,7 +78,7 @@ fn one_write() -> Plan {
 #[test]
 fn keys_that_are_left_are_told() {
     let now = Instant::now();
-    let mut owner = owner(Plan::default(), 3, now);
+    let (mut owner, _) = owner(Plan::default(), &["a", "b", "c"], now);
     let more: Vec<bool> = (0..2).map(|_| owner.work(2, now, Timestamp::now()).more).collect();
     assert_eq!(more, [true, false]);
 }
@@ -86,7 +87,7 @@ fn keys_that_are_left_are_told() {
 #[test]
 fn nothing_is_to_be_done_while_all_writers_are_busy() {
     let now = Instant::now();
-    let mut owner = owner(one_write(), 2, now);
+    let (mut owner, _) = owner(one_write(), &["a", "b"], now);
     let work = owner.work(9, now, Timestamp::now());
     let key = work.jobs[0].key.clone();
     assert_eq!((work.jobs.len(), work.more), (1, false));
@@ -95,4 +96,14 @@ fn nothing_is_to_be_done_while_all_writers_are_busy() {
     owner.finished(&key, now);
     assert_eq!(owner.next_deadline(), Some(now + Duration::from_secs(1)));
     assert!(!owner.work(9, now, Timestamp::now()).jobs.is_empty());
+}
+
+/// R131: as in the work queues of Kubernetes, where a key that waits is not added.
+#[test]
+fn who_asks_for_what_was_asked_for_is_not_counted() {
+    let (_, registry) = owner(Plan::default(), &["a", "b", "a", "a"], Instant::now());
+    let metrics = prometheus::TextEncoder::new()
+        .encode_to_string(&registry.gather())
+        .unwrap();
+    assert!(metrics.contains("workqueue_adds_total{name=\"stub\"} 2\n"), "{metrics}");
 }

@@ -44,6 +44,11 @@ impl SimServer {
         format!("--master={}", self.url())
     }
 
+    /// Forgets the history: who wants to go on from an earlier version has to list anew.
+    pub fn compact(&self) {
+        self.sim.compact();
+    }
+
     /// How often programs have written slices, or tried.
     #[must_use]
     pub fn slice_writes(&self) -> usize {

@@ -6,7 +6,10 @@ use slice_reconciler::{Deletion, Operation, Plan};
 use super::*;
 
 /// Every object is a key, and every look at one leads to this plan.
-struct Stub(Plan);
+struct Stub {
+    plan: Plan,
+    looks: Vec<String>,
+}
 
 impl Controller for Stub {
     type Input = String;
@@ -29,9 +32,10 @@ impl Controller for Stub {
         Vec::new()
     }
 
-    fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<Sync, String> {
+    fn sync(&mut self, key: &Key, _context: &SyncContext<'_>) -> Result<Sync, String> {
+        self.looks.push(key.name.to_string());
         Ok(Sync {
-            plan: self.0.clone(),
+            plan: self.plan.clone(),
             ..Sync::default()
         })
     }
@@ -53,17 +57,27 @@ fn owner(plan: Plan, keys: &[&str], now: Instant) -> (Owner<Stub>, prometheus::R
     };
     let registry = prometheus::Registry::new();
     let metrics = Metrics::new(&registry, "stub", "stub").unwrap();
-    let mut owner = Owner::new(Stub(plan), settings, Arc::new(metrics));
+    let mut owner = Owner::new(
+        Stub {
+            plan,
+            looks: Vec::new(),
+        },
+        settings,
+        Arc::new(metrics),
+    );
     owner.hear_slices(News::Listing, now);
     owner.hear_slices(News::Listed { version: "1".into() }, now);
     for key in keys {
-        let seen = Seen {
-            identity: Identity::default(),
-            object: (*key).to_owned(),
-        };
-        owner.hear("stubs", News::Applied(seen), now);
+        owner.hear("stubs", applied(key), now);
     }
     (owner, registry)
+}
+
+fn applied(key: &str) -> News<String> {
+    News::Applied(Seen {
+        identity: Identity::default(),
+        object: key.to_owned(),
+    })
 }
 
 fn one_write() -> Plan {
@@ -106,4 +120,26 @@ fn who_asks_for_what_was_asked_for_is_not_counted() {
         .encode_to_string(&registry.gather())
         .unwrap();
     assert!(metrics.contains("workqueue_adds_total{name=\"stub\"} 2\n"), "{metrics}");
+}
+
+/// Between the first object of a new list and its end, what is known is half old and half new: whoever is concerned waits
+/// for the end, also if the list has to begin again.
+#[test]
+fn nobody_is_looked_at_for_half_a_list() {
+    let now = Instant::now();
+    let (mut owner, _) = owner(Plan::default(), &[], now);
+    let looked_at = |owner: &mut Owner<Stub>| {
+        owner.work(9, now, Timestamp::now());
+        std::mem::take(&mut owner.controller.looks)
+    };
+    for _ in 0..2 {
+        owner.hear("stubs", News::Listing, now);
+        owner.hear("stubs", applied("new"), now);
+        assert_eq!(looked_at(&mut owner), [""; 0]);
+    }
+    owner.hear_slices(News::Listing, now);
+    owner.hear_slices(News::Listed { version: "2".into() }, now);
+    assert_eq!(looked_at(&mut owner), [""; 0]);
+    owner.hear("stubs", News::Listed { version: "2".into() }, now);
+    assert_eq!(looked_at(&mut owner), ["new"]);
 }

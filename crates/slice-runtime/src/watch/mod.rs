@@ -182,13 +182,15 @@ impl<I: Send + 'static> Watch<I> {
 
     /// All objects, page by page.
     async fn list_by_pages(&self, target: &Target, progress: &mut Progress) -> Result<(), End> {
-        self.tell(News::Listing).await?;
         let mut continue_at: Box<str> = "".into();
         loop {
             let body = self.api.call(target.page(&continue_at)).await?;
             let page = read_page(&body, self.source.decode).map_err(|error| self.unusable("a list", &error))?;
             self.health.contact();
             self.check_time(&page.version, progress)?;
+            if continue_at.is_empty() {
+                self.tell(News::Listing).await?;
+            }
             for object in page.objects {
                 match object {
                     Ok(seen) => self.tell(News::Applied(seen)).await?,

@@ -207,3 +207,32 @@ async fn a_server_that_cannot_be_reached_is_told_once() {
     let told = check(&Namespaces::default(), client, &options()).await;
     assert!(matches!(&told[..], [Obstacle::Unreachable(_)]), "{told:?}");
 }
+
+/// F12: a server that ends every watch at once is not asked again and again without a pause.
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_at_once_are_no_storm() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let answer = move |request: http::Request<kube::client::Body>| {
+        let query = request.uri().query().unwrap_or_default();
+        let (code, body) = if query.contains("sendInitialEvents") {
+            (422, "")
+        } else if query.contains("watch=true") {
+            assert!(count.fetch_add(1, Ordering::Relaxed) < 1000, "a storm");
+            (200, "")
+        } else {
+            (200, r#"{"metadata": {"resourceVersion": "1"}, "items": [{}]}"#)
+        };
+        let body = kube::client::Body::from(body.as_bytes().to_vec());
+        let response = http::Response::builder().status(code).body(body).unwrap();
+        std::future::ready(Ok::<_, std::convert::Infallible>(response))
+    };
+    let client = kube::Client::new(tower::service_fn(answer), "default");
+    let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
+    // The time of the test, which passes as soon as everybody waits for it.
+    let minute = tokio::time::sleep(Duration::from_secs(60));
+    let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));
+    run(Namespaces::default(), client, options(), health, metrics, minute).await;
+    let asked = asked.load(Ordering::Relaxed);
+    assert!((2..60).contains(&asked), "{asked}");
+}

@@ -4,6 +4,7 @@
 
 mod obstacles;
 mod pages;
+mod relist;
 mod rights;
 mod scope;
 mod signals;

@@ -1,8 +1,11 @@
 //! What a list contains, while it is being told.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
-use slice_controller::Identity;
+use slice_controller::{Identity, Key};
 
 /// The lists of all resources.
 #[derive(Debug)]
@@ -17,6 +20,9 @@ pub(super) struct Listings {
 struct Listed {
     names: HashSet<(Box<str>, Box<str>)>,
     uids: HashSet<String>,
+    /// Keys that what was told so far concerns. They wait for the rest: what is gone is known only at the end, and a key
+    /// is not to be written twice.
+    wakes: Vec<(Key, Duration)>,
 }
 
 impl Listings {
@@ -27,9 +33,30 @@ impl Listings {
         }
     }
 
-    /// A list begins; one that was not finished is forgotten.
+    /// A list begins; one that was not finished is forgotten, but not whom it concerned.
     pub(super) fn begin(&mut self, kind: &'static str) {
-        self.open.insert(kind, Listed::default());
+        let wakes = self.open.remove(kind).unwrap_or_default().wakes;
+        let listed = Listed {
+            wakes,
+            ..Listed::default()
+        };
+        self.open.insert(kind, listed);
+    }
+
+    /// Whether a list is being told.
+    pub(super) fn any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Keeps keys until the list is complete; gives them back if none is being told.
+    pub(super) fn keep(&mut self, kind: &'static str, wakes: Vec<(Key, Duration)>) -> Vec<(Key, Duration)> {
+        match self.open.get_mut(kind) {
+            Some(listed) => {
+                listed.wakes.extend(wakes);
+                Vec::new()
+            }
+            None => wakes,
+        }
     }
 
     /// The list contains this object.
@@ -40,19 +67,21 @@ impl Listings {
         }
     }
 
-    /// The list is complete. Answers which of the objects that were held it does not contain.
-    pub(super) fn end(&mut self, kind: &'static str, held: Vec<Identity>) -> Vec<Identity> {
+    /// The list is complete. Answers which of the objects that were held it does not contain, and the keys that wait.
+    pub(super) fn end(&mut self, kind: &'static str, held: Vec<Identity>) -> (Vec<Identity>, Vec<(Key, Duration)>) {
         self.incomplete.remove(kind);
-        let Listed { names, .. } = self.open.remove(kind).unwrap_or_default();
-        held.into_iter()
-            .filter(|identity| !names.contains(&(identity.namespace.clone(), identity.name.clone())))
-            .collect()
+        let Listed { names, wakes, .. } = self.open.remove(kind).unwrap_or_default();
+        let gone = held
+            .into_iter()
+            .filter(|identity| !names.contains(&(identity.namespace.clone(), identity.name.clone())));
+        (gone.collect(), wakes)
     }
 
-    /// The list is complete. Answers the uids in it.
-    pub(super) fn end_by_uid(&mut self, kind: &'static str) -> HashSet<String> {
+    /// The list is complete. Answers the uids in it, and the keys that wait.
+    pub(super) fn end_by_uid(&mut self, kind: &'static str) -> (HashSet<String>, Vec<(Key, Duration)>) {
         self.incomplete.remove(kind);
-        self.open.remove(kind).unwrap_or_default().uids
+        let Listed { uids, wakes, .. } = self.open.remove(kind).unwrap_or_default();
+        (uids, wakes)
     }
 
     /// Whether every resource has been listed.

@@ -97,6 +97,7 @@ impl<C: Controller> Owner<C> {
 
     /// A watch of the controller's says something.
     pub(crate) fn hear(&mut self, kind: &'static str, news: News<C::Input>, now: Instant) {
+        let mut wakes = Vec::new();
         match news {
             News::Listing => self.listings.begin(kind),
             News::Applied(seen) => {
@@ -108,25 +109,29 @@ impl<C: Controller> Owner<C> {
                 .observe(Change::Deleted { kind, identity }, &mut self.wakes),
             News::Listed { .. } => {
                 let held = self.controller.held(kind);
-                for identity in self.listings.end(kind, held) {
+                let (gone, waiting) = self.listings.end(kind, held);
+                wakes = waiting;
+                for identity in gone {
                     self.controller
                         .observe(Change::Deleted { kind, identity }, &mut self.wakes);
                 }
             }
         }
-        self.wake(now);
-    }
-
-    fn wake(&mut self, now: Instant) {
-        for (key, delay) in self.wakes.drain() {
-            self.queue.add(key, delay, now);
-            self.metrics.queue.added(delay);
-        }
+        wakes.extend(self.wakes.drain());
+        let wakes = self.listings.keep(kind, wakes);
+        self.ask(wakes, now);
     }
 
     /// The watch of the slices says something.
     pub(crate) fn hear_slices(&mut self, news: News<EndpointSlice>, now: Instant) {
-        let wake = match news {
+        // Until everything is known nothing is decided, so there is nothing to wait for.
+        let delay = if self.is_synced() {
+            self.settings.slice_delay
+        } else {
+            Duration::ZERO
+        };
+        let mut wakes = Vec::new();
+        let concerned = match news {
             News::Listing => {
                 self.listings.begin(SLICES);
                 Vec::new()
@@ -137,19 +142,22 @@ impl<C: Controller> Owner<C> {
             }
             News::Deleted(identity) => self.slices.gone(&identity.uid).into_iter().collect(),
             News::Listed { version } => {
-                let listed = self.listings.end_by_uid(SLICES);
+                let (listed, waiting) = self.listings.end_by_uid(SLICES);
+                wakes = waiting;
                 self.slices.relisted(&listed, &version)
             }
         };
-        // Until everything is known nothing is decided, so there is nothing to wait for.
-        let delay = if self.is_synced() {
-            self.settings.slice_delay
-        } else {
-            Duration::ZERO
-        };
-        for key in wake {
-            self.queue.add(key, delay, now);
-            self.metrics.queue.added(delay);
+        wakes.extend(concerned.into_iter().map(|key| (key, delay)));
+        let wakes = self.listings.keep(SLICES, wakes);
+        self.ask(wakes, now);
+    }
+
+    /// Asks for a look at keys. Those who ask for what was asked for already are not counted, as in other work queues.
+    fn ask(&mut self, wakes: impl IntoIterator<Item = (Key, Duration)>, now: Instant) {
+        for (key, delay) in wakes {
+            if self.queue.add(key, delay, now) {
+                self.metrics.queue.added(delay);
+            }
         }
     }
 
@@ -160,10 +168,8 @@ impl<C: Controller> Owner<C> {
 
     /// Every key is to be looked at.
     pub(crate) fn look_at_all(&mut self, now: Instant) {
-        for key in self.controller.keys() {
-            self.queue.add(key, Duration::ZERO, now);
-            self.metrics.queue.added(Duration::ZERO);
-        }
+        let keys = self.controller.keys();
+        self.ask(keys.into_iter().map(|key| (key, Duration::ZERO)), now);
     }
 
     /// When there will be something to do, even if nothing happens.
@@ -189,8 +195,12 @@ impl<C: Controller> Owner<C> {
         if !self.is_synced() {
             return work;
         }
-        self.controller.settle(&mut self.wakes);
-        self.wake(now);
+        // Half a list is no news, and what is gone is known only at its end.
+        if !self.listings.any_open() {
+            self.controller.settle(&mut self.wakes);
+            let wakes: Vec<_> = self.wakes.drain().collect();
+            self.ask(wakes, now);
+        }
         for _ in 0..most {
             if !self.has_room() {
                 break;
@@ -251,7 +261,7 @@ impl<C: Controller> Owner<C> {
         if let Some(mut flight) = self.in_flight.remove(key) {
             flight.end(&mut self.slices);
             if self.slices.finish(key) {
-                self.queue.add(key.clone(), self.settings.slice_delay, now);
+                self.ask([(key.clone(), self.settings.slice_delay)], now);
             }
             self.settle(key, flight, now, &mut events);
         }
@@ -272,7 +282,7 @@ impl<C: Controller> Owner<C> {
         self.controller.finished(key, &outcome);
         self.queue.done(key, ended, now);
         if let Some(again) = again.filter(|_| outcome.is_success()) {
-            self.queue.add(key.clone(), again, now);
+            self.ask([(key.clone(), again)], now);
         }
         self.metrics.queue.finished(outcome.took, outcome.is_success());
         if outcome.is_success() && outcome.writes.any() {

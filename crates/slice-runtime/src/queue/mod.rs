@@ -88,9 +88,10 @@ impl Entry {
 }
 
 impl Queue {
-    /// Asks for a look at a key, after a delay.
-    pub(crate) fn add(&mut self, key: Key, delay: Duration, now: Instant) {
+    /// Asks for a look at a key, after a delay. Answers whether nobody had asked for it before.
+    pub(crate) fn add(&mut self, key: Key, delay: Duration, now: Instant) -> bool {
         let entry = self.keys.entry(key.clone()).or_default();
+        let is_new = entry.since.is_none();
         entry.since.get_or_insert(now);
         let due = (now + delay).max(entry.not_before.unwrap_or(now));
         match entry.place {
@@ -103,6 +104,7 @@ impl Queue {
             }
             Place::Nowhere => self.put(key, due, now),
         }
+        is_new
     }
 
     /// Hands out the next key that is due. It has to be given back by [`done`](Self::done).

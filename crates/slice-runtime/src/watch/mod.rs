@@ -51,6 +51,8 @@ pub(crate) struct Times {
     pub(crate) slack: Duration,
     /// How long a list may be silent.
     pub(crate) silence: Duration,
+    /// A watch that ends sooner than this has failed, though nobody says so.
+    pub(crate) short: Duration,
 }
 
 impl Default for Times {
@@ -59,6 +61,7 @@ impl Default for Times {
             watch: Duration::from_secs(10),
             slack: Duration::from_secs(3),
             silence: Duration::from_secs(30),
+            short: Duration::from_secs(1),
         }
     }
 }
@@ -104,6 +107,7 @@ impl<I: Send + 'static> Watch<I> {
         let mut progress = Progress::default();
         loop {
             let position = progress.position().map(ToOwned::to_owned);
+            let begin = Instant::now();
             let end = match position {
                 Some(version) => self.follow(&target, &version, &mut progress).await,
                 None if progress.watch_list => self.list_by_watch(&target, &mut progress).await,
@@ -112,6 +116,11 @@ impl<I: Send + 'static> Watch<I> {
             let Err(end) = end else { continue };
             match end {
                 End::Unheard => return,
+                // Or else a server that ends every watch at once would be asked without a pause.
+                End::Over if begin.elapsed() < self.times.short => {
+                    self.pause("the server ended the watch at once", None, &mut progress)
+                        .await;
+                }
                 End::Over => progress.went_well(),
                 End::Expired => {
                     tracing::info!(
@@ -119,6 +128,8 @@ impl<I: Send + 'static> Watch<I> {
                         "the server no longer knows what happened since: listing anew"
                     );
                     progress.forget_position();
+                    // Not with everybody else to whom the same happened.
+                    tokio::time::sleep(progress.went_wrong(None, fastrand::f64())).await;
                 }
                 End::Failed(error) if progress.position().is_none() && progress.refuses_watch_list(&error) => {}
                 End::Failed(error) => {
@@ -171,13 +182,15 @@ impl<I: Send + 'static> Watch<I> {
 
     /// All objects, page by page.
     async fn list_by_pages(&self, target: &Target, progress: &mut Progress) -> Result<(), End> {
-        self.tell(News::Listing).await?;
         let mut continue_at: Box<str> = "".into();
         loop {
             let body = self.api.call(target.page(&continue_at)).await?;
             let page = read_page(&body, self.source.decode).map_err(|error| self.unusable("a list", &error))?;
             self.health.contact();
             self.check_time(&page.version, progress)?;
+            if continue_at.is_empty() {
+                self.tell(News::Listing).await?;
+            }
             for object in page.objects {
                 match object {
                     Ok(seen) => self.tell(News::Applied(seen)).await?,

@@ -66,8 +66,8 @@ pub enum EndpointProblem {
         /// What is wrong with it.
         why: Unpublishable,
     },
-    /// There are more than one slice per group may hold.
-    #[error("as many as are published of a group, {0}, were there before it")]
+    /// Its group has more endpoints than are published, and others were there before it.
+    #[error("its group has more than the {0} endpoints that are published")]
     OverCap(usize),
     /// A hostname that is none; empty is no hostname either, while absent is fine.
     #[error("its hostname {0:?} is not a DNS label")]

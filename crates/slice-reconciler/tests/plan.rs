@@ -349,6 +349,28 @@ fn one_slice_per_group() {
     assert_eq!(apply(&hidden, &existing)[0].endpoints, pods(0..2));
 }
 
+/// M69: what does not fit in is not published, and not a reason to write; nor is there ever more than fits in.
+#[test]
+fn one_slice_per_group_holds_no_more_than_fits() {
+    let packing = |cap| Packing::OnePerGroup {
+        cap: NonZeroUsize::new(cap).unwrap(),
+    };
+    let policy = policy(&[]);
+    let wanted = [(port(80), pods(0..4))];
+    let plan = |existing: &[Slice], cap| {
+        let packing = packing(cap);
+        let options = Options { packing, ..options(1) };
+        plan(request(&wanted, existing, &policy), &options).unwrap()
+    };
+    let first = plan(&[], 3);
+    let slices = apply(&first, &[]);
+    assert_eq!((writes(&first), sizes(&slices)), ((1, 0, 0), vec![3]));
+    assert_eq!(first.summaries[0].changes.added, 3);
+    assert_eq!(plan(&slices, 3).writes, []);
+    let lower = plan(&slices, 2);
+    assert_eq!((writes(&lower), sizes(&apply(&lower, &slices))), ((0, 1, 0), vec![2]));
+}
+
 /// G-33, G-34, T-GX-15…17, I4: random owners, with whatever fails on the way.
 #[test]
 fn random_plans_come_to_rest_and_lose_nothing() {

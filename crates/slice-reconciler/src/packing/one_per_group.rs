@@ -19,8 +19,8 @@ pub(super) fn pack<'a>(
     }
     let Some((slice, duplicates)) = existing.split_first() else {
         let mut endpoints = group.endpoints.into_sorted();
-        packed.changes.added = endpoints.len();
         endpoints.truncate(cap);
+        packed.changes.added = endpoints.len();
         packed.create.push(NewSlice {
             ports: group.ports,
             endpoints,
@@ -32,8 +32,10 @@ pub(super) fn pack<'a>(
     kept.look_at(slice, &mut group.endpoints);
     packed.changes.removed = kept.dropped;
     packed.changes.changed = kept.changed;
-    packed.changes.added = group.endpoints.len();
-    if kept.is_intact() && group.endpoints.is_empty() && !policy.differs(&slice.metadata) {
+    let room = cap.saturating_sub(kept.len());
+    packed.changes.added = group.endpoints.len().min(room);
+    let is_intact = kept.is_intact() && kept.len() <= cap;
+    if is_intact && packed.changes.added == 0 && !policy.differs(&slice.metadata) {
         packed.unchanged.push(slice);
         return packed;
     }
@@ -45,7 +47,6 @@ pub(super) fn pack<'a>(
     };
     policy.apply(&mut to.metadata);
     let added = group.endpoints.into_sorted();
-    let room = cap.saturating_sub(to.endpoints.len());
     to.endpoints
         .extend(added.iter().take(room).map(EndpointRef::to_endpoint));
     packed.update.push(to);

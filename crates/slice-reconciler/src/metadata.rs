@@ -42,12 +42,12 @@ pub enum TriggerTime {
 }
 
 impl MetadataPolicy {
-    /// Whether a slice has to be written for its metadata alone.
-    pub(crate) fn differs(&self, metadata: &ObjectMeta) -> bool {
+    /// Whether a slice has to be written for its metadata alone; never for the trigger time, if that is ours (G30).
+    pub(crate) fn differs(&self, metadata: &ObjectMeta, trigger_time: &TriggerTime) -> bool {
         let labels = metadata.labels.iter().flatten();
         let unreserved = labels.filter(|(key, _)| !self.reserved.contains_key(*key));
         let wanted = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
-        !unreserved.eq(wanted) || self.annotations.differ(metadata)
+        !unreserved.eq(wanted) || self.annotations.differ(metadata, trigger_time)
     }
 
     /// The labels of a slice.
@@ -72,10 +72,15 @@ impl MetadataPolicy {
 }
 
 impl Annotations {
-    fn differ(&self, metadata: &ObjectMeta) -> bool {
+    fn differ(&self, metadata: &ObjectMeta, trigger_time: &TriggerTime) -> bool {
         match self {
             Self::Preserve => false,
-            Self::Replace(wanted) => !metadata.annotations.iter().flatten().eq(wanted),
+            Self::Replace(wanted) => {
+                let is_ours = |key: &str| *trigger_time != TriggerTime::Unmanaged && key == TRIGGER_TIME_ANNOTATION;
+                let stored = metadata.annotations.iter().flatten();
+                let wanted = wanted.iter().filter(|(key, _)| !is_ours(key));
+                !stored.filter(|(key, _)| !is_ours(key)).eq(wanted)
+            }
         }
     }
 }
@@ -156,7 +161,11 @@ mod tests {
             let policy = policy(headless, &service);
             let expected = [&ours[..], &labels].concat();
             assert_eq!(policy.labels(), map(&expected), "T-UTL-{id}");
-            assert_eq!(policy.differs(&slice(&stored)), differs, "T-UTL-{id}");
+            assert_eq!(
+                policy.differs(&slice(&stored), &TriggerTime::Clear),
+                differs,
+                "T-UTL-{id}"
+            );
         }
     }
 
@@ -166,14 +175,35 @@ mod tests {
         let mut metadata = slice(&[]);
         metadata.annotations = Some(map(&[("foreign", "yes")]));
         let mut policy = MetadataPolicy::default();
-        assert!(!policy.differs(&metadata));
+        let unmanaged = TriggerTime::Unmanaged;
+        assert!(!policy.differs(&metadata, &unmanaged));
         policy.apply(&mut metadata);
         assert_eq!(metadata.annotations, Some(map(&[("foreign", "yes")])));
         policy.annotations = Annotations::Replace(map(&[("a", "b")]));
-        assert!(policy.differs(&metadata));
+        assert!(policy.differs(&metadata, &unmanaged));
         policy.apply(&mut metadata);
         assert_eq!(metadata.annotations, Some(map(&[("a", "b")])));
-        assert!(!policy.differs(&metadata));
+        assert!(!policy.differs(&metadata, &unmanaged));
+    }
+
+    /// G30, M83: the trigger time is an annotation like any other, unless it is ours.
+    #[test]
+    fn a_trigger_time_of_ours_is_no_difference() {
+        let mut metadata = slice(&[]);
+        let policy = MetadataPolicy {
+            annotations: Annotations::Replace(map(&[("a", "b")])),
+            ..MetadataPolicy::default()
+        };
+        policy.apply(&mut metadata);
+        let now = TriggerTime::Set("now".into());
+        now.apply(&mut metadata);
+        for (trigger_time, expected) in [
+            (now, false),
+            (TriggerTime::Clear, false),
+            (TriggerTime::Unmanaged, true),
+        ] {
+            assert_eq!(policy.differs(&metadata, &trigger_time), expected, "{trigger_time:?}");
+        }
     }
 
     /// G30, R115.

@@ -147,6 +147,7 @@ fn decide<'a>(
             owner: request.owner,
             address_type,
             policy: request.metadata,
+            trigger_time: &request.trigger_time,
             options,
         };
         let of_type = live.remove(&address_type).unwrap_or_default();

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use slice_core::{AddressType, PortMapKey, Slice};
 
 use crate::{
-    Changes, Group, MetadataPolicy, Options, Owner, Ownership, Summary, packing::NewSlice, placeholder, reuse::reuse,
+    Changes, Group, MetadataPolicy, Options, Owner, Ownership, Summary, TriggerTime, packing::NewSlice, placeholder,
+    reuse::reuse,
 };
 
 /// What is decided with.
@@ -13,6 +14,7 @@ pub(crate) struct Stage<'a, 'o> {
     pub(crate) owner: Owner<'a>,
     pub(crate) address_type: AddressType,
     pub(crate) policy: &'a MetadataPolicy,
+    pub(crate) trigger_time: &'o TriggerTime,
     pub(crate) options: &'o Options,
 }
 
@@ -39,7 +41,10 @@ impl<'a> Stage<'a, '_> {
         for (ports, group) in groups {
             summary.want(group.endpoints.len(), self.options.packing.max());
             let existing = stored.remove(&ports).unwrap_or_default();
-            let packed = self.options.packing.pack(&existing, group, self.policy);
+            let packed = self
+                .options
+                .packing
+                .pack(&existing, group, self.policy, self.trigger_time);
             summary.changes += packed.changes;
             outcome.unchanged.extend(packed.unchanged);
             outcome.update.extend(packed.update);

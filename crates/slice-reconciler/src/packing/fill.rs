@@ -5,13 +5,14 @@ use std::cmp::Reverse;
 use slice_core::{EndpointRef, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
-use crate::{Group, MetadataPolicy};
+use crate::{Group, MetadataPolicy, TriggerTime};
 
 pub(super) fn pack<'a>(
     existing: &[&'a Slice],
     mut group: Group<'a>,
     max: usize,
     policy: &MetadataPolicy,
+    trigger_time: &TriggerTime,
 ) -> Packed<'a> {
     let mut packed = Packed::default();
     let mut overflow = Vec::new();
@@ -20,7 +21,7 @@ pub(super) fn pack<'a>(
         kept.look_at(slice, &mut group.endpoints);
         packed.changes.removed += kept.dropped;
         packed.changes.changed += kept.changed;
-        match classify(slice, &kept, max, policy) {
+        match classify(slice, &kept, max, policy, trigger_time) {
             Class::Unchanged => packed.unchanged.push(slice),
             Class::Delete => packed.delete.push(slice),
             Class::Update(to) => {
@@ -52,9 +53,9 @@ enum Class {
 
 /// What becomes of a stored slice, by what is left of it. A slice that is written anyway also gets down to the maximum; none
 /// is written just for that (R84, I3).
-fn classify(slice: &Slice, kept: &Kept<'_>, max: usize, policy: &MetadataPolicy) -> Class {
+fn classify(slice: &Slice, kept: &Kept<'_>, max: usize, policy: &MetadataPolicy, trigger_time: &TriggerTime) -> Class {
     let intact = kept.is_intact();
-    if intact && !policy.differs(&slice.metadata) {
+    if intact && !policy.differs(&slice.metadata, trigger_time) {
         return Class::Unchanged;
     }
     if !intact && kept.len() == 0 {

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 
 use slice_core::{EndpointRef, PortMapKey, Slice};
 
-use crate::{Group, MetadataPolicy};
+use crate::{Group, MetadataPolicy, TriggerTime};
 
 /// How the endpoints of a group are spread over slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +57,16 @@ pub struct Changes {
 
 impl Packing {
     /// Packs a group into its own slices, which come in the order of their names.
-    pub(crate) fn pack<'a>(self, existing: &[&'a Slice], group: Group<'a>, policy: &MetadataPolicy) -> Packed<'a> {
+    pub(crate) fn pack<'a>(
+        self,
+        existing: &[&'a Slice],
+        group: Group<'a>,
+        policy: &MetadataPolicy,
+        trigger_time: &TriggerTime,
+    ) -> Packed<'a> {
         match self {
-            Self::Fill { max } => fill::pack(existing, group, max.get(), policy),
-            Self::OnePerGroup { cap } => one_per_group::pack(existing, group, cap.get(), policy),
+            Self::Fill { max } => fill::pack(existing, group, max.get(), policy, trigger_time),
+            Self::OnePerGroup { cap } => one_per_group::pack(existing, group, cap.get(), policy, trigger_time),
         }
     }
 

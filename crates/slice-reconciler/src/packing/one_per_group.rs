@@ -3,13 +3,14 @@
 use slice_core::{EndpointRef, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
-use crate::{Group, MetadataPolicy};
+use crate::{Group, MetadataPolicy, TriggerTime};
 
 pub(super) fn pack<'a>(
     existing: &[&'a Slice],
     mut group: Group<'a>,
     cap: usize,
     policy: &MetadataPolicy,
+    trigger_time: &TriggerTime,
 ) -> Packed<'a> {
     let mut packed = Packed::default();
     if group.endpoints.is_empty() {
@@ -35,7 +36,7 @@ pub(super) fn pack<'a>(
     let room = cap.saturating_sub(kept.len());
     packed.changes.added = group.endpoints.len().min(room);
     let is_intact = kept.is_intact() && kept.len() <= cap;
-    if is_intact && packed.changes.added == 0 && !policy.differs(&slice.metadata) {
+    if is_intact && packed.changes.added == 0 && !policy.differs(&slice.metadata, trigger_time) {
         packed.unchanged.push(slice);
         return packed;
     }

@@ -8,7 +8,7 @@ use slice_core::{Address, Endpoint};
 pub(crate) struct Step<'a> {
     pub(crate) before: &'a [Endpoint],
     pub(crate) after: &'a [Endpoint],
-    /// Whether what it takes away comes back, if at all, as an address of another type.
+    /// Whether what it takes away may come back as an address of another type.
     pub(crate) leaves_type: bool,
 }
 
@@ -58,14 +58,12 @@ pub(crate) fn dependencies(steps: &[Step<'_>]) -> Vec<Vec<usize>> {
             return Vec::new();
         }
         let taken = only_in(step.before, step.after);
-        let wanted = taken.filter_map(|taken| {
-            if step.leaves_type {
-                Wanted::target(taken)
-            } else {
-                Some(Wanted::endpoint(taken))
-            }
+        let wanted = taken.flat_map(|taken| {
+            let target = Wanted::target(taken).filter(|_| step.leaves_type);
+            [Some(Wanted::endpoint(taken)), target]
         });
         let mut waits: Vec<usize> = wanted
+            .flatten()
             .filter_map(|wanted| puts.get(&wanted))
             .flatten()
             .copied()

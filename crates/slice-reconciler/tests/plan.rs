@@ -277,6 +277,23 @@ fn a_terminating_owner_gets_nothing_new() {
     assert_eq!(writes(&plan(going, &options(100)).unwrap()), (0, 1, 0));
 }
 
+/// T-GEN-14, T-REC-30, I4: a slice of a type that is no longer known goes when what it holds is published otherwise.
+#[test]
+fn i4_a_slice_of_an_unknown_type_is_replaced() {
+    let nobody = |number| Endpoint {
+        target: None,
+        ..pod(number, true)
+    };
+    let wanted = vec![nobody(0), pod(1, true)];
+    let mut existing = stored(&[&wanted], &port(80));
+    existing[0].address_type = "IP".parse();
+    for group in [vec![nobody(0)], vec![pod(1, false)]] {
+        let plan = planned(&[(port(80), group)], &existing, 100);
+        assert_eq!(writes(&plan), (1, 0, 1));
+        assert_eq!(plan.writes[1].after, [0]);
+    }
+}
+
 /// D8, W3: a slice that is held by a finalizer blocks nobody, and its name is not used again.
 #[test]
 fn a_terminating_slice_blocks_nobody() {

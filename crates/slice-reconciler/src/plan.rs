@@ -181,10 +181,7 @@ impl<'a> Outcome<'a> {
 
 /// Turns what was decided about one address type into writes.
 fn collect<'a>(pending: &mut Pending<'a>, lists: Lists<'a>, existing: &[&'a Slice], builder: &Builder<'_>) {
-    // An owner that is going away gets nothing new (R107).
-    if !builder.owner.terminating {
-        pending.create.extend(lists.create);
-    }
+    pending.create.extend(lists.create);
     for mut to in lists.update {
         builder.complete(&mut to);
         if let Some(from) = existing.iter().find(|slice| slice.metadata.name == to.metadata.name) {

@@ -277,6 +277,21 @@ fn a_terminating_owner_gets_nothing_new() {
     assert_eq!(writes(&plan(going, &options(100)).unwrap()), (0, 1, 0));
 }
 
+/// I4: a slice of an owner that is going away gives nothing away for which no new slice is made; those that the owner should not
+/// have go all the same.
+#[test]
+fn i4_a_terminating_owner_keeps_what_it_has() {
+    let groups = [(port(81), pods(0..4))];
+    let policy = policy(&[]);
+    let mut existing = stored(&[&pods(0..4), &pods(0..4)], &port(80));
+    existing[1].metadata.owner_references.as_mut().unwrap()[0].uid = "different".into();
+    let mut going = request(&groups, &existing, &policy);
+    going.owner.terminating = true;
+    let plan = plan(going, &options(3)).unwrap();
+    assert_eq!(writes(&plan), (0, 0, 1));
+    assert_eq!(apply(&plan, &existing), existing[..1]);
+}
+
 /// T-GEN-14, T-REC-30, I4: a slice of a type that is no longer known goes when what it holds is published otherwise.
 #[test]
 fn i4_a_slice_of_an_unknown_type_is_replaced() {

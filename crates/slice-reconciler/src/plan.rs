@@ -5,7 +5,7 @@ use std::{
     hash::Hash,
 };
 
-use slice_core::{AddressType, EndpointRef, PortMapKey, Slice};
+use slice_core::{AddressType, Endpoint, EndpointRef, PortMapKey, Slice};
 
 use crate::{
     Changes, Group, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, TriggerTime,
@@ -151,12 +151,13 @@ fn decide<'a>(
             options,
         };
         let of_type = live.remove(&address_type).unwrap_or_default();
-        let (outcome, summary) = stage.run(&of_type, groups.remove(&address_type).unwrap_or_default());
-        plan.summaries.push(summary);
+        let (outcome, mut summary) = stage.run(&of_type, groups.remove(&address_type).unwrap_or_default());
         pending.delete.extend(&outcome.delete);
         let mut lists = outcome.into_lists(address_type, &mut builder);
         let outcome = request.hints.map(|mode| give_hints(mode, address_type, &mut lists));
         plan.hints.extend(outcome);
+        summary.slices += split_large(&mut lists, address_type, options.packing.max(), &mut builder);
+        plan.summaries.push(summary);
         collect(&mut pending, lists, &of_type, &builder);
     }
     pending.unsupported = unsupported;
@@ -177,6 +178,18 @@ impl<'a> Outcome<'a> {
             unchanged: self.unchanged,
         }
     }
+}
+
+/// Brings slices down to the maximum that are above it and written only for their hints (I3): what is too much goes, with its
+/// hints, into new ones. Answers how many.
+fn split_large(lists: &mut Lists<'_>, address_type: AddressType, max: usize, builder: &mut Builder<'_>) -> usize {
+    let before = lists.create.len();
+    for slice in lists.update.iter_mut().filter(|slice| slice.endpoints.len() > max) {
+        let beyond = slice.endpoints.split_off(max);
+        let new = |endpoints: &[Endpoint]| builder.new_slice(address_type, slice.ports.clone(), endpoints.to_vec());
+        lists.create.extend(beyond.chunks(max).map(new));
+    }
+    lists.create.len() - before
 }
 
 /// Turns what was decided about one address type into writes.

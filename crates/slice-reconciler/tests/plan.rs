@@ -4,10 +4,12 @@
 
 use std::{collections::BTreeSet, num::NonZeroUsize};
 
-use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointSet, Port, PortMapKey, Slice, Target, names};
+use slice_core::{
+    Address, AddressType, Conditions, Endpoint, EndpointSet, Hints, Port, PortMapKey, Slice, Target, names,
+};
 use slice_reconciler::{
     Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Plan, PlanError, Request,
-    TriggerTime, plan,
+    TriggerTime, hints::HintMode, plan,
 };
 
 const OWNER: Owner<'_> = Owner {
@@ -355,6 +357,46 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written() {
     );
     // What leaves the slice is somewhere else before.
     assert_eq!(plan.writes[1].after, [0]);
+}
+
+/// I3: hints are a reason to write a slice like any other.
+#[test]
+fn i3_a_slice_above_the_maximum_is_split_when_it_is_written_for_hints() {
+    let hints = Hints {
+        for_zones: vec!["gone".into()],
+        for_nodes: vec![],
+    };
+    let mut existing = stored(&[&pods(0..5)], &port(80));
+    existing[0].endpoints[4].hints = Some(Box::new(hints));
+    let groups = [(port(80), pods(0..5))];
+    let policy = policy(&[]);
+    let request = Request {
+        hints: Some(HintMode::None),
+        ..request(&groups, &existing, &policy)
+    };
+    let plan = plan(request, &options(2)).unwrap();
+    let slices = apply(&plan, &existing);
+    assert_eq!((writes(&plan), sizes(&slices)), ((2, 1, 0), vec![1, 2, 2]));
+    assert_eq!(plan.summaries[0].slices, 3);
+    assert!(
+        slices
+            .iter()
+            .flat_map(|slice| &slice.endpoints)
+            .all(|endpoint| endpoint.hints.is_none())
+    );
+    assert_eq!(plan.writes[2].after, [0, 1]);
+}
+
+/// I3, I6: what is too much in one slice and also in another stays in the other.
+#[test]
+fn i3_what_a_split_slice_loses_may_be_elsewhere() {
+    let (first, second) = ([pod(0, true), pod(1, true), pod(5, true)], [pod(1, true)]);
+    let existing = stored(&[&first, &second], &port(80));
+    let plan = planned(&[(port(80), pods(0..2))], &existing, 1);
+    let slices = apply(&plan, &existing);
+    assert_eq!((writes(&plan), sizes(&slices)), ((0, 1, 0), vec![1, 1]));
+    assert_eq!(plan.summaries[0].changes.added, 0);
+    assert_eq!(slices[1], existing[1]);
 }
 
 /// T-MIR-N09 (D9), T-MIR-N15 (M79): one slice per group; an endpoint that it holds twice hides no other.

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{EndpointRef, Slice};
+use slice_core::{EndpointRef, EndpointSet, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
 use crate::{Group, MetadataPolicy, TriggerTime};
@@ -15,7 +15,7 @@ pub(super) fn pack<'a>(
     trigger_time: &TriggerTime,
 ) -> Packed<'a> {
     let mut packed = Packed::default();
-    let mut overflow = Vec::new();
+    let mut overflow = EndpointSet::default();
     let mut kept = Kept::default();
     for slice in existing {
         kept.look_at(slice, &mut group.endpoints);
@@ -25,18 +25,24 @@ pub(super) fn pack<'a>(
             Class::Unchanged => packed.unchanged.push(slice),
             Class::Delete => packed.delete.push(slice),
             Class::Update(to) => {
+                // What is too much may be in a later slice too, and then stays there.
+                group.endpoints.extend(kept.beyond(max));
                 overflow.extend(kept.beyond(max));
                 packed.update.push(*to);
             }
         }
     }
-    packed.changes.added = group.endpoints.len();
-    if group.endpoints.is_empty() && overflow.is_empty() {
+    let moving = overflow.into_sorted();
+    let moving = moving
+        .iter()
+        .filter(|endpoint| group.endpoints.contains(endpoint))
+        .count();
+    packed.changes.added = group.endpoints.len() - moving;
+    if group.endpoints.is_empty() {
         return packed;
     }
     let ports = group.ports;
-    let mut rest = group.endpoints.into_sorted();
-    rest.extend(overflow);
+    let rest = group.endpoints.into_sorted();
     let rest = fill_updates(&mut packed.update, &rest, max);
     place_rest(&mut packed, rest, max, |endpoints| NewSlice {
         ports: ports.clone(),

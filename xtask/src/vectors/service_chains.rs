@@ -100,7 +100,8 @@ fn hint_mode(service: &api::Service) -> HintMode {
     HintMode::of(|key| annotations?.get(key).map(String::as_str), distribution, true)
 }
 
-fn facts(node: &api::Node) -> NodeFacts<'_> {
+/// What topology hints need to know of a node.
+pub(super) fn facts(node: &api::Node) -> NodeFacts<'_> {
     let labels = node.metadata.labels.as_ref();
     let label = |key: &str| labels.and_then(|labels| labels.get(key)).map(String::as_str);
     let status = node.status.as_ref();

@@ -3,7 +3,6 @@ use serde_json::json;
 use super::*;
 use crate::testing::{endpoints, groups};
 
-mod arbitrary;
 mod limits;
 
 fn max(max: usize) -> NonZeroUsize {

@@ -7,10 +7,7 @@
 mod canonical;
 mod objects;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    num::NonZeroUsize,
-};
+use std::{collections::BTreeSet, num::NonZeroUsize};
 
 use k8s_openapi::api::core::v1::Endpoints;
 use mirroring::{Desired, LeftOut, Metadata, Reason, Subsets};
@@ -120,7 +117,7 @@ fn maxima() -> impl Strategy<Value = NonZeroUsize> {
 /// What is wanted, in a form that can be compared.
 #[derive(Debug, PartialEq)]
 struct Answer {
-    groups: BTreeMap<(AddressType, PortMapKey), Vec<Endpoint>>,
+    groups: Vec<((AddressType, PortMapKey), Vec<Endpoint>)>,
     skipped: usize,
     invalid: usize,
     events: Vec<String>,

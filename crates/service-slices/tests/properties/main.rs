@@ -13,7 +13,7 @@ use std::{
 
 use k8s_openapi::api::core::v1 as api;
 use proptest::prelude::*;
-use service_slices::{Desired, LeftOut, Node, Pod, Reason, Service, desired};
+use service_slices::{AddressProblem, Desired, LeftOut, Node, Pod, Reason, Service, desired};
 use slice_core::{Address, AddressType, Endpoint, EndpointRef, PortMapKey, Slice, spelling::is_label_value};
 use slice_reconciler::{
     Operation, Options, OwnerFlags, Ownership, Packing, Partition, Plan, PlanError, Request, TriggerTime,
@@ -26,7 +26,7 @@ use self::objects::{nodes, pods, service};
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
-    /// G-32 for pods, and R78: equal inputs give equal groups, in whatever order the pods come, borrowed or compact.
+    /// G32 for pods, and R78: equal inputs give equal groups, in whatever order the pods come, borrowed or compact.
     #[test]
     fn g32_the_order_of_pods_does_not_matter(service in service(), mut pods in pods(), nodes in nodes(), seed in any::<u64>()) {
         let (service, nodes) = (Service::from(&service), by_name(&nodes));
@@ -49,7 +49,7 @@ proptest! {
         for pod in &pods {
             check_pod(pod, &service, &nodes, &answer)?;
         }
-        let published: usize = answer.groups.values().map(Vec::len).sum();
+        let published: usize = answer.groups.iter().map(|(_, endpoints)| endpoints.len()).sum();
         let pods: usize = pods.iter().map(|pod| answer.addresses_of(name(pod)).len()).sum();
         prop_assert_eq!(published, pods, "somebody else is published");
     }
@@ -98,7 +98,7 @@ fn name(pod: &api::Pod) -> &str {
 /// What is wanted, in a form that can be compared.
 #[derive(Debug, PartialEq)]
 struct Answer {
-    groups: BTreeMap<(AddressType, PortMapKey), Vec<Endpoint>>,
+    groups: Vec<((AddressType, PortMapKey), Vec<Endpoint>)>,
     left_out: Vec<String>,
 }
 
@@ -164,21 +164,36 @@ fn check_pod(
         eligible && !is_known
     );
 
-    let mut expected = Vec::new();
-    for address_type in service.families.address_types().iter().filter(|_| eligible && is_known) {
-        let parsed = ips
-            .iter()
-            .filter_map(|ip| Address::parse_ip(ip))
-            .filter(|address| address.publishable().is_ok());
-        let mut addresses: Vec<Address> = parsed
-            .filter(|address| address.address_type() == *address_type)
-            .collect();
-        addresses.sort_by_key(ToString::to_string);
-        if !addresses.is_empty() {
-            expected.push((*address_type, addresses));
+    let (mut published, mut refused): (BTreeMap<AddressType, Vec<Address>>, usize) = (BTreeMap::new(), 0);
+    for ip in ips.iter().filter(|_| eligible && is_known) {
+        let address = Address::parse_ip(ip);
+        let address_type = address.as_ref().map(Address::address_type);
+        if address_type.is_some_and(|address_type| !service.families.address_types().contains(&address_type)) {
+            continue;
         }
+        let problem = match address.map(|address| address.publishable().map(|()| address)) {
+            Some(Ok(address)) => {
+                published.entry(address.address_type()).or_default().push(address);
+                continue;
+            }
+            Some(Err(refusal)) => AddressProblem::Unpublishable(refusal),
+            None => AddressProblem::NotAnIp,
+        };
+        refused += 1;
+        prop_assert!(
+            answer.names(name(pod), Reason::Address { address: ip, problem }),
+            "{ip:?} is not named"
+        );
     }
-    prop_assert_eq!(answer.addresses_of(name(pod)), expected);
+    for addresses in published.values_mut() {
+        addresses.sort_by_key(ToString::to_string);
+    }
+    prop_assert_eq!(
+        answer.addresses_of(name(pod)),
+        published.into_iter().collect::<Vec<_>>()
+    );
+    let about_pod = |left_out: &&String| left_out.starts_with(&format!("pod ns/{}: address", name(pod)));
+    prop_assert_eq!(answer.left_out.iter().filter(about_pod).count(), refused);
     Ok(())
 }
 

@@ -7,10 +7,10 @@
 mod arbitrary;
 mod blueprint;
 mod budget;
+mod objects;
+mod published;
 mod store;
 mod world;
-
-use std::collections::BTreeSet;
 
 use proptest::{collection::vec, prelude::*};
 use slice_core::{Endpoint, Slice, names::TRIGGER_TIME_ANNOTATION};
@@ -19,8 +19,9 @@ use slice_reconciler::{Operation, Plan};
 use crate::{
     blueprint::blueprints,
     budget::Budget,
+    published::Published,
     store::{Store, schedules},
-    world::{Identity, Memory, World, identity, is_live, is_same, key},
+    world::{Memory, World, is_live, is_same, key},
 };
 
 proptest! {
@@ -52,7 +53,7 @@ proptest! {
     fn i4_nothing_that_stays_wanted_is_missing_in_between(blueprint in blueprints(), schedule in schedules()) {
         let world = World::new(&blueprint);
         let plan = world.plan();
-        let stays = Published::for_good(&world, &plan);
+        let stays = Published::for_good(&world, &finally(&world, &plan));
         let mut missing = Vec::new();
         world.store().carry_out(&plan, &schedule, |slices| missing.push(stays.without(&Published::of(slices))));
         missing.retain(|missing| *missing != Published::default());
@@ -181,69 +182,6 @@ fn finally(world: &World, plan: &Plan) -> Vec<Slice> {
     store.into_slices()
 }
 
-/// What readers find in slices that are not being deleted.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct Published {
-    endpoints: BTreeSet<Identity>,
-    /// Names of pods: where one was made anew, it takes the place of the one before.
-    pods: BTreeSet<String>,
-}
-
-impl Published {
-    fn of(slices: &[Slice]) -> Self {
-        Self {
-            endpoints: endpoints(slices).map(identity).collect(),
-            pods: endpoints(slices).map(|endpoint| pod(endpoint).0).collect(),
-        }
-    }
-
-    /// What is published and stays wanted: endpoints, and pods whose address type goes away. With one slice per group, what
-    /// does not fit in cannot stay; nor what only slices hold that an owner should not have, when it is going away itself and
-    /// gets nothing new.
-    fn for_good(world: &World, plan: &Plan) -> Self {
-        let finally = finally(world, plan);
-        let wanted: Vec<&Endpoint> = if world.fills() {
-            world.wanted.iter().flat_map(|wanted| &wanted.endpoints).collect()
-        } else {
-            endpoints(&finally).collect()
-        };
-        let is_right = |slice: &&Slice| world.is_ours(slice) && world.supports(slice);
-        let stored = world.existing.iter();
-        let stored: Vec<Slice> = stored
-            .filter(|slice| is_right(slice) || !world.owner.terminating)
-            .cloned()
-            .collect();
-        let unsupported = stored.iter().filter(|slice| !world.supports(slice)).cloned();
-        let leaving: BTreeSet<_> = endpoints(&unsupported.collect::<Vec<_>>()).map(pod).collect();
-        Self {
-            endpoints: &Self::of(&stored).endpoints & &wanted.iter().copied().map(identity).collect(),
-            pods: (&leaving & &wanted.into_iter().map(pod).collect())
-                .into_iter()
-                .map(|(name, _)| name)
-                .collect(),
-        }
-    }
-
-    fn without(&self, now: &Self) -> Self {
-        Self {
-            endpoints: &self.endpoints - &now.endpoints,
-            pods: &self.pods - &now.pods,
-        }
-    }
-}
-
-fn endpoints(slices: &[Slice]) -> impl Iterator<Item = &Endpoint> {
-    let live = slices.iter().filter(|slice| is_live(slice));
-    live.flat_map(|slice| &slice.endpoints)
-}
-
-/// The name and uid of what is behind an endpoint.
-fn pod(endpoint: &Endpoint) -> (String, String) {
-    let target = endpoint.target.as_deref().unwrap();
-    let text = |text: &Option<std::sync::Arc<str>>| text.as_deref().unwrap().to_owned();
-    (text(&target.name), text(&target.uid))
-}
-
 fn check_content(world: &World, finally: &[Slice]) -> Result<(), TestCaseError> {
     let live: Vec<&Slice> = finally.iter().filter(|slice| is_live(slice)).collect();
     for slice in &live {
@@ -294,7 +232,6 @@ fn check_content(world: &World, finally: &[Slice]) -> Result<(), TestCaseError> 
 /// A slice but for what never is a reason to write it.
 fn comparable(slice: &Slice) -> Slice {
     let mut slice = slice.clone();
-    slice.metadata.owner_references = None;
     let annotations = slice.metadata.annotations.get_or_insert_default();
     annotations.remove(TRIGGER_TIME_ANNOTATION);
     slice

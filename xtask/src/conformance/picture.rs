@@ -20,7 +20,9 @@ pub(super) fn draw(slices: &[EndpointSlice], uids: &HashMap<String, String>) -> 
         });
         picture.entry(frame(slice, uids)).or_default().extend(endpoints);
     }
-    picture.values_mut().for_each(|endpoints| endpoints.sort());
+    for endpoints in picture.values_mut() {
+        endpoints.sort();
+    }
     picture
 }
 

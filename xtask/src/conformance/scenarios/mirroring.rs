@@ -26,6 +26,7 @@ fn subsets(subsets: Value) -> Value {
     with(&db(), "/subsets", subsets)
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn all() -> Vec<Scenario> {
     let port = |name: &str, number: u16| json!([{"name": name, "port": number, "protocol": "TCP"}]);
     let address = |ip: &str| json!([{"ip": ip}]);

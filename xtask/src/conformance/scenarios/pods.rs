@@ -27,6 +27,7 @@ fn one(name: &str) -> Value {
     pod("a", "web", &format!("{name}-n1"), &["10.1.0.1"])
 }
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn all() -> Vec<Scenario> {
     let many = |name: &str, numbers: std::ops::Range<u8>| -> Vec<Change> {
         let node_name = format!("{name}-n1");

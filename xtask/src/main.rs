@@ -1,8 +1,13 @@
 //! The project's commands: `cargo xtask --help`.
 
+mod catalogue;
+mod conformance;
 mod control_plane;
 mod demo;
+mod fuzz;
 mod leftovers;
+mod libraries;
+mod sources;
 mod steps;
 mod targets;
 mod test;
@@ -11,7 +16,8 @@ mod vectors;
 
 use std::process::ExitCode;
 
-use clap::{Parser, error::ErrorKind};
+use clap::Parser;
+use slice_runtime::program::usage;
 
 /// The commands of endpointslice-rs.
 #[derive(Debug, Parser)]
@@ -23,6 +29,12 @@ enum Command {
     Demo(demo::Args),
     /// Replay recorded answers of upstream and compare them with ours
     Vectors(vectors::Args),
+    /// Feed arbitrary objects to everything that reads them; needs cargo-fuzz
+    Fuzz(fuzz::Args),
+    /// List the test cases of the specifications that no test shows
+    Catalogue(catalogue::Args),
+    /// Play the same scenarios with upstream's controllers and with ours, and compare
+    Conformance(conformance::Args),
     /// Build the real control plane that tests run against, once per user
     ControlPlane(control_plane::Args),
 }
@@ -30,13 +42,16 @@ enum Command {
 fn main() -> ExitCode {
     let command = match Command::try_parse() {
         Ok(command) => command,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, "cargo xtask"),
     };
     let done = match command {
         Command::Test(args) => test::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::ControlPlane(args) => control_plane::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Vectors(args) => vectors::run(&args),
+        Command::Catalogue(args) => catalogue::run(&args),
+        Command::Conformance(args) => conformance::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -45,22 +60,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Help in full, but a mistake in one line.
-fn usage(error: &clap::Error) -> ExitCode {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        print!("{error}");
-        return ExitCode::SUCCESS;
-    }
-    let text = error.to_string();
-    let first: Vec<&str> = text
-        .lines()
-        .take_while(|line| !line.is_empty())
-        .map(str::trim)
-        .collect();
-    let first = Some(first.join(" ")).filter(|line| line.starts_with("error: "));
-    let first = first.as_deref().unwrap_or("error: a command is needed");
-    eprintln!("{first}; `cargo xtask --help` lists what there is");
-    ExitCode::from(2)
 }

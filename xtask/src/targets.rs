@@ -1,6 +1,6 @@
-//! Which test programs need the real control plane.
+//! What Cargo knows of the workspace: where it builds, and which test programs need the real control plane.
 
-use std::process::Command;
+use std::{path::PathBuf, process::Command};
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -17,11 +17,25 @@ pub(crate) struct TestTargets {
 
 /// Asks Cargo for the test programs of the workspace.
 pub(crate) fn test_targets() -> anyhow::Result<TestTargets> {
+    sort(&metadata()?)
+}
+
+/// Asks Cargo where it puts what it builds.
+pub(crate) fn target_directory() -> anyhow::Result<PathBuf> {
+    let metadata = metadata()?;
+    let directory = metadata["target_directory"].as_str();
+    directory
+        .map(PathBuf::from)
+        .context("`cargo metadata` names no target directory")
+}
+
+/// Asks Cargo about the workspace.
+pub(crate) fn metadata() -> anyhow::Result<Value> {
     let output = Command::new("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .output()
         .context("cannot start `cargo metadata`")?;
-    sort(&serde_json::from_slice(&output.stdout).context("`cargo metadata` did not answer in JSON")?)
+    serde_json::from_slice(&output.stdout).context("`cargo metadata` did not answer in JSON")
 }
 
 fn sort(metadata: &Value) -> anyhow::Result<TestTargets> {

@@ -2,11 +2,13 @@
 
 use std::process::Command;
 
-use crate::{control_plane, leftovers::TestRun, steps::Steps, targets, tidy};
+use anyhow::Context as _;
+
+use crate::{control_plane, fuzz, leftovers::TestRun, libraries, steps::Steps, targets, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Leave out what needs Go: the tests on the real control plane
+    /// Leave out what takes minutes: the fuzz target, the packages, and what runs on the real control plane, which needs Go
     #[arg(long)]
     quick: bool,
 }
@@ -17,6 +19,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut steps = Steps::default();
     steps.command("format", cargo().args(["fmt", "--all", "--check"]));
     steps.run("tidy", tidy::run);
+    steps.run("pure crates", libraries::stay_pure);
     steps.command(
         "lints",
         cargo().args([
@@ -44,17 +47,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         ),
     );
     steps.tests("examples in the documentation", test_command().arg("--doc"));
+    steps.command("a program outside of the workspace", &mut libraries::run_consumer()?);
     if args.quick {
         println!(
-            "\nleft out by --quick, because they need Go: the test programs {}",
+            "\nleft out by --quick: the fuzz target, the packages, and because they need Go, the test programs {}",
             targets.with_control_plane.join(", ")
         );
     } else {
+        steps.command("fuzz target", &mut fuzz::check_target()?);
+        steps.run("packages", libraries::package);
         steps.run("control plane", control_plane::build_all);
         steps.tests(
             "tests on the real control plane",
             run.host(test_command().args(test_arguments(&targets.with_control_plane))),
         );
+        let itself = std::env::current_exe().context("find out what runs here")?;
+        steps.command("conformance", run.host(Command::new(itself).arg("conformance")));
         steps.run("nothing is left behind", || run.nothing_left());
     }
     steps.finish()

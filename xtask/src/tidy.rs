@@ -3,25 +3,20 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
+
+use crate::sources;
 
 /// A file that needs more is more than one thing.
 const FILE_LINES_MAX: usize = 500;
 
 /// Checks every Rust file that Git knows or would take.
 pub(crate) fn run() -> anyhow::Result<()> {
-    let listed = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])
-        .output()
-        .context("cannot start `git ls-files`")?;
-    let listed = String::from_utf8(listed.stdout).context("`git ls-files` did not answer in UTF-8")?;
     let mut complaints = Vec::new();
-    for path in listed.lines().map(Path::new).filter(|path| path.exists()) {
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let lines = text.lines().count();
+    for path in &sources::rust_files(Path::new("."))? {
+        let lines = sources::read(path)?.lines().count();
         if lines > FILE_LINES_MAX {
             complaints.push(format!(
                 "{} has {lines} lines, {FILE_LINES_MAX} at most: split it",
@@ -49,7 +44,7 @@ fn is_compiled(path: &Path, read: impl Fn(&Path) -> Option<String>) -> bool {
     let is_root = matches!(stem, "lib" | "main" | "build")
         || matches!(
             directory.file_name().and_then(|name| name.to_str()),
-            Some("tests" | "examples" | "benches" | "bin")
+            Some("tests" | "examples" | "benches" | "bin" | "fuzz_targets")
         );
     if is_root {
         return true;
@@ -74,11 +69,14 @@ fn parents(home: &Path) -> Vec<PathBuf> {
         .map(|name| home.join(name))
         .collect();
     parents.push(home.with_extension("rs"));
-    // The modules of an integration test lie beside its root.
+    // The modules of an integration test lie beside its root, which may be in a directory of its own.
     if home.file_name().is_some_and(|name| name == "tests")
         && let Ok(roots) = fs::read_dir(home)
     {
-        parents.extend(roots.filter_map(Result::ok).map(|root| root.path()));
+        for root in roots.filter_map(Result::ok).map(|root| root.path()) {
+            parents.push(root.join("main.rs"));
+            parents.push(root);
+        }
     }
     parents
 }

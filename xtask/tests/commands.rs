@@ -61,7 +61,7 @@ fn help_lists_the_commands() {
     let output = xtask().arg("--help").output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    for command in ["test", "demo", "control-plane"] {
+    for command in ["test", "demo", "catalogue", "control-plane", "fuzz"] {
         assert!(text.contains(command), "{command} is missing in:\n{text}");
     }
 }
@@ -71,6 +71,13 @@ fn without_go_the_command_says_what_to_install() {
     let empty = tempfile::tempdir().unwrap();
     let line = one_line(&control_plane(empty.path(), empty.path()));
     assert!(line.contains("Go") && line.contains("KUBEBUILDER_ASSETS"), "{line}");
+}
+
+#[test]
+fn without_cargo_fuzz_the_command_says_what_to_install() {
+    let empty = tempfile::tempdir().unwrap();
+    let line = one_line(&xtask().arg("fuzz").env("PATH", empty.path()).output().unwrap());
+    assert!(line.contains("cargo install cargo-fuzz"), "{line}");
 }
 
 #[test]
@@ -122,7 +129,8 @@ fn the_demo_ends_by_itself_when_asked_to() {
     assert!(text.lines().last().unwrap().starts_with("demo: "), "{text}");
 }
 
-/// What we would do about recorded steps equals what upstream did, but for documented deviations (at most a fifth).
+/// What we would do about recorded steps equals what upstream did, but for documented deviations (at most a fifth). G-35: so do
+/// the numbers of writes.
 #[test]
 fn the_vectors_are_answered_as_upstream_does() {
     let output = xtask().arg("vectors").output().unwrap();
@@ -144,20 +152,46 @@ fn the_vectors_are_answered_as_upstream_does() {
     assert!(excused * 5 <= steps, "{closing}");
 }
 
-/// Every `cargo xtask …` line in the documents is a command that exists.
+/// Every test case of the specifications is shown by a test or left out for a reason, and deviations lead to their tests.
+#[test]
+fn the_catalogue_is_complete() {
+    let output = xtask().args(["catalogue", "--left-out"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("\nT-EP-01: the legacy Endpoints controller"), "{text}");
+    assert!(
+        text.lines().last().unwrap().ends_with(" left out, 0 complaints"),
+        "{text}"
+    );
+}
+
+/// Every command in README.md exists: ours are tried here, those of the programs by their own tests
+/// (`testenv::documented`).
 #[test]
 fn documented_commands_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let commands: Vec<&str> = readme
-        .lines()
-        .filter_map(|line| line.strip_prefix("cargo xtask "))
-        .collect();
-    assert!(commands.contains(&"test") && commands.contains(&"demo"), "{commands:?}");
-    for command in commands {
-        let output = xtask().args(command.split_whitespace()).arg("--help").output().unwrap();
-        assert!(output.status.success(), "cargo xtask {command}");
+    let readme = testenv::documented::readme().unwrap();
+    let blocks = readme
+        .split("```sh\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap());
+    let (ours, programs): (Vec<&str>, Vec<&str>) = blocks
+        .flat_map(str::lines)
+        .partition(|line| line.starts_with("cargo xtask "));
+    assert!(
+        ours.contains(&"cargo xtask test") && ours.contains(&"cargo xtask demo"),
+        "{ours:?}"
+    );
+    for command in ours {
+        let arguments = command.split_whitespace().skip(2);
+        let output = xtask().args(arguments).arg("--help").output().unwrap();
+        assert!(output.status.success(), "{command}");
     }
+    let packages = ["endpointslice-controller", "endpointslice-mirroring-controller"];
+    let known = packages.map(|package| format!("cargo run --release -p {package} -- "));
+    for command in programs {
+        assert!(known.iter().any(|known| command.starts_with(known)), "{command}");
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let ci = fs::read_to_string(root.join(".ci/run")).unwrap();
     assert_eq!(ci.lines().last(), Some("exec cargo xtask test"));
 }

@@ -1,14 +1,56 @@
 //! Writes the EndpointSlices of Services that select pods.
 
-use anyhow::bail;
+use std::{process::ExitCode, time::Duration};
+
 use clap::Parser;
+use service_slices::controller::{Config, ServiceController};
+use slice_runtime::program::{self, About, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, Period, Program};
 
-/// Writes the EndpointSlices of Services that select pods.
+const ABOUT: About = About {
+    name: env!("CARGO_PKG_NAME"),
+    version: env!("CARGO_PKG_VERSION"),
+    managed_by: service_slices::MANAGED_BY,
+    event_source: service_slices::EVENT_SOURCE,
+    metrics_subsystem: service_slices::METRICS_SUBSYSTEM,
+    work_queue: service_slices::WORK_QUEUE,
+};
+
+/// A slice that somebody else changed is looked at after this time at the earliest (R23).
+const SLICE_DELAY_MIN: Duration = Duration::from_secs(1);
+
+/// Writes the EndpointSlices of Services that select pods
 #[derive(Debug, Parser)]
-#[command(version)]
-struct Args {}
+struct Args {
+    /// Services with writes under way at the same time, 1 to 50
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, allow_negative_numbers = true)]
+    concurrent_service_endpoint_syncs: i64,
+    /// Endpoints in one slice at most, 1 to 1000
+    #[arg(long, value_name = "NUMBER", default_value_t = 100, allow_negative_numbers = true)]
+    max_endpoints_per_slice: i64,
+    /// How long changes of pods are collected before their Services are looked at
+    #[arg(long, value_name = "DURATION", default_value = "0s", allow_hyphen_values = true)]
+    endpointslice_updates_batch_period: Period,
+    #[command(flatten)]
+    common: CommonArgs,
+}
 
-fn main() -> anyhow::Result<()> {
-    let Args {} = Args::parse();
-    bail!("this version holds no controller yet: leave the built-in one of kube-controller-manager running")
+fn main() -> ExitCode {
+    program::main(&ABOUT, |args: Args, complaints, registry| {
+        let syncs = args.concurrent_service_endpoint_syncs;
+        let endpoints = args.max_endpoints_per_slice;
+        let batch_period = args.endpointslice_updates_batch_period.get();
+        let concurrency = complaints.within("concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
+        let config = Config {
+            managed_by: args.common.controller_name.clone(),
+            max_endpoints_per_slice: complaints.within("max-endpoints-per-slice", endpoints, ENDPOINTS_PER_SLICE),
+            batch_period,
+            service_selector: args.common.service_selector.clone(),
+        };
+        Ok(Program {
+            controller: ServiceController::new(config, registry)?,
+            common: args.common,
+            concurrency,
+            slice_delay: batch_period.max(SLICE_DELAY_MIN),
+        })
+    })
 }

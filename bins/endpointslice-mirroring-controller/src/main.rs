@@ -1,14 +1,55 @@
 //! Mirrors hand-made Endpoints objects into EndpointSlices.
 
-use anyhow::bail;
+use std::process::ExitCode;
+
 use clap::Parser;
+use mirroring::controller::{Config, MirroringController};
+use slice_runtime::program::{self, About, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, Period, Program};
 
-/// Mirrors hand-made Endpoints objects into EndpointSlices.
+const ABOUT: About = About {
+    name: env!("CARGO_PKG_NAME"),
+    version: env!("CARGO_PKG_VERSION"),
+    managed_by: mirroring::MANAGED_BY,
+    event_source: mirroring::EVENT_SOURCE,
+    metrics_subsystem: mirroring::METRICS_SUBSYSTEM,
+    work_queue: mirroring::WORK_QUEUE,
+};
+
+/// Mirrors hand-made Endpoints objects into EndpointSlices
 #[derive(Debug, Parser)]
-#[command(version)]
-struct Args {}
+struct Args {
+    /// Endpoints objects with writes under way at the same time, 1 to 50
+    #[arg(long, value_name = "NUMBER", default_value_t = 5, allow_negative_numbers = true)]
+    mirroring_concurrent_service_endpoint_syncs: i64,
+    /// Addresses of one subset that are mirrored at most, 1 to 1000
+    #[arg(long, value_name = "NUMBER", default_value_t = 1000, allow_negative_numbers = true)]
+    mirroring_max_endpoints_per_subset: i64,
+    /// How long changes of slices are collected before their Endpoints objects are looked at
+    #[arg(long, value_name = "DURATION", default_value = "0s", allow_hyphen_values = true)]
+    mirroring_endpointslice_updates_batch_period: Period,
+    #[command(flatten)]
+    common: CommonArgs,
+}
 
-fn main() -> anyhow::Result<()> {
-    let Args {} = Args::parse();
-    bail!("this version holds no controller yet: leave the built-in one of kube-controller-manager running")
+fn main() -> ExitCode {
+    program::main(&ABOUT, |args: Args, complaints, registry| {
+        let syncs = args.mirroring_concurrent_service_endpoint_syncs;
+        let addresses = args.mirroring_max_endpoints_per_subset;
+        let batch_period = args.mirroring_endpointslice_updates_batch_period.get();
+        let concurrency = complaints.within("mirroring-concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
+        let max_endpoints_per_subset =
+            complaints.within("mirroring-max-endpoints-per-subset", addresses, ENDPOINTS_PER_SLICE);
+        let config = Config {
+            managed_by: args.common.controller_name.clone(),
+            max_endpoints_per_subset,
+            batch_period,
+            service_selector: args.common.service_selector.clone(),
+        };
+        Ok(Program {
+            controller: MirroringController::new(config, registry)?,
+            common: args.common,
+            concurrency,
+            slice_delay: batch_period,
+        })
+    })
 }

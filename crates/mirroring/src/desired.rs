@@ -2,16 +2,14 @@
 
 use std::{num::NonZeroUsize, slice};
 
-use k8s_openapi::api::core::v1::{EndpointAddress, ObjectReference};
 use slice_core::{
-    Address, AddressType, Conditions, EndpointRef, EndpointSet, Port, PortMapKey, Target, limits::PORTS_PER_SLICE_MAX,
-    names,
+    AddressType, Conditions, EndpointRef, EndpointSet, Port, PortMapKey, limits::PORTS_PER_SLICE_MAX, names,
 };
 use slice_reconciler::Group;
 
 use crate::{
     LeftOut, Reason, Subsets,
-    subsets::{Member, Subset},
+    subsets::{Member, RefusedPort, Source, Subset},
 };
 
 /// What is wanted for one Endpoints object, and what of it is not.
@@ -38,12 +36,12 @@ pub struct Event {
     pub message: String,
 }
 
-impl Subsets<'_> {
+impl Subsets {
     /// What is wanted, at most `max` addresses of each canonical subset, both families together (M69).
     #[must_use]
     pub fn desired(&self, max: NonZeroUsize) -> Desired<'_> {
         let mut groups = Vec::new();
-        let mut left_out: Vec<_> = self.refused.iter().map(|port| LeftOut::Port { port }).collect();
+        let mut left_out: Vec<_> = self.refused.iter().map(LeftOut::from).collect();
         for subset in &self.canonical {
             if subset.ports.len() > PORTS_PER_SLICE_MAX {
                 left_out.push(LeftOut::Subset {
@@ -81,16 +79,16 @@ impl Subsets<'_> {
         let mut accepted = Vec::with_capacity(subset.members.len().min(max.get()));
         for member in ready.into_iter().chain(not_ready) {
             let source = &self.sources[member.source];
-            let why = match &source.read {
+            let why = match source.refused {
                 _ if accepted.len() >= max.get() => Reason::OverCap,
-                Ok(address) => {
-                    accepted.push(endpoint(address, source.written, member.ready));
+                None => {
+                    accepted.push(endpoint(source, member.ready));
                     continue;
                 }
-                Err(why) => *why,
+                Some(why) => why,
             };
             left_out.push(LeftOut::Address {
-                address: source.written,
+                address: &source.address,
                 why,
             });
         }
@@ -98,36 +96,28 @@ impl Subsets<'_> {
     }
 }
 
+impl<'a> From<&'a RefusedPort> for LeftOut<'a> {
+    fn from(port: &'a RefusedPort) -> Self {
+        Self::Port {
+            name: &port.name,
+            number: port.number,
+        }
+    }
+}
+
 /// M62: one address, of the conditions only `ready`, no zone and no hints.
-fn endpoint<'a>(address: &'a Address, written: &'a EndpointAddress, ready: bool) -> EndpointRef<'a> {
+fn endpoint(source: &Source, ready: bool) -> EndpointRef<'_> {
     EndpointRef {
-        addresses: slice::from_ref(address),
+        addresses: slice::from_ref(&source.address),
         conditions: Conditions {
             ready: Some(ready),
             ..Conditions::default()
         },
-        hostname: text(written.hostname.as_ref()),
-        node_name: written.node_name.as_deref(),
+        hostname: source.hostname.as_deref(),
+        node_name: source.node_name.as_deref(),
         zone: None,
-        target: written.target_ref.as_ref().map(target),
+        target: source.target.as_ref().map(|target| target.map(|text| &**text)),
     }
-}
-
-fn target(written: &ObjectReference) -> Target<&str> {
-    Target {
-        kind: text(written.kind.as_ref()),
-        namespace: text(written.namespace.as_ref()),
-        name: text(written.name.as_ref()),
-        uid: text(written.uid.as_ref()),
-        api_version: text(written.api_version.as_ref()),
-        field_path: text(written.field_path.as_ref()),
-        resource_version: text(written.resource_version.as_ref()),
-    }
-}
-
-/// An empty string as the API server would store it: not at all. Otherwise the slice would never look as wanted.
-fn text(written: Option<&String>) -> Option<&str> {
-    written.map(String::as_str).filter(|text| !text.is_empty())
 }
 
 /// Ports for as few slices as possible, so that in none of them two have the same name: Endpoints may, a slice may not (D3).

@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// T-MIR-12…15, T-MIR-INT-11…14, T-MIR-N21: only the Service's selector matters (M5–M9).
+    /// T-MIR-12…15, T-MIR-N21: only the Service's selector matters (M5–M9).
     #[test]
     fn the_service_has_to_exist_and_to_select_nothing() {
         let plain = endpoints(&json!({"name": "foo"}));

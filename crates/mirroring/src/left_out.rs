@@ -1,24 +1,25 @@
 //! What an Endpoints object holds and its slices will not, and why.
 
-use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort};
-use slice_core::{Unpublishable, limits::PORTS_PER_SLICE_MAX};
+use slice_core::{Address, Unpublishable, limits::PORTS_PER_SLICE_MAX};
 
 /// Something that is not mirrored; the rest of the object is.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeftOut<'a> {
     /// An address, once for each canonical subset that it is missing from.
-    #[error("address {:?} is left out: {why}", address.ip)]
+    #[error("address {:?} is left out: {why}", address.to_string())]
     Address {
-        /// As its author wrote it.
-        address: &'a EndpointAddress,
+        /// As its author wrote it, if it is not an IP address.
+        address: &'a Address,
         /// What is wrong with it.
         why: Reason,
     },
     /// A port whose number none can have. Its addresses are treated as if they had no port (M49).
-    #[error("port {:?} is left out: {} is not between 1 and 65535", port.name.as_deref().unwrap_or_default(), port.port)]
+    #[error("port {name:?} is left out: {number} is not between 1 and 65535")]
     Port {
-        /// As its author wrote it.
-        port: &'a EndpointPort,
+        /// Its name, which may be empty.
+        name: &'a str,
+        /// Its number.
+        number: i32,
     },
     /// A canonical subset that no slice can hold.
     #[error("{addresses} addresses with {ports} ports are left out: a slice holds at most {PORTS_PER_SLICE_MAX} ports")]
@@ -50,14 +51,7 @@ mod tests {
 
     #[test]
     fn every_omission_can_be_told_to_a_person() {
-        let address = EndpointAddress {
-            ip: "::1".into(),
-            ..EndpointAddress::default()
-        };
-        let port = EndpointPort {
-            port: 70_000,
-            ..EndpointPort::default()
-        };
+        let address = Address::stored("::1");
         let unpublishable = Reason::Unpublishable(Unpublishable::Loopback);
         for (left_out, expected) in [
             (
@@ -68,7 +62,10 @@ mod tests {
                 "address \"::1\" is left out: it is a loopback address",
             ),
             (
-                LeftOut::Port { port: &port },
+                LeftOut::Port {
+                    name: "",
+                    number: 70_000,
+                },
                 "port \"\" is left out: 70000 is not between 1 and 65535",
             ),
             (

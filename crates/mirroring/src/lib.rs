@@ -3,39 +3,57 @@
 //! Who points at whom: an Endpoints object belongs to the Service of the same name, and is mirrored only while that
 //! Service has no selector ([`mirrored`]); a slice names the Service by label and the Endpoints object by owner reference.
 //! [`Subsets`] brings the object into canonical form, [`Desired`] is what its slices should hold, and [`Metadata`] is what
-//! they carry. The rules are those of `docs/spec/mirroring.md`.
+//! they carry. [`controller`] keeps the slices of a cluster that way. The rules are those of `docs/spec/mirroring.md`.
 //!
 //! ```
-//! use std::num::NonZeroUsize;
+//! use std::{collections::BTreeSet, num::NonZeroUsize};
 //!
 //! use k8s_openapi::api::core::v1::{Endpoints, Service};
 //! use mirroring::{Metadata, Subsets};
+//! use serde_json::{from_value, json};
+//! use slice_core::{AddressType, Slice};
+//! use slice_reconciler::{MetadataPolicy, Options, Owner, Packing, Request, plan};
 //!
-//! let service: Service = serde_json::from_value(serde_json::json!({"spec": {"ports": [{"port": 80}]}}))?;
-//! let endpoints: Endpoints = serde_json::from_value(serde_json::json!({
-//!     "metadata": {"name": "db", "namespace": "ns"},
+//! // An Endpoints object, the Service of its name, and the slices that mirror it, as a client reads them.
+//! let service: Service = from_value(json!({"spec": {"ports": [{"port": 80}]}}))?;
+//! let endpoints: Endpoints = from_value(json!({
+//!     "metadata": {"name": "db", "namespace": "shop", "uid": "51fe"},
 //!     "subsets": [{
 //!         "addresses": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}, {"ip": "elsewhere"}],
 //!         "ports": [{"port": 5432}],
 //!     }],
 //! }))?;
+//! let existing: Vec<Slice> = Vec::new();
 //! assert_eq!(mirroring::mirrored(&endpoints, Some(&service)), Ok(()));
 //!
+//! // What the slices should hold, and what cannot be published.
 //! let max = NonZeroUsize::new(1000).unwrap();
 //! let subsets = Subsets::read(&endpoints);
 //! let desired = subsets.desired(max);
-//! assert_eq!(desired.groups.len(), 2, "one for each address family");
-//! assert_eq!((desired.skipped, desired.invalid), (1, 1));
 //! assert_eq!(desired.left_out[0].to_string(), r#"address "elsewhere" is left out: it is not an IP address"#);
 //! assert_eq!(desired.events[0].reason, "InvalidIPAddress");
-//! assert_eq!(Metadata::of(&endpoints).labels["kubernetes.io/service-name"], "db");
-//! # Ok::<(), serde_json::Error>(())
+//!
+//! // What has to be written.
+//! let metadata = MetadataPolicy::from(Metadata::of(&endpoints));
+//! let request = Request {
+//!     supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
+//!     groups: desired.groups,
+//!     ..Request::new(Owner::of("v1", "Endpoints", &endpoints.metadata), &existing, &metadata, "db-")
+//! };
+//! let plan = plan(request, &Options { packing: Packing::OnePerGroup { cap: max }, ..Options::default() })?;
+//! assert_eq!(plan.writes.len(), 2, "one slice for each address family");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![deny(clippy::disallowed_methods, reason = "time comes in as an argument")]
+
+pub mod controller;
 mod desired;
 mod eligibility;
 mod left_out;
 mod metadata;
+#[cfg(test)]
+mod plans;
 mod subsets;
 #[cfg(test)]
 mod testing;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Endpoints;
 use slice_core::names;
+use slice_reconciler::{Annotations, MetadataPolicy};
 
 use crate::MANAGED_BY;
 
@@ -38,6 +39,22 @@ impl Metadata {
     }
 }
 
+impl From<Metadata> for MetadataPolicy {
+    fn from(metadata: Metadata) -> Self {
+        let Metadata {
+            mut labels,
+            annotations,
+        } = metadata;
+        let reserved = [names::SERVICE_NAME_LABEL, names::MANAGED_BY_LABEL];
+        Self {
+            reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
+            labels,
+            keep_other_labels: false,
+            annotations: Annotations::Replace(annotations),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -61,7 +78,7 @@ mod tests {
         }
     }
 
-    /// T-MIR-48…52, T-MIR-43…46, T-MNS-01…05, T-GMIR-24…27, T-MIR-INT-07…09.
+    /// T-MIR-48…52, T-MIR-43…46, T-MNS-01…05, T-GMIR-24…27.
     #[test]
     fn labels_and_annotations_are_copied_but_for_two() {
         let (none, foo, foo2) = (Value::Null, json!({"foo": "bar"}), json!({"foo2": "bar2"}));
@@ -88,7 +105,23 @@ mod tests {
         }
     }
 
-    /// M89: nothing but the two is filtered; D10, T-MIR-N10: what is compared is what is written.
+    /// The labels by which slices are found are ours alone; the annotations are the object's, all of them.
+    #[test]
+    fn what_is_ours_is_reserved() {
+        let (foo, foo2) = (json!({"foo": "bar"}), json!({"foo2": "bar2"}));
+        let policy = MetadataPolicy::from(metadata(&foo, &foo2));
+        assert_eq!(json!(policy.labels), foo);
+        assert_eq!(
+            json!(policy.reserved),
+            json!({names::SERVICE_NAME_LABEL: "foo", names::MANAGED_BY_LABEL: MANAGED_BY})
+        );
+        assert_eq!(
+            policy.annotations,
+            Annotations::Replace([("foo2".to_owned(), "bar2".to_owned())].into())
+        );
+    }
+
+    /// M89: nothing but the two is filtered; D10: what is compared is what is written.
     #[test]
     fn our_labels_win_over_the_objects() {
         let labels = json!({

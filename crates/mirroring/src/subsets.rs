@@ -1,35 +1,50 @@
 //! The subsets of an Endpoints object in canonical form (mirroring.md §7).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
-use slice_core::{Address, Port};
+use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
+use slice_core::{Address, Port, Target};
 
 use crate::Reason;
 
-/// An Endpoints object, read: each address once, each port in one subset only, and subsets of the same addresses joined.
+/// The subsets of an Endpoints object, read: each address once, each port in one subset only, and subsets of the same
+/// addresses joined. Two that are equal want the same slices.
 ///
-/// It holds what the endpoints of [`Subsets::desired`] borrow.
-#[derive(Debug)]
-pub struct Subsets<'a> {
-    /// By IP, byte for byte, then by uid (M55).
-    pub(crate) sources: Vec<Source<'a>>,
+/// Compact, to be kept in place of the object. The endpoints of [`Subsets::desired`] borrow from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Subsets {
+    /// By IP as it was written, byte for byte, then by uid (M55).
+    pub(crate) sources: Box<[Source]>,
     /// By ports.
-    pub(crate) canonical: Vec<Subset>,
+    pub(crate) canonical: Box<[Subset]>,
     /// Ports whose number none can have.
-    pub(crate) refused: Vec<&'a EndpointPort>,
+    pub(crate) refused: Box<[RefusedPort]>,
 }
 
 /// An address of the object, as it was first seen (M50).
-#[derive(Debug)]
-pub(crate) struct Source<'a> {
-    pub(crate) written: &'a EndpointAddress,
-    /// What can be published of it.
-    pub(crate) read: Result<Address, Reason>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// What cannot be read is kept as text.
+    pub(crate) address: Address,
+    /// Why it cannot be published.
+    pub(crate) refused: Option<Reason>,
+    pub(crate) hostname: Option<Arc<str>>,
+    pub(crate) node_name: Option<Arc<str>>,
+    pub(crate) target: Option<Box<Target<Arc<str>>>>,
+}
+
+/// A port whose number none can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RefusedPort {
+    pub(crate) name: Arc<str>,
+    pub(crate) number: i32,
 }
 
 /// A subset with unique members and ports.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subset {
     /// In order; names need not be unique. None, where addresses have none.
     pub(crate) ports: Vec<Port>,
@@ -44,17 +59,22 @@ pub(crate) struct Member {
     pub(crate) ready: bool,
 }
 
-impl<'a> Subsets<'a> {
+impl Subsets {
     /// Reads an object. Whatever it holds, this succeeds; what cannot be mirrored is named by [`Subsets::desired`].
     #[must_use]
-    pub fn read(endpoints: &'a Endpoints) -> Self {
+    pub fn read(endpoints: &Endpoints) -> Self {
+        Self::read_with(endpoints, |text| text.into())
+    }
+
+    /// Reads an object, its strings made by `share`, which can make one of equal ones.
+    pub fn read_with(endpoints: &Endpoints, mut share: impl FnMut(&str) -> Arc<str>) -> Self {
         let written = endpoints.subsets.as_deref().unwrap_or_default();
-        let (sources, members) = read_addresses(written);
-        let (ports, refused) = read_ports(written, &members);
+        let (sources, members) = read_addresses(written, &mut share);
+        let (ports, refused) = read_ports(written, &members, &mut share);
         Self {
-            sources,
+            sources: sources.into(),
             canonical: join(ports, &members),
-            refused,
+            refused: refused.into(),
         }
     }
 }
@@ -66,7 +86,10 @@ fn identity(address: &EndpointAddress) -> (&str, &str) {
 }
 
 /// Each address once, and for each subset as it was written its members.
-fn read_addresses(subsets: &[EndpointSubset]) -> (Vec<Source<'_>>, Vec<Vec<Member>>) {
+fn read_addresses(
+    subsets: &[EndpointSubset],
+    share: &mut impl FnMut(&str) -> Arc<str>,
+) -> (Vec<Source>, Vec<Vec<Member>>) {
     struct Sighting<'a> {
         address: &'a EndpointAddress,
         subset: usize,
@@ -86,7 +109,7 @@ fn read_addresses(subsets: &[EndpointSubset]) -> (Vec<Source<'_>>, Vec<Vec<Membe
     let mut members = vec![Vec::new(); subsets.len()];
     for same in sightings.chunk_by(|a, b| identity(a.address) == identity(b.address)) {
         let source = sources.len();
-        sources.push(Source::from(same[0].address));
+        sources.push(Source::read(same[0].address, share));
         for sighting in same {
             let ready = sighting.ready;
             members[sighting.subset].push(Member { source, ready });
@@ -95,19 +118,44 @@ fn read_addresses(subsets: &[EndpointSubset]) -> (Vec<Source<'_>>, Vec<Vec<Membe
     (sources, members.into_iter().map(merge).collect())
 }
 
-impl<'a> From<&'a EndpointAddress> for Source<'a> {
-    fn from(written: &'a EndpointAddress) -> Self {
-        let publishable = |address: Address| match address.publishable() {
-            Ok(()) => Ok(address),
-            Err(refusal) => Err(Reason::Unpublishable(refusal)),
+impl Source {
+    fn read(written: &EndpointAddress, share: &mut impl FnMut(&str) -> Arc<str>) -> Self {
+        let (address, refused) = match Address::parse_ip(&written.ip) {
+            Some(address) => {
+                let refused = address.publishable().err().map(Reason::Unpublishable);
+                (address, refused)
+            }
+            None => (Address::Text(share(&written.ip)), Some(Reason::NotAnIp)),
         };
         Self {
-            written,
-            read: Address::parse_ip(&written.ip)
-                .ok_or(Reason::NotAnIp)
-                .and_then(publishable),
+            address,
+            refused,
+            hostname: text(written.hostname.as_deref(), share),
+            node_name: written.node_name.as_deref().map(&mut *share),
+            target: written
+                .target_ref
+                .as_ref()
+                .map(|target| Box::new(read_target(target, share))),
         }
     }
+}
+
+fn read_target(written: &ObjectReference, share: &mut impl FnMut(&str) -> Arc<str>) -> Target<Arc<str>> {
+    let mut read = |written: &Option<String>| text(written.as_deref(), share);
+    Target {
+        kind: read(&written.kind),
+        namespace: read(&written.namespace),
+        name: read(&written.name),
+        uid: read(&written.uid),
+        api_version: read(&written.api_version),
+        field_path: read(&written.field_path),
+        resource_version: read(&written.resource_version),
+    }
+}
+
+/// An empty string as the API server would store it: not at all. Otherwise the slice would never look as wanted.
+fn text(written: Option<&str>, share: &mut impl FnMut(&str) -> Arc<str>) -> Option<Arc<str>> {
+    written.filter(|text| !text.is_empty()).map(share)
 }
 
 /// Each member once; one that is not ready somewhere is not ready (M51).
@@ -121,7 +169,11 @@ fn merge(mut members: Vec<Member>) -> Vec<Member> {
 /// The subsets, as they were written, that each port is in. `None` stands for the port of those that have none (M49).
 type SubsetsByPort = BTreeMap<Option<Port>, BTreeSet<usize>>;
 
-fn read_ports<'a>(subsets: &'a [EndpointSubset], members: &[Vec<Member>]) -> (SubsetsByPort, Vec<&'a EndpointPort>) {
+fn read_ports(
+    subsets: &[EndpointSubset],
+    members: &[Vec<Member>],
+    share: &mut impl FnMut(&str) -> Arc<str>,
+) -> (SubsetsByPort, Vec<RefusedPort>) {
     let mut by_port = SubsetsByPort::new();
     let mut refused = Vec::new();
     for (subset, written) in subsets
@@ -134,9 +186,12 @@ fn read_ports<'a>(subsets: &'a [EndpointSubset], members: &[Vec<Member>]) -> (Su
             by_port.entry(None).or_default().insert(subset);
         }
         for port in ports {
-            let read = read_port(port);
+            let read = read_port(port, share);
             if read.is_none() {
-                refused.push(port);
+                refused.push(RefusedPort {
+                    name: share(port.name.as_deref().unwrap_or_default()),
+                    number: port.port,
+                });
             }
             by_port.entry(read).or_default().insert(subset);
         }
@@ -145,18 +200,18 @@ fn read_ports<'a>(subsets: &'a [EndpointSubset], members: &[Vec<Member>]) -> (Su
 }
 
 /// The port with the API's defaults (M65), unless no port can have its number.
-fn read_port(port: &EndpointPort) -> Option<Port> {
+fn read_port(port: &EndpointPort, share: &mut impl FnMut(&str) -> Arc<str>) -> Option<Port> {
     let protocol = port.protocol.as_deref().filter(|protocol| !protocol.is_empty());
     (1..=65535).contains(&port.port).then(|| Port {
-        name: port.name.as_deref().unwrap_or_default().into(),
-        protocol: protocol.unwrap_or("TCP").into(),
+        name: share(port.name.as_deref().unwrap_or_default()),
+        protocol: share(protocol.unwrap_or("TCP")),
         port: Some(port.port),
-        app_protocol: port.app_protocol.as_deref().map(Into::into),
+        app_protocol: port.app_protocol.as_deref().map(share),
     })
 }
 
 /// Joins the ports that have the same members, equally ready (M52).
-fn join(by_port: SubsetsByPort, members: &[Vec<Member>]) -> Vec<Subset> {
+fn join(by_port: SubsetsByPort, members: &[Vec<Member>]) -> Box<[Subset]> {
     // Ports of the same subsets have the same members: these are gathered once for all of them, not once for each port.
     let mut by_subsets: BTreeMap<BTreeSet<usize>, Vec<Port>> = BTreeMap::new();
     for (port, subsets) in by_port {
@@ -175,7 +230,7 @@ fn join(by_port: SubsetsByPort, members: &[Vec<Member>]) -> Vec<Subset> {
         })
         .collect();
     canonical.sort_unstable_by(|a, b| a.ports.cmp(&b.ports));
-    canonical
+    canonical.into()
 }
 
 #[cfg(test)]

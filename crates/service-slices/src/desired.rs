@@ -109,13 +109,13 @@ where
     })
 }
 
-/// All addresses of a family are one endpoint; without any there is none (R55 step 2d, R60).
+/// Without an address of a family there is no endpoint (R55 step 2d, R60).
 fn insert<'a, T>(endpoint: EndpointRef<'a>, pod: &'a Pod<T>, groups: &mut [Group<'a>]) {
     for group in groups {
-        let addresses = pod.addresses.of(group.address_type);
-        if !addresses.is_empty() {
-            group.endpoints.insert(EndpointRef { addresses, ..endpoint });
-        }
+        let endpoints = pod.addresses.endpoints(group.address_type);
+        group
+            .endpoints
+            .extend(endpoints.map(|addresses| EndpointRef { addresses, ..endpoint }));
     }
 }
 
@@ -157,3 +157,5 @@ mod endpoints;
 mod fixtures;
 #[cfg(test)]
 mod ports;
+#[cfg(test)]
+mod sources;

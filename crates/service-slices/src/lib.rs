@@ -5,7 +5,13 @@
 //!
 //! [`desired`] says which endpoints the slices of a Service should hold, and what could not be published. It works on
 //! [`Service`], [`Pod`] and [`Node`], which hold what matters and nothing else; each is made from the API's object by
-//! `From`. No client, no clock, no asynchronous runtime.
+//! `From`. With the slices that are there, [`slice_reconciler::plan`] makes it a list of writes. No client, no clock, no
+//! asynchronous runtime.
+//!
+//! Where addresses and ports come from can be replaced where a [`Pod`] or [`Service`] is made (G66, G84): their fields are
+//! open. Addresses of another network are `Pod { addresses: PodAddresses::read_apart(..), ..Pod::from(&pod) }`, with `ready`
+//! where the network has a readiness of its own; a pod whose addresses differ in that is given once for each. Ports of any
+//! object that selects pods are the `ports` of a [`Service`]; where their numbers come from is a pod's `named_ports`.
 //!
 //! ```
 //! use std::collections::HashMap;
@@ -13,9 +19,12 @@
 //! use k8s_openapi::api::core::v1 as api;
 //! use serde_json::{from_value, json};
 //! use service_slices::{Node, Pod, Service, desired};
+//! use slice_core::Slice;
+//! use slice_reconciler::{Operation, Options, Request, plan};
 //!
+//! // A Service, the pods that its selector matches, and their nodes, as a client reads them.
 //! let service: api::Service = from_value(json!({
-//!     "metadata": {"namespace": "shop", "name": "web"},
+//!     "metadata": {"namespace": "shop", "name": "web", "uid": "9c1e"},
 //!     "spec": {"clusterIP": "10.96.0.1", "ipFamilies": ["IPv4"], "ports": [{"port": 80, "targetPort": "http"}]},
 //! }))?;
 //! let pods: Vec<api::Pod> = from_value(json!([{
@@ -24,24 +33,38 @@
 //!     "status": {"podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]},
 //! }]))?;
 //! let node: api::Node = from_value(json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "zone-a"}}}))?;
+//! let existing: Vec<Slice> = Vec::new();
 //!
+//! // What the slices should hold.
 //! let service = Service::from(&service);
 //! let pods: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
 //! let nodes = HashMap::from([("n1", Node::from(&node))]);
-//!
-//! let mut desired = desired(&service, &pods, &nodes);
+//! let desired = desired(&service, &pods, &nodes);
 //! assert!(desired.left_out.is_empty());
-//! let group = desired.groups.remove(0);
-//! assert_eq!(group.ports.ports()[0].port, Some(8080));
-//! let endpoints = group.endpoints.into_sorted();
-//! assert_eq!(endpoints[0].zone, Some("zone-a"));
-//! assert_eq!(endpoints[0].conditions.ready, Some(true));
-//! # Ok::<(), serde_json::Error>(())
+//!
+//! // What has to be written.
+//! let metadata = service.metadata_policy();
+//! let request = Request {
+//!     supported: desired.address_types.iter().copied().collect(),
+//!     groups: desired.groups,
+//!     hints: Some(service.hints),
+//!     ..Request::new(service.owner(), &existing, &metadata, "web-")
+//! };
+//! let plan = plan(request, &Options { placeholder: true, ..Options::default() })?;
+//! let Operation::Create(slice) = &plan.writes[0].operation else { panic!("nothing was there") };
+//! assert_eq!(slice.ports.ports()[0].port, Some(8080));
+//! assert_eq!(slice.endpoints[0].zone.as_deref(), Some("zone-a"));
+//! assert_eq!(slice.endpoints[0].conditions.ready, Some(true));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![deny(clippy::disallowed_methods, reason = "time comes in as an argument")]
+
+pub mod controller;
 mod desired;
 mod groups;
 mod node;
+mod node_state;
 mod pod;
 mod pod_addresses;
 mod service;
@@ -49,6 +72,7 @@ mod service_key;
 
 pub use desired::{Desired, LeftOut, Reason, desired};
 pub use node::{Node, Nodes};
+pub use node_state::NodeState;
 pub use pod::{NamedPort, Pod};
 pub use pod_addresses::{AddressProblem, PodAddresses, RefusedAddress};
 pub use service::{Families, RESERVED_LABELS, Service, ServicePort, TargetPort};

@@ -183,8 +183,7 @@ mod tests {
         Pod::from(&serde_json::from_value::<api::Pod>(pod).unwrap())
     }
 
-    /// T-CUT-07…10, 12…16, T-SPE-01…04, 06…10; T-CUT-17, T-SPE-11: terminating pods are always included, so the option of
-    /// T-CUT-11 and T-SPE-05 does not exist.
+    /// T-CUT-07…10, -12…16, T-SPE-01…04, -06…10; T-CUT-17, T-SPE-11: terminating pods are always included.
     #[test]
     fn r57_which_pods_can_be_endpoints() {
         let ip = json!([{"ip": "1.2.3.4"}]);

@@ -10,6 +10,8 @@ use smallvec::SmallVec;
 pub struct PodAddresses {
     /// IPv4 before IPv6, each sorted as text (R61). Room for two, so that a dual-stack pod needs no allocation.
     published: SmallVec<[Address; 2]>,
+    /// Whether each is an endpoint of its own.
+    apart: bool,
     refused: Box<[RefusedAddress]>,
 }
 
@@ -39,8 +41,24 @@ pub enum AddressProblem {
 }
 
 impl PodAddresses {
-    /// Reads `status.podIPs` (R60).
+    /// Reads `status.podIPs` (R60). All addresses of a family are one endpoint.
     pub fn read<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let mut addresses = Self::read_apart(texts);
+        addresses.apart = false;
+        if addresses.published.len() > ADDRESSES_PER_ENDPOINT_MAX {
+            let mut refused = std::mem::take(&mut addresses.refused).into_vec();
+            // From the back: taking IPv6 addresses out leaves the IPv4 ones where they are.
+            for address_type in [AddressType::IPv6, AddressType::IPv4] {
+                addresses.refuse_surplus(address_type, &mut refused);
+            }
+            addresses.refused = refused.into();
+        }
+        addresses
+    }
+
+    /// Reads addresses from another source than `status.podIPs`: other networks of the pod, or devices (G84). Each address is
+    /// an endpoint of its own, because readers look at the first of an endpoint only (G77).
+    pub fn read_apart<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let mut published = SmallVec::new();
         let mut refused = Vec::new();
         for text in texts {
@@ -53,21 +71,20 @@ impl PodAddresses {
             let by_text = || a.to_string().cmp(&b.to_string());
             a.address_type().cmp(&b.address_type()).then_with(by_text)
         });
-        let mut addresses = Self {
+        Self {
             published,
-            refused: Box::default(),
-        };
-        if addresses.published.len() > ADDRESSES_PER_ENDPOINT_MAX {
-            // From the back: taking IPv6 addresses out leaves the IPv4 ones where they are.
-            for address_type in [AddressType::IPv6, AddressType::IPv4] {
-                addresses.refuse_surplus(address_type, &mut refused);
-            }
+            apart: true,
+            refused: refused.into(),
         }
-        addresses.refused = refused.into();
-        addresses
     }
 
-    /// Those of one family: what an endpoint of that family has.
+    /// Those of one family, by endpoint.
+    pub fn endpoints(&self, address_type: AddressType) -> impl Iterator<Item = &[Address]> {
+        let together = if self.apart { 1 } else { usize::MAX };
+        self.of(address_type).chunks(together)
+    }
+
+    /// Those of one family.
     #[must_use]
     pub fn of(&self, address_type: AddressType) -> &[Address] {
         let (v4, v6) = self.published.split_at(self.v4_count());

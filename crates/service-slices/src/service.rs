@@ -7,6 +7,7 @@ use slice_core::{
     Address, AddressType, Port,
     names::{HEADLESS_LABEL, MANAGED_BY_LABEL, SERVICE_NAME_LABEL},
 };
+use slice_reconciler::{Annotations, MetadataPolicy, Owner, hints::HintMode};
 
 use crate::{
     MANAGED_BY, NamedPort,
@@ -23,6 +24,10 @@ pub struct Service {
     pub namespace: Arc<str>,
     /// Its name.
     pub name: Arc<str>,
+    /// Its uid: a Service of the same name that comes after it is another one.
+    pub uid: Arc<str>,
+    /// Whether it is being deleted.
+    pub terminating: bool,
     /// Its labels, copied to its slices.
     pub labels: BTreeMap<String, String>,
     /// Whether it has no address of its own.
@@ -33,6 +38,8 @@ pub struct Service {
     pub publish_not_ready_addresses: bool,
     /// Its ports, in order.
     pub ports: Vec<ServicePort>,
+    /// The hints it asks for.
+    pub hints: HintMode,
 }
 
 /// A port of a Service.
@@ -102,6 +109,31 @@ impl Service {
         ports.any(|port| matches!(port.target, TargetPort::Named(_)))
     }
 
+    /// Itself as the owner of slices.
+    #[must_use]
+    pub fn owner(&self) -> Owner<'_> {
+        Owner {
+            api_version: "v1",
+            kind: "Service",
+            namespace: &self.namespace,
+            name: &self.name,
+            uid: &self.uid,
+            terminating: self.terminating,
+        }
+    }
+
+    /// What the metadata of its slices should be.
+    #[must_use]
+    pub fn metadata_policy(&self) -> MetadataPolicy {
+        let mut labels = self.slice_labels();
+        MetadataPolicy {
+            reserved: RESERVED_LABELS.map(|key| (key.to_owned(), labels.remove(key))).into(),
+            labels,
+            keep_other_labels: false,
+            annotations: Annotations::Preserve,
+        }
+    }
+
     /// The labels that its slices should have (R110).
     #[must_use]
     pub fn slice_labels(&self) -> BTreeMap<String, String> {
@@ -152,13 +184,25 @@ impl From<&api::Service> for Service {
         Self {
             namespace: metadata.namespace.as_deref().unwrap_or_default().into(),
             name: metadata.name.as_deref().unwrap_or_default().into(),
+            uid: metadata.uid.as_deref().unwrap_or_default().into(),
+            terminating: metadata.deletion_timestamp.is_some(),
             labels: metadata.labels.clone().unwrap_or_default(),
             headless: cluster_ip.is_none(),
             families: Families::of(ip_families.map(String::as_str), cluster_ip),
             publish_not_ready_addresses: spec.and_then(|spec| spec.publish_not_ready_addresses) == Some(true),
             ports: ports.map(ServicePort::from).collect(),
+            hints: hint_mode(service),
         }
     }
+}
+
+fn hint_mode(service: &api::Service) -> HintMode {
+    let annotations = service.metadata.annotations.as_ref();
+    let distribution = service
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.traffic_distribution.as_deref());
+    HintMode::of(|key| annotations?.get(key).map(String::as_str), distribution, true)
 }
 
 impl From<&api::ServicePort> for ServicePort {
@@ -245,6 +289,35 @@ mod tests {
             let service = service(&metadata, &json!({"clusterIP": cluster_ip}));
             assert_eq!(json!(service.slice_labels()), *expected, "{cluster_ip} {labels}");
         }
+    }
+
+    /// R94, R109, R110: an older annotation, the uid, and labels that are ours to keep away.
+    #[test]
+    fn what_a_service_says_about_its_slices() {
+        let metadata = json!({
+            "namespace": "ns", "name": "foo", "uid": "1", "deletionTimestamp": "2024-01-02T03:04:05Z",
+            "labels": {"foo": "bar", HEADLESS_LABEL: "x"},
+            "annotations": {"service.kubernetes.io/topology-aware-hints": "auto"},
+        });
+        let service = service(
+            &metadata,
+            &json!({"clusterIP": "1.1.1.1", "trafficDistribution": "PreferClose"}),
+        );
+        assert_eq!(service.hints, HintMode::Auto);
+        let owner = Owner {
+            api_version: "v1",
+            kind: "Service",
+            namespace: "ns",
+            name: "foo",
+            uid: "1",
+            terminating: true,
+        };
+        assert_eq!(service.owner(), owner);
+        let policy = service.metadata_policy();
+        assert_eq!(json!(policy.labels), json!({"foo": "bar"}));
+        let reserved = json!({HEADLESS_LABEL: null, MANAGED_BY_LABEL: MANAGED_BY, SERVICE_NAME_LABEL: "foo"});
+        assert_eq!(json!(policy.reserved), reserved);
+        assert_eq!(policy.annotations, Annotations::Preserve);
     }
 
     /// R68: what the API server fills in is filled in here too.

@@ -57,7 +57,7 @@ mod tests {
         ServiceKey::of_slice(&slice).map(|key| key.to_string())
     }
 
-    /// T-KEY-02…03, T-UTL-18…19. T-KEY-01 and T-UTL-17 (no slice at all) do not compile.
+    /// T-KEY-01…03, T-UTL-17…19: there is always a slice; the emptiest has no Service.
     #[test]
     fn r11_the_service_of_a_slice() {
         assert_eq!(key(&json!({SERVICE_NAME_LABEL: "svc"})), Ok("ns/svc".to_owned()));
@@ -65,6 +65,7 @@ mod tests {
             namespace: "ns".to_owned(),
             slice: "svc-abcde".to_owned(),
         };
+        assert!(ServiceKey::of_slice(&ObjectMeta::default()).is_err());
         for labels in [Value::Null, json!({"foo": "bar"}), json!({SERVICE_NAME_LABEL: ""})] {
             assert_eq!(key(&labels), Err(nobody.clone()), "{labels}");
         }

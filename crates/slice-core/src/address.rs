@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use crate::AddressType;
+use crate::{AddressType, spelling::is_fqdn};
 
 /// One address of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,7 +57,7 @@ impl Address {
         let refused = match self {
             Self::V4(address) => v4_refusal(*address),
             Self::V6(address) => v6_refusal(*address),
-            Self::Text(_) => None,
+            Self::Text(text) => (!is_fqdn(text)).then_some(Unpublishable::NotADomainName),
         };
         refused.map_or(Ok(()), Err)
     }
@@ -78,6 +78,9 @@ pub enum Unpublishable {
     /// `224.0.0.0/24` or `ff02::/16`.
     #[error("it is a link-local multicast address")]
     LinkLocalMulticast,
+    /// Neither an IP address nor a domain name of two labels or more.
+    #[error("it is not a domain name of two labels or more")]
+    NotADomainName,
 }
 
 fn v4_refusal(address: Ipv4Addr) -> Option<Unpublishable> {
@@ -233,6 +236,16 @@ mod tests {
             ("ff12::1", Err(Unpublishable::LinkLocalMulticast)),
         ] {
             assert_eq!(Address::parse_ip(text).unwrap().publishable(), expected, "{text}");
+        }
+        for (text, expected) in [
+            ("db.example.com", Ok(())),
+            ("db.example.com.", Ok(())),
+            ("db", Err(Unpublishable::NotADomainName)),
+            ("10.0.0", Ok(())),
+            ("fe80::1%eth0", Err(Unpublishable::NotADomainName)),
+            ("", Err(Unpublishable::NotADomainName)),
+        ] {
+            assert_eq!(Address::stored(text).publishable(), expected, "{text}");
         }
     }
 

@@ -4,7 +4,13 @@ use std::sync::Arc;
 
 use k8s_openapi::api::discovery::v1::EndpointPort;
 
+use crate::{
+    limits::PORTS_PER_SLICE_MAX,
+    spelling::{is_dns_label, is_qualified_name},
+};
+
 const DEFAULT_PROTOCOL: &str = "TCP";
+const PROTOCOLS: [&str; 3] = [DEFAULT_PROTOCOL, "UDP", "SCTP"];
 
 /// One port of a slice, with the API's defaults filled in: what is left out and what is spelled out are the same port (G7).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,10 +70,61 @@ impl PortMapKey {
     pub fn ports(&self) -> &[Port] {
         &self.0
     }
+
+    /// Why the API server would refuse a slice with these ports, if it would (R143, R145). No endpoint can be published with
+    /// them then.
+    pub fn publishable(&self) -> Result<(), PortProblem> {
+        let ports = self.ports();
+        if ports.len() > PORTS_PER_SLICE_MAX {
+            return Err(PortProblem::TooMany(ports.len()));
+        }
+        // They are in the order of their names.
+        if let Some(same) = ports.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(PortProblem::SameName(same[0].name.to_string()));
+        }
+        ports.iter().try_for_each(Port::publishable)
+    }
+}
+
+impl Port {
+    fn publishable(&self) -> Result<(), PortProblem> {
+        let app_protocol = self.app_protocol.as_deref();
+        if !self.name.is_empty() && !is_dns_label(&self.name) {
+            Err(PortProblem::Name(self.name.to_string()))
+        } else if !PROTOCOLS.contains(&&*self.protocol) {
+            Err(PortProblem::Protocol(self.protocol.to_string()))
+        } else if let Some(protocol) = app_protocol.filter(|protocol| !is_qualified_name(protocol)) {
+            Err(PortProblem::AppProtocol(protocol.to_owned()))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Why no slice may have a set of ports.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PortProblem {
+    /// There are too many.
+    #[error("there are {0} ports, and {PORTS_PER_SLICE_MAX} is the most")]
+    TooMany(usize),
+    /// Two have the same name, which may be the empty one.
+    #[error("two ports have the name {0:?}")]
+    SameName(String),
+    /// A name is neither empty nor a DNS label.
+    #[error("the port name {0:?} is not a DNS label")]
+    Name(String),
+    /// A protocol is not known.
+    #[error("the protocol {0:?} is none of TCP, UDP, SCTP")]
+    Protocol(String),
+    /// An application protocol is not a qualified name; empty is none either, while absent is fine.
+    #[error("the application protocol {0:?} is not a qualified name")]
+    AppProtocol(String),
 }
 
 #[cfg(test)]
 mod tests {
+    use std::hash::{BuildHasher as _, RandomState};
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -114,6 +171,75 @@ mod tests {
             json!([{"name": "a", "port": 80}, {"name": "a", "port": 80}]),
         ] {
             assert_ne!(key(other.clone()), base, "{other}");
+        }
+    }
+
+    /// F25, R143, R145.
+    #[test]
+    fn what_the_api_server_refuses_is_known_before() {
+        let numbered = |count: i32| (0..count).map(|n| json!({"name": format!("p{n}"), "port": n}));
+        for (ports, expected) in [
+            (json!([]), ""),
+            (
+                json!([{"port": 0}, {"name": "a", "protocol": "SCTP", "appProtocol": "example.com/a"}]),
+                "",
+            ),
+            (numbered(20_000).collect(), ""),
+            (
+                numbered(20_001).collect(),
+                "there are 20001 ports, and 20000 is the most",
+            ),
+            (
+                json!([{"name": "a", "port": 1}, {"name": "b"}, {"name": "a", "port": 2}]),
+                "two ports have the name \"a\"",
+            ),
+            (
+                json!([{"port": 1}, {"name": "", "port": 2}]),
+                "two ports have the name \"\"",
+            ),
+            (json!([{"name": "A"}]), "the port name \"A\" is not a DNS label"),
+            (
+                json!([{"protocol": "tcp"}]),
+                "the protocol \"tcp\" is none of TCP, UDP, SCTP",
+            ),
+            (
+                json!([{"appProtocol": ""}]),
+                "the application protocol \"\" is not a qualified name",
+            ),
+        ] {
+            let refused = key(ports).publishable().err();
+            assert_eq!(refused.map(|why| why.to_string()).unwrap_or_default(), expected);
+        }
+    }
+
+    /// T-CUT-51…52, T-MIR-81…82, T-HASH-01…02: by value, wherever the values are; nothing is printed to be compared.
+    #[test]
+    fn a_key_equals_itself_made_anew_and_no_other() {
+        let http = json!({"name": "http", "protocol": "TCP", "port": 17, "appProtocol": "http"});
+        let samples = [
+            json!([]),
+            json!([{}]),
+            json!([{"name": "http"}]),
+            json!([{"port": 17}]),
+            json!([{"port": 22}]),
+            json!([{"port": -1}]),
+            json!([{"protocol": "UDP"}]),
+            json!([{"appProtocol": ""}]),
+            json!([{"appProtocol": "http"}]),
+            json!([http]),
+            json!([http, http]),
+            json!([http, {"port": 17}]),
+            json!([http, {"port": 22}]),
+        ];
+        for _ in 0..100 {
+            let hasher = RandomState::new();
+            for (first, sample) in samples.iter().enumerate() {
+                for (second, other) in samples.iter().enumerate() {
+                    let (one, two) = (key(sample.clone()), key(other.clone()));
+                    assert_eq!(one == two, first == second, "{sample} {other}");
+                    assert!(one != two || hasher.hash_one(&one) == hasher.hash_one(&two), "{sample}");
+                }
+            }
         }
     }
 

@@ -41,8 +41,7 @@ impl Builder<'_> {
     /// Completes a changed copy of a stored slice; one that we adopt becomes ours (G16).
     pub(crate) fn complete(&self, slice: &mut Slice) {
         if !self.owner.owns(slice) {
-            let references = slice.metadata.owner_references.get_or_insert_default();
-            references.push(self.owner.reference(self.flags));
+            self.owner.adopt(slice, self.flags);
         }
         self.trigger_time.apply(&mut slice.metadata);
     }

@@ -1,17 +1,22 @@
 //! What is written into the metadata of slices: what is copied, what is ours, what is kept.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::names::TRIGGER_TIME_ANNOTATION;
+
+use crate::{LeftOut, Partition, PlanError, check, label_value};
 
 type Map = BTreeMap<String, String>;
 
 /// Labels and annotations of the slices of one owner (§5 of the specification).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetadataPolicy {
-    /// Labels copied from the owner. A slice has these and no others, besides the reserved ones.
+    /// Labels copied from the owner. A difference in them causes a write.
     pub labels: Map,
+    /// Whether labels that others put on a slice stay. Otherwise it has the copied ones and the reserved ones and no more, as
+    /// the built-in controllers have it. Where they stay, so does a label that the owner no longer has.
+    pub keep_other_labels: bool,
     /// Labels that are ours to set (`Some`) or to keep away (`None`): those by which the slices are found among them. They
     /// never come from the owner, and a difference in them alone causes no write (R110).
     pub reserved: BTreeMap<String, Option<String>>,
@@ -25,6 +30,8 @@ pub enum Annotations {
     /// Those that others made are kept (G36).
     #[default]
     Preserve,
+    /// These are ours, and a difference in them causes a write; those that others made are kept.
+    Set(Map),
     /// A slice has exactly these; a difference causes a write (G37).
     Replace(Map),
 }
@@ -42,17 +49,66 @@ pub enum TriggerTime {
 }
 
 impl MetadataPolicy {
-    /// Whether a slice has to be written for its metadata alone; never for the trigger time, if that is ours (G30).
-    pub(crate) fn differs(&self, metadata: &ObjectMeta, trigger_time: &TriggerTime) -> bool {
-        let labels = metadata.labels.iter().flatten();
-        let unreserved = labels.filter(|(key, _)| !self.reserved.contains_key(*key));
-        let wanted = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
-        !unreserved.eq(wanted) || self.annotations.differ(metadata, trigger_time)
+    /// Makes the owner's name the label by which its slices are found (G34). A name that is too long for a label is
+    /// [shortened](label_value), and an annotation of the same key has it in full (G38).
+    pub fn find_by_name(&mut self, label: &str, name: &str) {
+        let value = label_value(name);
+        if value != name {
+            self.annotations.insert(label, name);
+        }
+        self.reserved.insert(label.to_owned(), Some(value.into_owned()));
     }
 
-    /// The labels of a slice.
-    pub(crate) fn labels(&self) -> Map {
-        let mut labels = self.labels.clone();
+    /// The policy for one of an owner's slice sets: the labels of its partition are ours, and so is the time of the change,
+    /// where it is managed. Labels of the owner that no slice may have are left out.
+    pub(crate) fn checked(
+        &self,
+        partition: Partition<'_>,
+        trigger_time: &TriggerTime,
+        left_out: &mut Vec<LeftOut>,
+    ) -> Result<Cow<'_, Self>, PlanError> {
+        let mut policy = Cow::Borrowed(self);
+        if *trigger_time != TriggerTime::Unmanaged && matches!(self.annotations, Annotations::Replace(_)) {
+            policy.to_mut().annotations.insert(TRIGGER_TIME_ANNOTATION, "");
+        }
+        for (key, value) in partition.0 {
+            let reserved = &mut policy.to_mut().reserved;
+            reserved.insert((*key).to_owned(), Some((*value).to_owned()));
+        }
+        for (key, value) in &policy.reserved {
+            check::label(key, value.as_deref().unwrap_or_default())
+                .map_err(|why| PlanError::Label { key: key.clone(), why })?;
+        }
+        let copied = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
+        for (key, value) in copied {
+            if let Err(why) = check::label(key, value) {
+                policy.to_mut().labels.remove(key);
+                let key = key.clone();
+                left_out.push(LeftOut::Label { key, why });
+            }
+        }
+        Ok(policy)
+    }
+
+    /// Whether a slice has to be written for its metadata alone.
+    pub(crate) fn differs(&self, metadata: &ObjectMeta) -> bool {
+        let stored = metadata.labels.iter().flatten();
+        let mut stored = stored.filter(|(key, _)| !self.reserved.contains_key(*key));
+        let mut wanted = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
+        let labels_differ = if self.keep_other_labels {
+            // Both come in the order of their keys.
+            !wanted.all(|wanted| stored.any(|stored| stored == wanted))
+        } else {
+            !stored.eq(wanted)
+        };
+        labels_differ || self.annotations.differ(metadata)
+    }
+
+    /// The labels of a slice that has these, if any.
+    pub(crate) fn labels(&self, stored: Option<&Map>) -> Map {
+        let kept = stored.filter(|_| self.keep_other_labels);
+        let mut labels = kept.cloned().unwrap_or_default();
+        labels.extend(self.labels.clone());
         for (key, value) in &self.reserved {
             match value {
                 Some(value) => labels.insert(key.clone(), value.clone()),
@@ -64,22 +120,39 @@ impl MetadataPolicy {
 
     /// Puts labels and annotations right.
     pub(crate) fn apply(&self, metadata: &mut ObjectMeta) {
-        metadata.labels = Some(self.labels());
-        if let Annotations::Replace(annotations) = &self.annotations {
-            metadata.annotations = Some(annotations.clone());
+        metadata.labels = Some(self.labels(metadata.labels.as_ref()));
+        match &self.annotations {
+            Annotations::Preserve => {}
+            Annotations::Set(ours) => metadata.annotations.get_or_insert_default().extend(ours.clone()),
+            Annotations::Replace(all) => metadata.annotations = Some(all.clone()),
         }
     }
 }
 
 impl Annotations {
-    fn differ(&self, metadata: &ObjectMeta, trigger_time: &TriggerTime) -> bool {
+    fn insert(&mut self, key: &str, value: &str) {
+        if *self == Self::Preserve {
+            *self = Self::Set(Map::new());
+        }
+        if let Self::Set(annotations) | Self::Replace(annotations) = self {
+            annotations.insert(key.to_owned(), value.to_owned());
+        }
+    }
+
+    fn differ(&self, metadata: &ObjectMeta) -> bool {
         match self {
             Self::Preserve => false,
+            Self::Set(ours) => {
+                let stored = metadata.annotations.as_ref();
+                let mut ours = ours.iter();
+                ours.any(|(key, value)| stored.and_then(|stored| stored.get(key)) != Some(value))
+            }
             Self::Replace(wanted) => {
-                let is_ours = |key: &str| *trigger_time != TriggerTime::Unmanaged && key == TRIGGER_TIME_ANNOTATION;
+                // A time that is ours to set never causes a write (G30); one that is not goes like any other annotation (M83).
+                let is_time = |key: &str| key == TRIGGER_TIME_ANNOTATION && wanted.contains_key(key);
+                let counts = |(key, _): &(&String, &String)| !is_time(key);
                 let stored = metadata.annotations.iter().flatten();
-                let wanted = wanted.iter().filter(|(key, _)| !is_ours(key));
-                !stored.filter(|(key, _)| !is_ours(key)).eq(wanted)
+                !stored.filter(counts).eq(wanted.iter().filter(counts))
             }
         }
     }
@@ -125,7 +198,7 @@ mod tests {
             reserved: ours
                 .map(|(key, value)| (key.to_owned(), value.map(str::to_owned)))
                 .into(),
-            annotations: Annotations::Preserve,
+            ..MetadataPolicy::default()
         }
     }
 
@@ -160,12 +233,8 @@ mod tests {
         ] {
             let policy = policy(headless, &service);
             let expected = [&ours[..], &labels].concat();
-            assert_eq!(policy.labels(), map(&expected), "T-UTL-{id}");
-            assert_eq!(
-                policy.differs(&slice(&stored), &TriggerTime::Clear),
-                differs,
-                "T-UTL-{id}"
-            );
+            assert_eq!(policy.labels(None), map(&expected), "T-UTL-{id}");
+            assert_eq!(policy.differs(&slice(&stored)), differs, "T-UTL-{id}");
         }
     }
 
@@ -175,15 +244,14 @@ mod tests {
         let mut metadata = slice(&[]);
         metadata.annotations = Some(map(&[("foreign", "yes")]));
         let mut policy = MetadataPolicy::default();
-        let unmanaged = TriggerTime::Unmanaged;
-        assert!(!policy.differs(&metadata, &unmanaged));
+        assert!(!policy.differs(&metadata));
         policy.apply(&mut metadata);
         assert_eq!(metadata.annotations, Some(map(&[("foreign", "yes")])));
         policy.annotations = Annotations::Replace(map(&[("a", "b")]));
-        assert!(policy.differs(&metadata, &unmanaged));
+        assert!(policy.differs(&metadata));
         policy.apply(&mut metadata);
         assert_eq!(metadata.annotations, Some(map(&[("a", "b")])));
-        assert!(!policy.differs(&metadata, &unmanaged));
+        assert!(!policy.differs(&metadata));
     }
 
     /// G30, M83: the trigger time is an annotation like any other, unless it is ours.
@@ -202,7 +270,10 @@ mod tests {
             (TriggerTime::Clear, false),
             (TriggerTime::Unmanaged, true),
         ] {
-            assert_eq!(policy.differs(&metadata, &trigger_time), expected, "{trigger_time:?}");
+            let checked = policy
+                .checked(Partition::default(), &trigger_time, &mut Vec::new())
+                .unwrap();
+            assert_eq!(checked.differs(&metadata), expected, "{trigger_time:?}");
         }
     }
 

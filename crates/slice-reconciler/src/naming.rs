@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use sha2::{Digest as _, Sha256};
 use slice_core::{AddressType, PortMapKey, limits::GENERATED_NAME_PREFIX_MAX};
 
-use crate::Owner;
+use crate::{Owner, Partition};
 
 /// The characters that API servers generate names from: nothing that spells words or is easily misread.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -13,19 +13,26 @@ const SUFFIX_LENGTH: usize = 5;
 
 /// Hands out names for the new slices of one owner.
 ///
-/// A name is a function of the owner's uid, the address type, the ports and the lowest ordinal that is not in use, with the
-/// look of a generated one. A create whose answer was lost, or that somebody with an old view repeats, meets itself.
+/// A name is a function of the owner's uid, the partition, the address type, the ports and the lowest ordinal that is not in
+/// use, with the look of a generated one. A create whose answer was lost, or that somebody with an old view repeats, meets itself.
 pub(crate) struct Names<'a> {
     owner: Owner<'a>,
+    partition: Partition<'a>,
     prefix: &'a str,
     /// Names in use, those of slices that are being deleted included.
     taken: HashSet<String>,
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn new(owner: Owner<'a>, prefix: &'a str, taken: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn new(
+        owner: Owner<'a>,
+        partition: Partition<'a>,
+        prefix: &'a str,
+        taken: impl IntoIterator<Item = String>,
+    ) -> Self {
         Self {
             owner,
+            partition,
             prefix,
             taken: taken.into_iter().collect(),
         }
@@ -33,7 +40,7 @@ impl<'a> Names<'a> {
 
     /// The next free name for a slice of this type with these ports.
     pub(crate) fn next(&mut self, address_type: AddressType, ports: &PortMapKey) -> String {
-        let seed = seed(self.owner.uid, address_type, ports);
+        let seed = seed(self.owner.uid, self.partition, address_type, ports);
         let prefix = cut(self.prefix);
         let candidates = (0_u64..).map(|ordinal| format!("{prefix}{}", suffix(&seed, ordinal)));
         let mut free = candidates.filter(|name| !self.taken.contains(name));
@@ -44,7 +51,8 @@ impl<'a> Names<'a> {
     }
 }
 
-fn cut(prefix: &str) -> &str {
+/// As much of a prefix as the API server would take.
+pub(crate) fn cut(prefix: &str) -> &str {
     let mut end = prefix.len().min(GENERATED_NAME_PREFIX_MAX);
     while !prefix.is_char_boundary(end) {
         end -= 1;
@@ -53,13 +61,19 @@ fn cut(prefix: &str) -> &str {
 }
 
 /// Every part goes in with its length, so that no two lists of parts run together.
-fn seed(uid: &str, address_type: AddressType, ports: &PortMapKey) -> Sha256 {
+fn seed(uid: &str, partition: Partition<'_>, address_type: AddressType, ports: &PortMapKey) -> Sha256 {
     let mut hash = Sha256::new();
     let mut add = |part: &[u8]| {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     };
     add(uid.as_bytes());
+    for (key, value) in partition.sorted() {
+        add(key.as_bytes());
+        add(value.as_bytes());
+    }
+    // What is in no label keeps the labels apart from what follows.
+    add(b"/");
     add(address_type.as_str().as_bytes());
     for port in ports.ports() {
         add(port.name.as_bytes());
@@ -74,11 +88,13 @@ fn seed(uid: &str, address_type: AddressType, ports: &PortMapKey) -> Sha256 {
 fn suffix(seed: &Sha256, ordinal: u64) -> String {
     let mut hash = seed.clone();
     hash.update(ordinal.to_le_bytes());
-    let digest = hash.finalize();
-    let characters = digest.iter().take(SUFFIX_LENGTH);
-    characters
+    characters(&hash.finalize()).take(SUFFIX_LENGTH).collect()
+}
+
+/// A hash in characters that are good in any name.
+pub(crate) fn characters(hash: &[u8]) -> impl Iterator<Item = char> {
+    hash.iter()
         .map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]))
-        .collect()
 }
 
 #[cfg(test)]
@@ -98,7 +114,7 @@ mod tests {
 
     fn name(uid: &str, address_type: AddressType, taken: &[&str]) -> String {
         let taken = taken.iter().map(ToString::to_string);
-        Names::new(owner(uid), "web-", taken).next(address_type, &PortMapKey::new([]))
+        Names::new(owner(uid), Partition::default(), "web-", taken).next(address_type, &PortMapKey::new([]))
     }
 
     #[test]
@@ -115,7 +131,7 @@ mod tests {
 
     #[test]
     fn two_new_slices_of_one_plan_get_two_names() {
-        let mut names = Names::new(owner("1"), "web-", []);
+        let mut names = Names::new(owner("1"), Partition::default(), "web-", []);
         let ports = PortMapKey::new([]);
         assert_ne!(
             names.next(AddressType::IPv4, &ports),
@@ -127,7 +143,8 @@ mod tests {
     #[test]
     fn names_look_generated() {
         let long = format!("{}-", "a".repeat(63));
-        let name = Names::new(owner("1"), &long, []).next(AddressType::IPv4, &PortMapKey::new([]));
+        let name =
+            Names::new(owner("1"), Partition::default(), &long, []).next(AddressType::IPv4, &PortMapKey::new([]));
         let (prefix, suffix) = name.split_at(58);
         assert_eq!(prefix, "a".repeat(58));
         assert_eq!(suffix.len(), 5);

@@ -1,6 +1,6 @@
 //! For whom slices exist.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use slice_core::Slice;
 
 /// The object that slices exist for, of whatever kind.
@@ -45,20 +45,68 @@ pub enum Ownership {
     /// They are deleted, and never reused (I7).
     #[default]
     Enforce,
-    /// They are adopted: reused, and given our owner reference with the next write (G16).
+    /// They are adopted: used like our own, and given our owner reference at once, so that they do not outlive us (G16).
     Ignore,
+    /// Those of an earlier owner of the same kind and name are deleted (I7). Others are adopted, and given our owner reference
+    /// when they are next written: none is written for that alone (G53, M83).
+    RebuildOnForeignUid,
 }
 
-impl Owner<'_> {
+impl Ownership {
+    /// Whether a slice with our labels is ours to use.
+    pub(crate) fn takes(self, owner: &Owner<'_>, slice: &Slice) -> bool {
+        match self {
+            Self::Enforce => owner.owns(slice),
+            Self::Ignore => true,
+            Self::RebuildOnForeignUid => owner.owns(slice) || !owner.succeeds_owner_of(slice),
+        }
+    }
+
+    /// Whether a slice that is ours to use has to be written for its owner reference alone.
+    pub(crate) fn differs(self, owner: &Owner<'_>, slice: &Slice) -> bool {
+        self == Self::Ignore && !owner.owns(slice)
+    }
+}
+
+impl<'a> Owner<'a> {
+    /// The owner that an object is; what its metadata lacks is empty.
+    #[must_use]
+    pub fn of(api_version: &'a str, kind: &'a str, metadata: &'a ObjectMeta) -> Self {
+        Self {
+            api_version,
+            kind,
+            namespace: metadata.namespace.as_deref().unwrap_or_default(),
+            name: metadata.name.as_deref().unwrap_or_default(),
+            uid: metadata.uid.as_deref().unwrap_or_default(),
+            terminating: metadata.deletion_timestamp.is_some(),
+        }
+    }
+
     /// Whether a slice has a reference to this owner: by uid, kind and API group, whatever the version (G16, R109).
     #[must_use]
     pub fn owns(&self, slice: &Slice) -> bool {
-        let references = slice.metadata.owner_references.iter().flatten();
-        references.into_iter().any(|reference| {
-            reference.uid == self.uid
-                && reference.kind == self.kind
-                && group(&reference.api_version) == group(self.api_version)
-        })
+        references_of(slice).any(|reference| reference.uid == self.uid && self.is_of_kind(reference))
+    }
+
+    /// Whether a slice has a reference to an owner of the same kind and name that was there before.
+    fn succeeds_owner_of(&self, slice: &Slice) -> bool {
+        references_of(slice)
+            .any(|reference| reference.name == self.name && reference.uid != self.uid && self.is_of_kind(reference))
+    }
+
+    fn is_of_kind(&self, reference: &OwnerReference) -> bool {
+        reference.kind == self.kind && group(&reference.api_version) == group(self.api_version)
+    }
+
+    /// Adds our reference to those that a slice has. An object has one managing controller at most.
+    pub(crate) fn adopt(&self, slice: &mut Slice, flags: OwnerFlags) {
+        let has_controller = references_of(slice).any(|reference| reference.controller == Some(true));
+        let flags = OwnerFlags {
+            controller: flags.controller && !has_controller,
+            ..flags
+        };
+        let references = slice.metadata.owner_references.get_or_insert_default();
+        references.push(self.reference(flags));
     }
 
     pub(crate) fn reference(&self, flags: OwnerFlags) -> OwnerReference {
@@ -71,6 +119,10 @@ impl Owner<'_> {
             block_owner_deletion: Some(flags.block_owner_deletion),
         }
     }
+}
+
+fn references_of(slice: &Slice) -> impl Iterator<Item = &OwnerReference> {
+    slice.metadata.owner_references.iter().flatten()
 }
 
 fn group(api_version: &str) -> &str {
@@ -95,6 +147,19 @@ mod tests {
     fn owned(references: &Value) -> bool {
         let slice = json!({"metadata": {"ownerReferences": references}, "addressType": "IPv4"});
         SERVICE.owns(&Slice::from(&serde_json::from_value(slice).unwrap()))
+    }
+
+    #[test]
+    fn an_owner_is_read_from_its_metadata() {
+        let metadata = |extra: Value| -> ObjectMeta {
+            let mut metadata = json!({"namespace": "ns", "name": "web", "uid": "1"});
+            metadata["deletionTimestamp"] = extra;
+            serde_json::from_value(metadata).unwrap()
+        };
+        assert_eq!(Owner::of("v1", "Service", &metadata(Value::Null)), SERVICE);
+        let going = metadata(json!("2026-01-02T03:04:05Z"));
+        assert!(Owner::of("v1", "Service", &going).terminating);
+        assert_eq!(Owner::of("v1", "Service", &ObjectMeta::default()).uid, "");
     }
 
     #[test]

@@ -22,13 +22,9 @@ pub(crate) fn provide<'a>(policy: &MetadataPolicy, doomed: &mut Vec<&'a Slice>, 
 
 /// Whether a slice is an empty one with the right labels; a label with an empty value is as good as none (R90).
 fn is_placeholder(slice: &Slice, policy: &MetadataPolicy) -> bool {
-    let labels = policy.labels();
+    let stored = slice.metadata.labels.as_ref();
+    let labels = policy.labels(stored);
     let wanted = labels.iter().filter(|(_, value)| !value.is_empty());
-    let stored = slice
-        .metadata
-        .labels
-        .iter()
-        .flatten()
-        .filter(|(_, value)| !value.is_empty());
+    let stored = stored.into_iter().flatten().filter(|(_, value)| !value.is_empty());
     slice.endpoints.is_empty() && slice.ports.ports().is_empty() && stored.eq(wanted)
 }

@@ -5,21 +5,22 @@ use std::{
     hash::Hash,
 };
 
-use slice_core::{AddressType, Endpoint, EndpointRef, PortMapKey, Slice};
+use slice_core::{AddressType, Endpoint, EndpointRef, PortMapKey, Slice, spelling::is_dns_name};
 
 use crate::{
-    Changes, Group, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, TriggerTime,
+    Changes, Group, LabelProblem, LeftOut, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, Partition,
+    TriggerTime,
     builder::Builder,
     hints::{self, HintMode, HintOutcome, TopologyCache},
     lists::Lists,
-    naming::Names,
+    naming::{self, Names},
     packing::NewSlice,
     stage::{Outcome, Stage},
     writes::{Pending, Write},
 };
 
-/// What does not change from one plan of a controller to the next.
-#[derive(Clone, Copy, Debug)]
+/// What does not change from one plan of a controller to the next. By default, there are no placeholders.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// How endpoints are spread over slices.
     pub packing: Packing,
@@ -36,11 +37,14 @@ pub struct Options {
 pub struct Request<'a> {
     /// For whom.
     pub owner: Owner<'a>,
+    /// Which of the owner's slice sets, if it has several.
+    pub partition: Partition<'a>,
     /// The address types that the owner has slices of. Slices of any other type are deleted.
     pub supported: BTreeSet<AddressType>,
     /// What is wanted; groups of the same type and ports are merged, the later endpoint of an identity wins.
     pub groups: Vec<Group<'a>>,
-    /// The slices that carry the owner's labels, those that are being deleted included.
+    /// The slices that carry the owner's labels, those that are being deleted included. Those outside the partition are not
+    /// touched; their names are not used again.
     pub existing: &'a [Slice],
     /// What their metadata should be.
     pub metadata: &'a MetadataPolicy,
@@ -50,6 +54,27 @@ pub struct Request<'a> {
     pub trigger_time: TriggerTime,
     /// How names of new slices begin.
     pub name_prefix: &'a str,
+    /// Names that are not to be used, besides those of existing slices: others have them.
+    pub names_taken: &'a [String],
+}
+
+impl<'a> Request<'a> {
+    /// A request to fill in: as it is, nothing is wanted, and hints and trigger times are none of our business.
+    #[must_use]
+    pub fn new(owner: Owner<'a>, existing: &'a [Slice], metadata: &'a MetadataPolicy, name_prefix: &'a str) -> Self {
+        Self {
+            owner,
+            partition: Partition::default(),
+            supported: BTreeSet::new(),
+            groups: Vec::new(),
+            existing,
+            metadata,
+            hints: None,
+            trigger_time: TriggerTime::default(),
+            name_prefix,
+            names_taken: &[],
+        }
+    }
 }
 
 /// What has to be written, in an order in which no endpoint is missing in between.
@@ -61,6 +86,8 @@ pub struct Plan {
     pub summaries: Vec<Summary>,
     /// What became of hints, for each supported address type, where we give them.
     pub hints: Vec<HintOutcome>,
+    /// What was asked for and cannot be published. It concerns nothing but what is named.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// What a plan comes to for one address type.
@@ -78,7 +105,8 @@ pub struct Summary {
     pub slices_needed: usize,
 }
 
-/// A request that cannot be answered; nothing should be written.
+/// Why an owner is left out as a whole: nothing is written for it, and its slices stay as they are. Other owners are not
+/// concerned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Slices of an owner without uid could not be told from those of an earlier owner of the same name.
@@ -94,6 +122,29 @@ pub enum PlanError {
     /// The caller wants endpoints of a type that it says the owner does not have (G10).
     #[error("a group of type {0} is wanted, but the owner does not support that type")]
     UnsupportedType(AddressType),
+    /// An owner without a name or namespace is none that the API server has.
+    #[error(
+        "{kind} \"{namespace}/{name}\" lacks a name or a namespace: slices are only made for objects that have both"
+    )]
+    NoName {
+        /// The owner's kind.
+        kind: String,
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
+    /// New slices could not be named so.
+    #[error("no name of a slice can begin with {0:?}: use lower case letters, digits, dashes and dots")]
+    NamePrefix(String),
+    /// A label by which the slices of the owner are found, so that it cannot be left out.
+    #[error("the slices could not be found by the label {key:?}: {why}")]
+    Label {
+        /// Its key.
+        key: String,
+        /// What is wrong with it.
+        why: LabelProblem,
+    },
 }
 
 /// Decides what to write. Equal requests give equal plans, whatever the order of their parts.
@@ -130,28 +181,33 @@ fn decide<'a>(
     check(&request)?;
     let mut existing: Vec<&Slice> = request.existing.iter().collect();
     existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+    let mut plan = Plan::default();
+    let policy = request
+        .metadata
+        .checked(request.partition, &request.trigger_time, &mut plan.left_out)?;
     let names = existing.iter().filter_map(|slice| slice.metadata.name.clone());
+    let names = names.chain(request.names_taken.iter().cloned());
     let mut builder = Builder {
         owner: request.owner,
         flags: options.owner_flags,
-        policy: request.metadata,
+        policy: &policy,
         trigger_time: &request.trigger_time,
-        names: Names::new(request.owner, request.name_prefix, names),
+        names: Names::new(request.owner, request.partition, request.name_prefix, names),
     };
+    existing.retain(|slice| request.partition.holds(slice));
     let (mut live, unsupported) = split(&existing, &request.supported);
     let mut groups = merge(request.groups);
     let mut pending = Pending::default();
-    let mut plan = Plan::default();
     for address_type in request.supported {
         let stage = Stage {
             owner: request.owner,
             address_type,
-            policy: request.metadata,
-            trigger_time: &request.trigger_time,
+            policy: &policy,
             options,
         };
         let of_type = live.remove(&address_type).unwrap_or_default();
-        let (outcome, mut summary) = stage.run(&of_type, groups.remove(&address_type).unwrap_or_default());
+        let (mut outcome, mut summary) = stage.run(&of_type, groups.remove(&address_type).unwrap_or_default());
+        plan.left_out.append(&mut outcome.left_out);
         pending.delete.extend(&outcome.delete);
         let mut lists = outcome.into_lists(address_type, &mut builder);
         let outcome = request.hints.map(|mode| give_hints(mode, address_type, &mut lists));
@@ -205,12 +261,16 @@ fn collect<'a>(pending: &mut Pending<'a>, lists: Lists<'a>, existing: &[&'a Slic
 
 fn check(request: &Request<'_>) -> Result<(), PlanError> {
     let owner = request.owner;
-    if owner.uid.is_empty() {
-        return Err(PlanError::NoUid {
-            kind: owner.kind.to_owned(),
-            namespace: owner.namespace.to_owned(),
-            name: owner.name.to_owned(),
+    if owner.name.is_empty() || owner.namespace.is_empty() || owner.uid.is_empty() {
+        let [kind, namespace, name] = [owner.kind, owner.namespace, owner.name].map(str::to_owned);
+        return Err(match owner.uid {
+            "" => PlanError::NoUid { kind, namespace, name },
+            _ => PlanError::NoName { kind, namespace, name },
         });
+    }
+    // Whatever its ordinal, a name ends in a letter or digit.
+    if !is_dns_name(&format!("{}a", naming::cut(request.name_prefix))) {
+        return Err(PlanError::NamePrefix(request.name_prefix.to_owned()));
     }
     let unsupported = request
         .groups

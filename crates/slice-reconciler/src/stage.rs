@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slice_core::{AddressType, PortMapKey, Slice};
 
 use crate::{
-    Changes, Group, MetadataPolicy, Options, Owner, Ownership, Summary, TriggerTime, packing::NewSlice, placeholder,
+    Changes, Group, LeftOut, MetadataPolicy, Options, Owner, Summary, check::Sieve, packing::NewSlice, placeholder,
     reuse::reuse,
 };
 
@@ -13,8 +13,7 @@ use crate::{
 pub(crate) struct Stage<'a, 'o> {
     pub(crate) owner: Owner<'a>,
     pub(crate) address_type: AddressType,
-    pub(crate) policy: &'a MetadataPolicy,
-    pub(crate) trigger_time: &'o TriggerTime,
+    pub(crate) policy: &'o MetadataPolicy,
     pub(crate) options: &'o Options,
 }
 
@@ -25,6 +24,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) create: Vec<NewSlice<'a>>,
     pub(crate) update: Vec<Slice>,
     pub(crate) delete: Vec<&'a Slice>,
+    pub(crate) left_out: Vec<LeftOut>,
 }
 
 impl<'a> Stage<'a, '_> {
@@ -38,32 +38,60 @@ impl<'a> Stage<'a, '_> {
         let mut outcome = Outcome::default();
         let (mut stored, foreign) = self.by_ports(existing);
         let mut doomed = Vec::new();
+        let mut barred = Vec::new();
         for (ports, group) in groups {
-            summary.want(group.endpoints.len(), self.options.packing.max());
+            let wanted = group.endpoints.len();
+            if let Err(why) = ports.publishable() {
+                outcome.left_out.push(LeftOut::Group {
+                    address_type: self.address_type,
+                    ports,
+                    endpoints: wanted,
+                    why,
+                });
+                barred.push(group);
+                continue;
+            }
             let existing = stored.remove(&ports).unwrap_or_default();
-            let packed = self
-                .options
-                .packing
-                .pack(&existing, group, self.policy, self.trigger_time);
+            let mut sieve = Sieve::new(self.address_type);
+            let packed = self.options.packing.pack(&existing, group, self.policy, &mut sieve);
+            summary.want(wanted.saturating_sub(sieve.left_out.len()), self.options.packing.max());
+            outcome.left_out.append(&mut sieve.left_out);
             summary.changes += packed.changes;
             outcome.unchanged.extend(packed.unchanged);
             outcome.update.extend(packed.update);
             outcome.create.extend(packed.create);
             doomed.extend(packed.delete);
         }
+        self.adopt(&mut outcome);
         // Slices of ports that nobody wants (G24).
-        doomed.extend(stored.into_values().flatten());
-        if self.options.placeholder && outcome.create.is_empty() && doomed.len() + foreign.len() == existing.len() {
-            placeholder::provide(self.policy, &mut doomed, &mut outcome);
-            summary.slices_needed = 1;
+        let unwanted = stored.into_values().flatten();
+        let (spared, unwanted): (Vec<_>, Vec<_>) = unwanted.partition(|slice| holds_any(slice, &barred));
+        doomed.extend(unwanted);
+        if self.options.placeholder {
+            summary.slices_needed = summary.slices_needed.max(1);
+            if outcome.create.is_empty() && doomed.len() + foreign.len() == existing.len() {
+                placeholder::provide(self.policy, &mut doomed, &mut outcome);
+            }
         }
         let reused = reuse(std::mem::take(&mut outcome.create), &doomed, self.policy);
         outcome.create = reused.create;
         outcome.update.extend(reused.update);
         outcome.delete = reused.delete;
         outcome.delete.extend(foreign);
-        summary.slices = outcome.unchanged.len() + outcome.update.len() + outcome.create.len();
+        summary.slices = outcome.unchanged.len() + outcome.update.len() + outcome.create.len() + spared.len();
         (outcome, summary)
+    }
+
+    /// Writes those slices too that need nothing but our owner reference.
+    fn adopt(&self, outcome: &mut Outcome<'a>) {
+        let Outcome { unchanged, update, .. } = outcome;
+        unchanged.retain(|slice| {
+            let differs = self.options.ownership.differs(&self.owner, slice);
+            if differs {
+                update.push((*slice).clone());
+            }
+            !differs
+        });
     }
 
     /// Our slices by ports, and those of other owners.
@@ -71,7 +99,7 @@ impl<'a> Stage<'a, '_> {
         let mut ours: BTreeMap<PortMapKey, Vec<&'a Slice>> = BTreeMap::new();
         let mut foreign = Vec::new();
         for slice in existing {
-            if self.options.ownership == Ownership::Ignore || self.owner.owns(slice) {
+            if self.options.ownership.takes(&self.owner, slice) {
                 ours.entry(slice.ports.clone()).or_default().push(slice);
             } else {
                 foreign.push(*slice);
@@ -79,6 +107,14 @@ impl<'a> Stage<'a, '_> {
         }
         (ours, foreign)
     }
+}
+
+/// Whether a slice holds endpoints of a group that was left out for its ports. With it they would be gone from all slices,
+/// although they are still wanted (I4); so it stays, as it does when the API server refuses the write that would replace it.
+fn holds_any(slice: &Slice, barred: &[Group<'_>]) -> bool {
+    let mut endpoints = slice.endpoints.iter();
+    !barred.is_empty()
+        && endpoints.any(|endpoint| barred.iter().any(|group| group.endpoints.contains(&endpoint.view())))
 }
 
 impl Summary {

@@ -1,5 +1,7 @@
 //! The writes of a plan, and the order among them.
 
+use std::fmt;
+
 use slice_core::{Endpoint, EndpointSet, Slice};
 
 use crate::{
@@ -28,9 +30,39 @@ pub enum Operation {
     Delete(Deletion),
 }
 
+impl Operation {
+    /// Does to slices in memory what an API server does to those it stores: for simulations, and for tests of what comes next.
+    pub fn apply_to(&self, slices: &mut Vec<Slice>) {
+        match self {
+            Self::Create(new) => slices.push(new.clone()),
+            Self::Update(to) => {
+                let mut stored = slices.iter_mut();
+                if let Some(from) = stored.find(|slice| slice.metadata.name == to.metadata.name) {
+                    from.clone_from(to);
+                }
+            }
+            Self::Delete(deletion) => slices.retain(|slice| slice.metadata.name.as_ref() != Some(&deletion.name)),
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (verb, slice) = match self {
+            Self::Create(slice) => ("create", slice),
+            Self::Update(slice) => ("update", slice),
+            Self::Delete(deletion) => return write!(f, "delete {}", deletion.name),
+        };
+        let name = slice.metadata.name.as_deref().unwrap_or_default();
+        write!(f, "{verb} {name} with {} endpoints", slice.endpoints.len())
+    }
+}
+
 /// Which slice is deleted, at which version.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deletion {
+    /// Its namespace.
+    pub namespace: String,
     /// Its name.
     pub name: String,
     /// Its uid, if it was stored.
@@ -156,8 +188,9 @@ impl Pending<'_> {
 }
 
 impl Deletion {
-    fn of(slice: &Slice) -> Self {
+    pub(crate) fn of(slice: &Slice) -> Self {
         Self {
+            namespace: slice.metadata.namespace.clone().unwrap_or_default(),
             name: slice.metadata.name.clone().unwrap_or_default(),
             uid: slice.metadata.uid.clone(),
             resource_version: slice.metadata.resource_version.clone(),

@@ -1,22 +1,26 @@
 //! The machinery under the controllers: the only crate that talks to a network.
 //!
 //! A change travels one way: watch → slim decode → index → queue → desired → plan → write. This crate owns both ends and
-//! the queue in between (tasks, sockets, retries, clocks); a controller owns what lies between them and does no I/O.
-//! It is being written; what is certain already is what travels through the queue: a [`Key`].
+//! the queue in between (tasks, sockets, retries, clocks); a [`Controller`](slice_controller::Controller) owns what lies
+//! between them and does no I/O. [`run`] brings the two together, and [`program`] makes a program of it.
 
-use std::fmt;
+mod api;
+mod carry_out;
+mod check;
+mod client;
+mod events;
+mod health;
+mod metrics;
+mod owner;
+pub mod program;
+mod queue;
+mod run;
+mod slices;
+mod watch;
+mod writers;
 
-/// What is looked at in one go: an owner of slices, by name. Never an event: what happened is read from the state.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key {
-    /// The owner's namespace.
-    pub namespace: String,
-    /// The owner's name.
-    pub name: String,
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
+pub use check::{Obstacle, check};
+pub use client::RateLimit;
+pub use health::{Health, SourceState};
+pub use metrics::Metrics;
+pub use run::{Options, run};

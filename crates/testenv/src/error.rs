@@ -87,7 +87,17 @@ pub enum Error {
         #[source]
         source: Box<kube::Error>,
     },
-    /// The control plane did not get somewhere in time.
+    /// A program under test did not do what was expected.
+    #[error("expected of the program, but not seen ({how}): {expected}\nIt said:\n{said}")]
+    Silent {
+        /// What it should have said or done.
+        expected: String,
+        /// How long it was waited for.
+        how: String,
+        /// All that it said.
+        said: String,
+    },
+    /// Something did not get somewhere in time.
     #[error("{what} did not happen within {seconds} s")]
     Timeout {
         /// What was waited for.

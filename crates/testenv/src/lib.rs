@@ -11,7 +11,12 @@
 //! Every program is a [`Part`], which stops, is killed, freezes and starts
 //! again on the same data. All of them end, and the directory goes, when the
 //! environment is dropped and also when the process dies of a panic, Ctrl-C or
-//! SIGKILL.
+//! SIGKILL. So does a [`Binary`], a program under test; a
+//! [`Program`] is one of our own. Where a real control plane is too much,
+//! [`SimServer`] stands in.
+//!
+//! [`history`] records what happens to `EndpointSlices` and judges it, on any API
+//! server.
 //!
 //! The programs are built from source with Go when they are first needed, or
 //! come from `KUBEBUILDER_ASSETS`: see [`assets`].
@@ -37,21 +42,31 @@
 
 mod access;
 pub mod assets;
+mod binary;
 mod cluster;
 mod control_plane;
 mod controllers;
+pub mod documented;
 mod error;
 mod files;
+pub mod history;
+pub mod objects;
 mod part;
 pub mod pki;
 mod ports;
+mod program;
 mod proxy;
 mod rbac;
 mod reaper;
+mod sim;
 
 pub use access::{Credentials, KubeconfigFile, User};
+pub use binary::{Binary, Signal, until};
 pub use cluster::{Cluster, ClusterBuilder};
 pub use control_plane::{ControlPlane, ControlPlaneBuilder};
 pub use error::Error;
 pub use part::Part;
+pub use program::Program;
 pub use proxy::FaultProxy;
+pub use rbac::rule;
+pub use sim::SimServer;

@@ -53,6 +53,18 @@ pub(crate) async fn grant(admin: &Client, user: &str, subject: Subject, rules: V
     }
 }
 
+/// One rule of a role: these verbs on these resources of these API groups.
+#[must_use]
+pub fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> PolicyRule {
+    let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+    PolicyRule {
+        api_groups: Some(owned(groups)),
+        resources: Some(owned(resources)),
+        verbs: owned(verbs),
+        ..PolicyRule::default()
+    }
+}
+
 /// Creates a service account and returns a token for it.
 pub(crate) async fn service_account(admin: &Client, namespace: &str, name: &str) -> Result<String, Error> {
     let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), namespace);
@@ -155,18 +167,11 @@ fn first(values: Option<&[String]>) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn strings(values: &[&str]) -> Vec<String> {
-        values.iter().map(|&value| value.to_owned()).collect()
-    }
-
     #[test]
     fn a_rule_is_probed_by_its_first_example() {
         let rule = PolicyRule {
-            api_groups: Some(strings(&["apps"])),
-            resources: Some(strings(&["deployments/scale", "pods"])),
-            resource_names: Some(strings(&["web"])),
-            verbs: strings(&["patch", "get"]),
-            ..PolicyRule::default()
+            resource_names: Some(vec!["web".to_owned()]),
+            ..rule(&["apps"], &["deployments/scale", "pods"], &["patch", "get"])
         };
         let expected = ResourceAttributes {
             group: Some("apps".to_owned()),
@@ -182,8 +187,8 @@ mod tests {
     #[test]
     fn a_rule_for_paths_is_probed_by_its_path() {
         let rule = PolicyRule {
-            non_resource_urls: Some(strings(&["/metrics"])),
-            verbs: strings(&["get"]),
+            non_resource_urls: Some(vec!["/metrics".to_owned()]),
+            verbs: vec!["get".to_owned()],
             ..PolicyRule::default()
         };
         let expected = NonResourceAttributes {

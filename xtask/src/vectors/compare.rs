@@ -12,7 +12,6 @@ use slice_reconciler::{Operation, Plan, hints::HintEvent};
 use super::{
     chain::{Event, Expected, Step},
     hints::{self, Zones},
-    service_chains::facts,
 };
 
 /// What somebody does about a step.
@@ -114,7 +113,7 @@ impl Scope {
         });
         Self {
             exact_hints: !matches!(mode.map(String::as_str), Some("Auto" | "auto")),
-            zones: Zones::of(step.nodes.iter().map(facts)),
+            zones: Zones::of_nodes(&step.nodes),
         }
     }
 }

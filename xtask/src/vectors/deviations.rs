@@ -10,7 +10,7 @@ use k8s_openapi::api::{
     discovery::v1::{Endpoint, EndpointSlice},
 };
 use mirroring::Subsets;
-use service_slices::{Pod, Service};
+use service_slices::{NodeState, Pod, Service};
 use slice_core::{
     AddressType, EndpointSet, PortMapKey, Slice,
     names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
@@ -21,7 +21,6 @@ use super::{
     chain::Step,
     compare::Aspect,
     hints::{Zones, is_ready},
-    service_chains::facts,
 };
 
 /// A deviation, and what of an answer it can change.
@@ -57,7 +56,7 @@ const EVERYTHING: &[Aspect] = &[
     Aspect::Error,
 ];
 
-const DEVIATIONS: [Deviation; 20] = [
+const DEVIATIONS: [Deviation; 21] = [
     Deviation {
         id: "W10",
         reaches: &[Aspect::Error],
@@ -123,6 +122,11 @@ const DEVIATIONS: [Deviation; 20] = [
         id: "D3",
         reaches: EVERYTHING,
         applies: |now| has_two_ports_of_one_name(now.step),
+    },
+    Deviation {
+        id: "F25",
+        reaches: EVERYTHING,
+        applies: |now| has_unpublishable_ports(now.step),
     },
     Deviation {
         id: "D4",
@@ -206,8 +210,11 @@ pub(super) fn has_unpublishable_address(step: &Step) -> bool {
 fn has_foreign_metadata(step: &Step) -> bool {
     step.existing_slices.iter().any(|slice| {
         let mut annotations = slice.metadata.annotations.iter().flatten();
-        let owners = slice.metadata.owner_references.iter().flatten().count();
-        owners > 1 || annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION)
+        let owners: Vec<_> = slice.metadata.owner_references.iter().flatten().collect();
+        let is_foreign = |kind: &str| !["Service", "Endpoints"].contains(&kind);
+        owners.len() > 1
+            || owners.iter().any(|owner| is_foreign(&owner.kind))
+            || annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION)
     })
 }
 
@@ -288,6 +295,13 @@ fn wants_endpoints_elsewhere(step: &Step) -> bool {
     })
 }
 
+/// Upstream publishes ports that the API server refuses, with all their endpoints.
+fn has_unpublishable_ports(step: &Step) -> bool {
+    let refused = |ports: &PortMapKey| ports.publishable().is_err();
+    ports(&step.existing_slices, None).any(|ports| refused(&ports))
+        || with_desired(step, |groups| groups.iter().any(|group| refused(&group.ports)))
+}
+
 /// Judges what is wanted in a step.
 fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<'_>>) -> bool) -> bool {
     if let Some(endpoints) = &step.endpoints {
@@ -325,19 +339,19 @@ fn has_endpoint_twice(step: &Step) -> bool {
 
 /// Upstream leaves endpoints to zones without nodes, and rewrites their slices on every sync.
 fn has_pod_in_zone_without_nodes(step: &Step) -> bool {
-    let Some(zones) = Zones::of(step.nodes.iter().map(facts)) else {
+    let Some(zones) = Zones::of_nodes(&step.nodes) else {
         return false;
     };
     pods(step).any(|(_, pod)| {
-        let node = node(step, pod.node.unwrap_or_default()).map(facts);
-        let zone = node.and_then(|node| node.zone).filter(|zone| !zone.is_empty());
-        zone.is_some_and(|zone| !zones.contains(zone))
+        let node = node(step, pod.node.unwrap_or_default()).map(NodeState::from);
+        let zone = node.as_ref().and_then(|node| node.facts().zone);
+        zone.is_some_and(|zone| !zone.is_empty() && !zones.contains(zone))
     })
 }
 
 /// Upstream rewrites slices that give a zone more than its share, whether that helps or not.
 fn has_too_many_hints_for_a_zone(step: &Step) -> bool {
-    let Some(zones) = Zones::of(step.nodes.iter().map(facts)) else {
+    let Some(zones) = Zones::of_nodes(&step.nodes) else {
         return false;
     };
     [AddressType::IPv4, AddressType::IPv6].into_iter().any(|address_type| {
@@ -411,18 +425,15 @@ fn has_reserved_label(step: &Step) -> bool {
     labels.is_some_and(|labels| labels.contains_key(SERVICE_NAME_LABEL) || labels.contains_key(MANAGED_BY_LABEL))
 }
 
-/// Upstream adopts the slices of an earlier Endpoints object of the same name, or of nobody.
+/// Upstream adopts the slices of an earlier Endpoints object of the same name.
 fn has_mirror_of_another(step: &Step) -> bool {
-    let Some(uid) = step
+    let uid = step
         .endpoints
         .as_ref()
-        .and_then(|endpoints| endpoints.metadata.uid.as_deref())
-    else {
-        return false;
-    };
+        .and_then(|endpoints| endpoints.metadata.uid.as_deref());
     step.existing_slices.iter().any(|slice| {
         let mut owners = slice.metadata.owner_references.iter().flatten();
-        owners.all(|owner| (owner.kind.as_str(), owner.uid.as_str()) != ("Endpoints", uid))
+        owners.any(|owner| owner.kind == "Endpoints" && Some(owner.uid.as_str()) != uid)
     })
 }
 
@@ -431,4 +442,18 @@ fn ports(slices: &[EndpointSlice], address_type: Option<AddressType>) -> impl It
         .iter()
         .filter(move |slice| address_type.is_none_or(|address_type| slice.address_type == address_type.as_str()));
     of_type.map(|slice| PortMapKey::of(slice.ports.as_deref()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_excuses_a_step_is_documented() {
+        let documented = include_str!("../../../docs/deviations.md");
+        let words: BTreeSet<&str> = documented.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+        for Deviation { id, .. } in DEVIATIONS {
+            assert!(words.contains(id), "{id}");
+        }
+    }
 }

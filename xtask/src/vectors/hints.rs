@@ -11,7 +11,11 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use k8s_openapi::api::{
+    core::v1::Node,
+    discovery::v1::{Endpoint, EndpointSlice},
+};
+use service_slices::NodeState;
 use slice_reconciler::hints::NodeFacts;
 
 use super::compare::{Aspect, Difference};
@@ -31,8 +35,13 @@ pub(super) struct Bounds {
 }
 
 impl Zones {
+    pub(super) fn of_nodes(nodes: &[Node]) -> Option<Self> {
+        let states: Vec<NodeState> = nodes.iter().map(NodeState::from).collect();
+        Self::of(states.iter().map(NodeState::facts))
+    }
+
     /// Nothing, if nodes do not say enough for hints (H22, H23).
-    pub(super) fn of<'n>(nodes: impl Iterator<Item = NodeFacts<'n>>) -> Option<Self> {
+    fn of<'n>(nodes: impl Iterator<Item = NodeFacts<'n>>) -> Option<Self> {
         let mut zones: BTreeMap<String, f64> = BTreeMap::new();
         for node in nodes.filter(|node| node.ready && !node.excluded) {
             let zone = node.zone.filter(|zone| !zone.is_empty())?;

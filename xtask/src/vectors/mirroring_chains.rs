@@ -1,89 +1,77 @@
 //! What the mirroring controller answers to a step.
 
-use std::{collections::BTreeSet, num::NonZeroUsize};
+use std::{num::NonZeroUsize, time::Duration};
 
-use k8s_openapi::api::core::v1::Endpoints;
-use mirroring::{Metadata, Subsets, mirrored};
-use slice_core::{AddressType, Slice, names};
-use slice_reconciler::{
-    Annotations, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Request, TriggerTime, plan,
+use anyhow::Context as _;
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use mirroring::{
+    MANAGED_BY,
+    controller::{Config, Input, MirroringController},
 };
+use slice_controller::{Change, Controller as _, Key, SyncContext, Wakes};
+use slice_core::Slice;
 
 use super::{
     chain::{Event, Step},
     compare::Answer,
 };
 
+/// The answer when nothing is left to wait for: slices of a Service that has got a selector stay for a while.
 pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
     let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
-    let Some(endpoints) = step
-        .endpoints
-        .as_ref()
-        .filter(|endpoints| mirrored(endpoints, step.service.as_ref()).is_ok())
-    else {
-        // Everything is cleaned up (M107).
-        let live = existing
-            .iter()
-            .filter(|slice| slice.metadata.deletion_timestamp.is_none());
-        return Ok(Answer {
-            deletes: live.filter_map(|slice| slice.metadata.name.clone()).collect(),
-            ..Answer::default()
-        });
-    };
-    let subsets = Subsets::read(endpoints);
-    let desired = subsets.desired(max);
-    let policy = policy(endpoints);
-    let prefix = format!("{}-", endpoints.metadata.name.as_deref().unwrap_or_default());
-    let request = Request {
-        owner: owner(endpoints),
-        supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
-        groups: desired.groups,
+    let key = key(step).context("a step has neither Service nor Endpoints nor slices")?;
+    let mut controller = controller(step, max)?;
+    let mut context = SyncContext {
         existing: &existing,
-        metadata: &policy,
-        hints: None,
-        trigger_time: TriggerTime::Unmanaged,
-        name_prefix: &prefix,
+        taken: &[],
+        now: Timestamp::UNIX_EPOCH,
     };
-    let options = Options {
-        packing: Packing::OnePerGroup { cap: max },
-        placeholder: false,
-        ownership: Ownership::Enforce,
-        owner_flags: OwnerFlags::default(),
-    };
-    let mut answer = Answer::of(plan(request, &options)?);
-    answer.events = desired
-        .events
-        .into_iter()
-        .map(|event| Event {
-            kind: "Warning".to_owned(),
-            reason: event.reason.to_owned(),
-            message: event.message,
-        })
-        .collect();
+    let mut sync = controller.sync(&key, &context).map_err(anyhow::Error::msg)?;
+    if let Some(again) = sync.again {
+        context.now += again;
+        sync = controller.sync(&key, &context).map_err(anyhow::Error::msg)?;
+    }
+    let mut answer = Answer::of(sync.plan);
+    let events = sync.events.into_iter().map(|event| Event {
+        kind: event.event_type.as_str().to_owned(),
+        reason: event.reason.into_owned(),
+        message: event.message,
+    });
+    answer.events = events.collect();
     Ok(answer)
 }
 
-fn owner(endpoints: &Endpoints) -> Owner<'_> {
-    let metadata = &endpoints.metadata;
-    Owner {
-        api_version: "v1",
-        kind: "Endpoints",
-        namespace: metadata.namespace.as_deref().unwrap_or_default(),
-        name: metadata.name.as_deref().unwrap_or_default(),
-        uid: metadata.uid.as_deref().unwrap_or_default(),
-        terminating: metadata.deletion_timestamp.is_some(),
+/// A controller that has seen the objects of a step.
+fn controller(step: &Step, max: NonZeroUsize) -> anyhow::Result<MirroringController> {
+    let config = Config {
+        managed_by: MANAGED_BY.to_owned(),
+        max_endpoints_per_subset: max,
+        batch_period: Duration::ZERO,
+        service_selector: String::new(),
+    };
+    let mut controller = MirroringController::new(config, &prometheus::Registry::new())?;
+    let service = step.service.clone().map(|service| Input::Service(Box::new(service)));
+    let endpoints = step.endpoints.clone();
+    let endpoints = endpoints.map(|endpoints| Input::Endpoints(Box::new(endpoints)));
+    for input in service.into_iter().chain(endpoints) {
+        controller.observe(Change::Applied(input), &mut Wakes::default());
     }
+    Ok(controller)
 }
 
-fn policy(endpoints: &Endpoints) -> MetadataPolicy {
-    let Metadata {
-        mut labels,
-        annotations,
-    } = Metadata::of(endpoints);
-    let reserved = [names::SERVICE_NAME_LABEL, names::MANAGED_BY_LABEL];
-    MetadataPolicy {
-        reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
-        labels,
-        annotations: Annotations::Replace(annotations),
-    }
+/// The name that a Service, its Endpoints object and their slices share.
+fn key(step: &Step) -> Option<Key> {
+    let of = |metadata: &ObjectMeta| {
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        Key::new(namespace, metadata.name.as_deref().unwrap_or_default())
+    };
+    let endpoints = step.endpoints.as_ref().map(|endpoints| of(&endpoints.metadata));
+    let service = || step.service.as_ref().map(|service| of(&service.metadata));
+    let slices = || {
+        step.existing_slices
+            .iter()
+            .find_map(|slice| Key::of_slice(&slice.metadata))
+    };
+    endpoints.or_else(service).or_else(slices)
 }

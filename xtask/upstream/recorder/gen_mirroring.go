@@ -118,11 +118,11 @@ func (w *mirroringWorld) ports() []corev1.EndpointPort {
 
 func (w *mirroringWorld) port(i int) corev1.EndpointPort {
 	return corev1.EndpointPort{
-		Name:     pick(w.dice, fmt.Sprintf("p%d", i), fmt.Sprintf("p%d", i), "p0", ""),
+		Name:     pickWeighted(w.dice, []weighted[string]{{12, fmt.Sprintf("p%d", i)}, {1, "p0"}, {1, ""}}),
 		Port:     int32(80 + w.IntN(3)),
 		Protocol: pick(w.dice, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP),
 		AppProtocol: pickWeighted(w.dice, []weighted[*string]{
-			{18, nil}, {1, ptr.To("http")}, {1, ptr.To("")},
+			{36, nil}, {2, ptr.To("http")}, {1, ptr.To("")},
 		}),
 	}
 }

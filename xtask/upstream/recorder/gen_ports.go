@@ -14,7 +14,7 @@ func (w *serviceWorld) protocol() corev1.Protocol {
 
 func (w *serviceWorld) appProtocol() *string {
 	return pickWeighted(w.dice, []weighted[*string]{
-		{6, nil}, {1, ptr.To("http")}, {1, ptr.To("kubernetes.io/h2c")}, {1, ptr.To("")},
+		{24, nil}, {4, ptr.To("http")}, {4, ptr.To("kubernetes.io/h2c")}, {1, ptr.To("")},
 	})
 }
 
@@ -26,7 +26,7 @@ func (w *serviceWorld) servicePorts() []corev1.ServicePort {
 	for i := range pick(w.dice, 1, 1, 2, 2, 3, 4) {
 		ports = append(ports, w.servicePort(i))
 	}
-	if w.percent(10) {
+	if w.percent(3) {
 		// The same port once more.
 		ports = append(ports, ports[w.IntN(len(ports))])
 	}
@@ -35,7 +35,7 @@ func (w *serviceWorld) servicePorts() []corev1.ServicePort {
 
 func (w *serviceWorld) servicePort(i int) corev1.ServicePort {
 	port := corev1.ServicePort{
-		Name:        pick(w.dice, fmt.Sprintf("p%d", i), fmt.Sprintf("p%d", i), "p0", ""),
+		Name:        pickWeighted(w.dice, []weighted[string]{{24, fmt.Sprintf("p%d", i)}, {1, "p0"}, {1, ""}}),
 		Protocol:    w.protocol(),
 		AppProtocol: w.appProtocol(),
 		Port:        int32(80 + i),

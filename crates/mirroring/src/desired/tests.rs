@@ -1,4 +1,5 @@
 use serde_json::json;
+use slice_core::{Address, Target};
 
 use super::*;
 use crate::testing::{endpoints, groups};
@@ -29,20 +30,20 @@ fn assert_desired(rows: &[(&str, &str, &str)]) {
 fn t_mir_20_to_25_subsets_of_the_same_addresses_or_ports_are_joined() {
     assert_desired(&[
         ("T-MIR-20, T-GMIR-01, S15", "", ""),
-        ("T-MIR-11, T-MIR-16, T-MIR-21, T-GMIR-02", " :http/80", ""),
-        ("T-MIR-13, T-MIR-INT-02", "10.0.0.1 :80", "IPv4 10.0.0.1 :80"),
+        ("T-MIR-11, T-MIR-21, T-GMIR-02", " :http/80", ""),
+        ("T-MIR-13", "10.0.0.1 :80", "IPv4 10.0.0.1 :80"),
         (
             "T-MIR-22, T-GMIR-03",
             "10.0.0.1@pod-1 :http/80",
             "IPv4 10.0.0.1@pod-1 :http/80",
         ),
         (
-            "T-MIR-23, T-GMIR-04, T-MIR-INT-04",
+            "T-MIR-23, T-GMIR-04",
             "10.0.0.1 :http/80; 10.0.0.2 :https/443",
             "IPv4 10.0.0.1 :http/80; IPv4 10.0.0.2 :https/443",
         ),
         (
-            "T-MIR-24, T-GMIR-05, T-MIR-INT-03, S17",
+            "T-MIR-24, T-GMIR-05, S17",
             "10.0.0.1 :http/80; 10.0.0.1 :https/443",
             "IPv4 10.0.0.1 :http/80 https/443",
         ),
@@ -50,11 +51,6 @@ fn t_mir_20_to_25_subsets_of_the_same_addresses_or_ports_are_joined() {
             "T-MIR-25, T-GMIR-06",
             "10.0.0.1 :http/80; 10.0.0.2 :http/80",
             "IPv4 10.0.0.1 10.0.0.2 :http/80",
-        ),
-        (
-            "T-MIR-INT-10",
-            "1.2.3.4 1.2.3.6 :port1/80",
-            "IPv4 1.2.3.4 1.2.3.6 :port1/80",
         ),
     ]);
 }

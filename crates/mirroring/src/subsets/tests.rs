@@ -6,18 +6,15 @@ fn repack(written: &str) -> String {
     let endpoints = endpoints(written);
     let subsets = Subsets::read(&endpoints);
     let word = |member: &Member| {
-        let address = subsets.sources[member.source].written;
-        let target = address.target_ref.as_ref();
-        let uid = target.and_then(|target| target.uid.as_deref());
-        let name = target.and_then(|target| target.name.as_deref());
+        let source = &subsets.sources[member.source];
         let mark = if member.ready { "" } else { "!" };
-        let (uid, name) = (uid.map(|uid| format!("/{uid}")), name.map(|name| format!("@{name}")));
-        format!(
-            "{mark}{}{}{}",
-            address.ip,
-            uid.unwrap_or_default(),
-            name.unwrap_or_default()
-        )
+        let target = match source.target.as_deref().map(|target| (&target.uid, &target.name)) {
+            None => String::new(),
+            Some((None, Some(name))) => format!("@{name}"),
+            Some((uid, None)) => format!("/{}", uid.as_deref().unwrap_or_default()),
+            Some((Some(uid), Some(name))) => format!("/{uid}@{name}"),
+        };
+        format!("{mark}{}{target}", source.address)
     };
     let line = |subset: &Subset| {
         let members: Vec<String> = subset.members.iter().map(word).collect();
@@ -70,7 +67,7 @@ fn t_rpk_14_to_22_what_is_said_twice_is_kept_once() {
             "1.2.3.4@foo :111; 1.2.3.4@foo 5.6.7.8 :222",
         ),
         ("M47: no target is an empty uid", "1.2.3.4 1.2.3.4/ :1", "1.2.3.4 :1"),
-        ("M47: as written", "1.2.3.4 01.2.3.4 :1", "01.2.3.4 1.2.3.4 :1"),
+        ("M47: as written", "1.2.3.4@a 01.2.3.4@b :1", "1.2.3.4@b 1.2.3.4@a :1"),
         (
             "D4, T-MIR-N05",
             "1.1.1.1 :p/80~http; 1.1.1.1 :p/80~http",
@@ -156,6 +153,7 @@ fn the_order_of_subsets_does_not_matter() {
     let one = "1.2.3.4 !1.1.1.1 :b/2 a/1; 1.2.3.4 :c/3; fd00::1 :";
     let other = "fd00::1 :; 1.2.3.4 :c/3; 1.2.3.4 !1.1.1.1 :a/1 b/2";
     assert_eq!(repack(one), repack(other));
+    assert_eq!(Subsets::read(&endpoints(one)), Subsets::read(&endpoints(other)));
 }
 
 /// The API server fills in what is left out; objects that never met it are read as if they had.

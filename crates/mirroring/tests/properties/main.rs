@@ -14,8 +14,8 @@ use mirroring::{Desired, LeftOut, Metadata, Reason, Subsets};
 use proptest::prelude::*;
 use slice_core::{AddressType, Endpoint, EndpointRef, Port, PortMapKey, Slice};
 use slice_reconciler::{
-    Annotations, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Plan, Request, TriggerTime,
-    plan,
+    Annotations, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request,
+    TriggerTime, plan,
 };
 
 use self::{
@@ -160,6 +160,7 @@ fn planned(endpoints: &Endpoints, existing: &[Slice], max: NonZeroUsize) -> Plan
             uid: "1",
             terminating: false,
         },
+        partition: Partition::default(),
         supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
         groups: subsets.desired(max).groups,
         existing,
@@ -167,6 +168,7 @@ fn planned(endpoints: &Endpoints, existing: &[Slice], max: NonZeroUsize) -> Plan
         hints: None,
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: "db-",
+        names_taken: &[],
     };
     let options = Options {
         packing: Packing::OnePerGroup { cap: max },

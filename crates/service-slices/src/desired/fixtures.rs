@@ -73,7 +73,7 @@ pub(super) fn conditions(ready: bool, serving: bool, terminating: bool) -> Condi
 /// What came of it in a comparable form: address type, port numbers, and per endpoint its pod and addresses.
 pub(super) type GroupSummary = (&'static str, Vec<Option<i32>>, Vec<(String, Vec<String>)>);
 
-fn summarise(desired: Desired<'_>) -> (Vec<GroupSummary>, Vec<String>) {
+pub(super) fn summarise(desired: Desired<'_>) -> (Vec<GroupSummary>, Vec<String>) {
     let groups = desired.groups.into_iter().map(|group| {
         let endpoints = group.endpoints.into_sorted();
         let endpoints = endpoints.iter().map(|endpoint| {

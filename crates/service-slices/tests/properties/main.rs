@@ -13,11 +13,11 @@ use std::{
 
 use k8s_openapi::api::core::v1 as api;
 use proptest::prelude::*;
-use service_slices::{AddressProblem, Desired, LeftOut, Node, Pod, RESERVED_LABELS, Reason, Service, desired};
-use slice_core::{Address, AddressType, Endpoint, EndpointRef, PortMapKey, Slice};
+use service_slices::{AddressProblem, Desired, LeftOut, Node, Pod, Reason, Service, desired};
+use slice_core::{Address, AddressType, Endpoint, EndpointRef, PortMapKey, Slice, spelling::is_label_value};
 use slice_reconciler::{
-    MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Plan, Request, TriggerTime,
-    hints::{HintMode, NodeFacts, TopologyCache},
+    Operation, Options, OwnerFlags, Ownership, Packing, Partition, Plan, PlanError, Request, TriggerTime,
+    hints::{NodeFacts, TopologyCache},
     plan_with_topology,
 };
 
@@ -216,37 +216,18 @@ fn planned(
         cpu_milli: Some(1),
     });
     assert!(topology.set_nodes(facts).is_empty());
-    let mut labels = compact.slice_labels();
-    let policy = MetadataPolicy {
-        reserved: RESERVED_LABELS.map(|key| (key.to_owned(), labels.remove(key))).into(),
-        labels,
-        ..MetadataPolicy::default()
-    };
-    let annotations = service.metadata.annotations.as_ref();
-    let distribution = service
-        .spec
-        .as_ref()
-        .and_then(|spec| spec.traffic_distribution.as_deref());
+    let policy = compact.metadata_policy();
     let request = Request {
-        owner: Owner {
-            api_version: "v1",
-            kind: "Service",
-            namespace: "ns",
-            name: &compact.name,
-            uid: "1",
-            terminating: false,
-        },
+        owner: compact.owner(),
+        partition: Partition::default(),
         supported: desired.address_types.iter().copied().collect(),
         groups: desired.groups,
         existing,
         metadata: &policy,
-        hints: Some(HintMode::of(
-            |key| annotations?.get(key).map(String::as_str),
-            distribution,
-            true,
-        )),
+        hints: Some(compact.hints),
         trigger_time: TriggerTime::Clear,
         name_prefix: "web-",
+        names_taken: &[],
     };
     let options = Options {
         packing: Packing::Fill { max },
@@ -254,7 +235,15 @@ fn planned(
         ownership: Ownership::Enforce,
         owner_flags: OwnerFlags::default(),
     };
-    plan_with_topology(request, &options, &(), &mut topology).unwrap()
+    let plan = plan_with_topology(request, &options, &(), &mut topology);
+    // Names that no Service has are refused, and nothing else is.
+    let name = compact.name.as_ref();
+    match &plan {
+        Err(PlanError::NoName { .. }) => assert_eq!(name, ""),
+        Err(PlanError::Label { .. }) => assert!(!is_label_value(name), "{name}"),
+        _ => assert!(plan.is_ok() && is_label_value(name), "{plan:?}"),
+    }
+    plan.unwrap_or_default()
 }
 
 fn written(plan: Plan) -> impl Iterator<Item = Slice> {

@@ -167,7 +167,7 @@ fn t_gx_11_owners_of_one_name_and_two_kinds_are_kept_apart() {
 }
 
 #[test]
-fn t_mir_n18_a_deletion_is_expected_unexpected_or_unknown() {
+fn m43_a_deletion_is_expected_unexpected_or_unknown() {
     let mut tracker = SliceTracker::new();
     tracker.update(&HOME, version("ours", 1));
     tracker.update(&HOME, version("theirs", 1));

@@ -30,31 +30,31 @@ fn the_earliest_time_that_grew_is_the_trigger() {
     // Each sync: the owner's time, its pods, the result.
     type Sync = (i64, Pods<'static>, Option<i64>);
     let rows: [(&str, &[Sync]); 10] = [
-        ("T-TRG-01 T-TTT-01 T-EP-149: new owner", &[(2, &[], Some(2))]),
+        ("T-TRG-01 T-TTT-01: new owner", &[(2, &[], Some(2))]),
         (
-            "T-TRG-02 T-TTT-02 T-EP-150: new owner with pods",
+            "T-TRG-02 T-TTT-02: new owner with pods",
             &[(3, &[("p1", 0), ("p2", 1), ("p3", 5)], Some(3))],
         ),
         (
-            "T-TRG-03 T-TTT-03 T-EP-151: pods appear",
+            "T-TRG-03 T-TTT-03: pods appear",
             &[(0, &[], Some(0)), (0, &[("p1", 2), ("p2", 1)], Some(1))],
         ),
         (
-            "T-TRG-04 T-TTT-04 T-EP-152: pods change",
+            "T-TRG-04 T-TTT-04: pods change",
             &[
                 (0, &[("p1", 1), ("p2", 2), ("p3", 3)], Some(0)),
                 (0, &[("p1", 5), ("p2", 4), ("p3", 3)], Some(4)),
             ],
         ),
         (
-            "T-TRG-05 T-TTT-05 T-EP-153: nothing changes",
+            "T-TRG-05 T-TTT-05: nothing changes",
             &[
                 (0, &[("p1", 1), ("p2", 2), ("p3", 3)], Some(0)),
                 (0, &[("p1", 1), ("p2", 2), ("p3", 3)], None),
             ],
         ),
         (
-            "T-TRG-06 T-TTT-06 T-EP-154: a pod goes and comes back",
+            "T-TRG-06 T-TTT-06: a pod goes and comes back",
             &[
                 (0, &[("p1", 1), ("p2", 2)], Some(0)),
                 (0, &[("p1", 1)], None),
@@ -62,7 +62,7 @@ fn the_earliest_time_that_grew_is_the_trigger() {
             ],
         ),
         (
-            "T-TRG-08 T-TTT-08 T-EP-156: ports of the owner change (R113)",
+            "T-TRG-08 T-TTT-08: ports of the owner change (R113)",
             &[(0, &[("p1", 1)], Some(0)), (0, &[("p1", 1)], None)],
         ),
         (
@@ -90,7 +90,7 @@ fn the_earliest_time_that_grew_is_the_trigger() {
     }
 }
 
-/// T-TRG-07, T-TTT-07, T-EP-155.
+/// T-TRG-07, T-TTT-07.
 #[test]
 fn an_owner_that_was_forgotten_is_new_again() {
     let mut times = TriggerTimes::new();

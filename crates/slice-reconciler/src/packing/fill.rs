@@ -5,23 +5,26 @@ use std::cmp::Reverse;
 use slice_core::{EndpointRef, EndpointSet, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
-use crate::{Group, MetadataPolicy, TriggerTime};
+use crate::{Group, MetadataPolicy, check::Sieve};
 
 pub(super) fn pack<'a>(
     existing: &[&'a Slice],
     mut group: Group<'a>,
     max: usize,
     policy: &MetadataPolicy,
-    trigger_time: &TriggerTime,
+    sieve: &mut Sieve,
 ) -> Packed<'a> {
     let mut packed = Packed::default();
     let mut overflow = EndpointSet::default();
     let mut kept = Kept::default();
     for slice in existing {
         kept.look_at(slice, &mut group.endpoints);
+        if !kept.is_intact() {
+            kept.sift(sieve);
+        }
         packed.changes.removed += kept.dropped;
         packed.changes.changed += kept.changed;
-        match classify(slice, &kept, max, policy, trigger_time) {
+        match classify(slice, &kept, max, policy) {
             Class::Unchanged => packed.unchanged.push(slice),
             Class::Delete => packed.delete.push(slice),
             Class::Update(to) => {
@@ -32,19 +35,22 @@ pub(super) fn pack<'a>(
             }
         }
     }
-    let moving = overflow.into_sorted();
-    let moving = moving
-        .iter()
-        .filter(|endpoint| group.endpoints.contains(endpoint))
-        .count();
-    packed.changes.added = group.endpoints.len() - moving;
     if group.endpoints.is_empty() {
         return packed;
     }
     let ports = group.ports;
-    let rest = group.endpoints.into_sorted();
+    let mut rest = group.endpoints.into_sorted();
+    rest.retain(|endpoint| {
+        let passes = sieve.passes(endpoint);
+        match (overflow.contains(endpoint), passes) {
+            (false, true) => packed.changes.added += 1,
+            (true, false) => packed.changes.removed += 1,
+            _ => {}
+        }
+        passes
+    });
     let rest = fill_updates(&mut packed.update, &rest, max);
-    place_rest(&mut packed, rest, max, |endpoints| NewSlice {
+    place_rest(&mut packed, rest, max, sieve, |endpoints| NewSlice {
         ports: ports.clone(),
         endpoints: endpoints.to_vec(),
     });
@@ -59,9 +65,9 @@ enum Class {
 
 /// What becomes of a stored slice, by what is left of it. A slice that is written anyway also gets down to the maximum; none
 /// is written just for that (R84, I3).
-fn classify(slice: &Slice, kept: &Kept<'_>, max: usize, policy: &MetadataPolicy, trigger_time: &TriggerTime) -> Class {
+fn classify(slice: &Slice, kept: &Kept<'_>, max: usize, policy: &MetadataPolicy) -> Class {
     let intact = kept.is_intact();
-    if intact && !policy.differs(&slice.metadata, trigger_time) {
+    if intact && !policy.differs(&slice.metadata) {
         return Class::Unchanged;
     }
     if !intact && kept.len() == 0 {
@@ -102,6 +108,7 @@ fn place_rest<'a>(
     packed: &mut Packed<'a>,
     mut rest: &[EndpointRef<'a>],
     max: usize,
+    sieve: &mut Sieve,
     new: impl Fn(&[EndpointRef<'a>]) -> NewSlice<'a>,
 ) {
     while !rest.is_empty() {
@@ -109,6 +116,9 @@ fn place_rest<'a>(
             && let Some(index) = best_fit(&packed.unchanged, rest.len(), max)
         {
             let mut slice = packed.unchanged.remove(index).clone();
+            let before = slice.endpoints.len();
+            slice.endpoints.retain(|endpoint| sieve.passes(&endpoint.view()));
+            packed.changes.removed += before - slice.endpoints.len();
             slice.endpoints.extend(rest.iter().map(EndpointRef::to_endpoint));
             packed.update.push(slice);
             return;

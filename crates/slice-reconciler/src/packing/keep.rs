@@ -2,6 +2,8 @@
 
 use slice_core::{Endpoint, EndpointRef, EndpointSet, Slice};
 
+use crate::check::Sieve;
+
 /// What is left of one stored slice. Made once and used for slice after slice, so that looking at a slice that stays as it
 /// is allocates nothing.
 #[derive(Debug, Default)]
@@ -32,6 +34,14 @@ impl<'a> Kept<'a> {
             }
         }
         self.dropped = slice.endpoints.len() - self.endpoints.len();
+        self.changed = self.endpoints.iter().filter(|kept| !kept.equal).count();
+    }
+
+    /// Drops what may not be written, which a slice that is written loses.
+    pub(super) fn sift(&mut self, sieve: &mut Sieve) {
+        let before = self.endpoints.len();
+        self.endpoints.retain(|kept| sieve.passes(&kept.wanted));
+        self.dropped += before - self.endpoints.len();
         self.changed = self.endpoints.iter().filter(|kept| !kept.equal).count();
     }
 

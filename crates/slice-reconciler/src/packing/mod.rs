@@ -6,23 +6,32 @@ mod one_per_group;
 
 use std::num::NonZeroUsize;
 
-use slice_core::{EndpointRef, PortMapKey, Slice};
+use slice_core::{EndpointRef, PortMapKey, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
 
-use crate::{Group, MetadataPolicy, TriggerTime};
+use crate::{Group, MetadataPolicy, check::Sieve};
 
 /// How the endpoints of a group are spread over slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// Fill slices up to a maximum, as for Services.
     Fill {
-        /// Endpoints per slice.
+        /// Endpoints per slice; above 1000 it is 1000.
         max: NonZeroUsize,
     },
     /// One slice per group, and no more endpoints than fit, as for mirrored Endpoints.
     OnePerGroup {
-        /// Endpoints of the group that are published.
+        /// Endpoints of the group that are published; above 1000 it is 1000.
         cap: NonZeroUsize,
     },
+}
+
+impl Default for Packing {
+    /// Slices of up to 100, as the built-in controller has it.
+    fn default() -> Self {
+        Self::Fill {
+            max: NonZeroUsize::MIN.saturating_add(99),
+        }
+    }
 }
 
 /// What packing decides about one group.
@@ -62,19 +71,17 @@ impl Packing {
         existing: &[&'a Slice],
         group: Group<'a>,
         policy: &MetadataPolicy,
-        trigger_time: &TriggerTime,
+        sieve: &mut Sieve,
     ) -> Packed<'a> {
         match self {
-            Self::Fill { max } => fill::pack(existing, group, max.get(), policy, trigger_time),
-            Self::OnePerGroup { cap } => one_per_group::pack(existing, group, cap.get(), policy, trigger_time),
+            Self::Fill { .. } => fill::pack(existing, group, self.max(), policy, sieve),
+            Self::OnePerGroup { .. } => one_per_group::pack(existing, group, self.max(), policy, sieve),
         }
     }
 
-    /// Endpoints per slice.
+    /// Endpoints per slice. The API server takes no more than a thousand, whoever asks (I3).
     pub(crate) fn max(self) -> usize {
-        match self {
-            Self::Fill { max } => max.get(),
-            Self::OnePerGroup { cap } => cap.get(),
-        }
+        let (Self::Fill { max } | Self::OnePerGroup { cap: max }) = self;
+        max.get().min(ENDPOINTS_PER_SLICE_MAX)
     }
 }

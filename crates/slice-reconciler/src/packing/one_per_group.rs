@@ -1,43 +1,46 @@
 //! One slice per group, and no more endpoints than fit (M78–M86).
 
-use slice_core::{EndpointRef, Slice};
+use slice_core::{EndpointRef, EndpointSet, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
-use crate::{Group, MetadataPolicy, TriggerTime};
+use crate::{EndpointProblem, Group, MetadataPolicy, check::Sieve};
 
 pub(super) fn pack<'a>(
     existing: &[&'a Slice],
     mut group: Group<'a>,
     cap: usize,
     policy: &MetadataPolicy,
-    trigger_time: &TriggerTime,
+    sieve: &mut Sieve,
 ) -> Packed<'a> {
     let mut packed = Packed::default();
-    if group.endpoints.is_empty() {
-        packed.changes.removed = existing.iter().map(|slice| slice.endpoints.len()).sum();
-        packed.delete.extend(existing);
-        return packed;
-    }
     let Some((slice, duplicates)) = existing.split_first() else {
-        let mut endpoints = group.endpoints.into_sorted();
-        endpoints.truncate(cap);
+        let endpoints = fitting(group.endpoints, cap, cap, sieve);
         packed.changes.added = endpoints.len();
-        packed.create.push(NewSlice {
-            ports: group.ports,
-            endpoints,
-        });
+        if !endpoints.is_empty() {
+            packed.create.push(NewSlice {
+                ports: group.ports,
+                endpoints,
+            });
+        }
         return packed;
     };
     packed.delete.extend(duplicates);
     let mut kept = Kept::default();
     kept.look_at(slice, &mut group.endpoints);
+    let added = fitting(group.endpoints, cap.saturating_sub(kept.len()), cap, sieve);
+    let is_intact = kept.is_intact() && kept.len() <= cap;
+    if is_intact && kept.len() > 0 && added.is_empty() && !policy.differs(&slice.metadata) {
+        packed.unchanged.push(slice);
+        return packed;
+    }
+    kept.sift(sieve);
+    packed.changes.added = added.len();
     packed.changes.removed = kept.dropped;
     packed.changes.changed = kept.changed;
-    let room = cap.saturating_sub(kept.len());
-    packed.changes.added = group.endpoints.len().min(room);
-    let is_intact = kept.is_intact() && kept.len() <= cap;
-    if is_intact && packed.changes.added == 0 && !policy.differs(&slice.metadata, trigger_time) {
-        packed.unchanged.push(slice);
+    if kept.len() + added.len() == 0 {
+        // Those that go with the group count, while copies of what stays do not (M82).
+        packed.changes.removed = existing.iter().map(|slice| slice.endpoints.len()).sum();
+        packed.delete = existing.to_vec();
         return packed;
     }
     let mut to = Slice {
@@ -47,9 +50,21 @@ pub(super) fn pack<'a>(
         endpoints: kept.first(cap),
     };
     policy.apply(&mut to.metadata);
-    let added = group.endpoints.into_sorted();
-    to.endpoints
-        .extend(added.iter().take(room).map(EndpointRef::to_endpoint));
+    to.endpoints.extend(added.iter().map(EndpointRef::to_endpoint));
+    for beyond in kept.beyond(cap) {
+        sieve.leave_out(&beyond, EndpointProblem::OverCap(cap));
+    }
     packed.update.push(to);
     packed
+}
+
+/// The first of what can be published, as many as there is room for.
+fn fitting<'a>(endpoints: EndpointSet<'a>, room: usize, cap: usize, sieve: &mut Sieve) -> Vec<EndpointRef<'a>> {
+    let mut endpoints = endpoints.into_sorted();
+    endpoints.retain(|endpoint| sieve.passes(endpoint));
+    for beyond in endpoints.iter().skip(room) {
+        sieve.leave_out(beyond, EndpointProblem::OverCap(cap));
+    }
+    endpoints.truncate(room);
+    endpoints
 }

@@ -122,6 +122,10 @@ fn has_right_metadata(world: &World, slice: &Slice) -> bool {
         .eq(&policy.labels)
         && match &policy.annotations {
             Annotations::Preserve => true,
+            Annotations::Set(ours) => {
+                let stored: BTreeMap<_, _> = annotations.collect();
+                ours.iter().all(|(key, value)| stored.get(key) == Some(&value))
+            }
             Annotations::Replace(wanted) => annotations
                 .filter(|(key, _)| !managed || *key != TRIGGER_TIME_ANNOTATION)
                 .eq(wanted),

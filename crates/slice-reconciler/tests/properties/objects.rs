@@ -33,6 +33,7 @@ pub(crate) fn policy(replace_annotations: bool) -> MetadataPolicy {
         } else {
             Annotations::Preserve
         },
+        ..MetadataPolicy::default()
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use slice_core::{AddressType, Endpoint, EndpointSet, PortMapKey, Slice};
 use slice_reconciler::{
-    Group, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Plan, Request, TriggerTime,
+    Group, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
     hints::{HintMode, NodeFacts, TopologyCache},
     plan, plan_with_topology,
 };
@@ -143,6 +143,7 @@ impl World {
     pub(crate) fn plan_for(&self, existing: &[Slice], memory: &mut Memory) -> Plan {
         let request = Request {
             owner: self.owner,
+            partition: Partition::default(),
             supported: self.supported.clone(),
             groups: self.wanted.iter().map(Wanted::group).collect(),
             existing,
@@ -150,6 +151,7 @@ impl World {
             hints: self.hints,
             trigger_time: self.trigger_time.clone(),
             name_prefix: "web-",
+            names_taken: &[],
         };
         match self.nodes {
             Some(_) => plan_with_topology(request, &self.options, &(), memory),

@@ -118,7 +118,7 @@ async fn a_terminating_object_is_in_the_way() {
     );
 }
 
-/// T-INT-06: a pod on a node stays for its grace period, marked; one without a node goes at once.
+/// R59: a pod on a node stays for its grace period, marked; one without a node goes at once.
 #[tokio::test]
 async fn pods_on_nodes_are_deleted_gracefully() {
     let api = Api::new().await;
@@ -197,7 +197,7 @@ async fn a_collection_is_deleted_by_selector() {
     assert_eq!(names(&api.list("endpointslices", "").await.ok()), ["b"]);
 }
 
-/// F22, G-04: in a namespace that is going nothing can be made any more, and the refusal says why.
+/// F22: in a namespace that is going nothing can be made any more, and the refusal says why.
 #[tokio::test]
 async fn f22_a_terminating_namespace_takes_no_new_objects() {
     let api = Api::new().await;

@@ -1,4 +1,4 @@
-//! What a server makes of an Endpoints object, the input of mirroring (M8, M58–M61, T-INT-09…17).
+//! What a server makes of an Endpoints object, the input of mirroring (M8, M58–M61).
 
 use http::Method;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn m8_empty_subsets_are_absent() {
     }
 }
 
-/// T-INT-10, T-INT-11: subsets, addresses and ports are kept as they were written.
+/// M47: subsets, addresses and ports are kept as they were written.
 #[tokio::test]
 async fn subsets_come_back_as_they_were_sent() {
     let api = Api::new().await;
@@ -152,7 +152,7 @@ async fn a_replacement_creates_endpoints() {
     assert_eq!(version(&again), version(&created), "nothing changed");
 }
 
-/// T-INT-15, T-INT-16: annotations can be changed on their own.
+/// M13: annotations can be changed on their own.
 #[tokio::test]
 async fn annotations_change_only_the_version() {
     let api = Api::new().await;

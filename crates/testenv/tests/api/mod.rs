@@ -1,7 +1,7 @@
 //! What the controllers expect of an API server, as tests that run unchanged against two of them.
 //!
 //! The crate root of each target provides `Server`; everything below asks it for a client and speaks HTTP, so that
-//! a test sees null lists, warnings and status bodies as they are sent. `left_out.md` names what no request can reach.
+//! a test sees null lists, warnings and status bodies as they are sent.
 
 mod answer;
 mod check;
@@ -17,6 +17,7 @@ mod lists;
 mod pods_nodes;
 mod reviews;
 mod services;
+mod slices_planned;
 mod slices_strategy;
 mod slices_validation;
 mod watches;

@@ -1,4 +1,4 @@
-//! Pods and Nodes as far as slices are made of them (R60–R65, T-INT-06, T-INT-07).
+//! Pods and Nodes as far as slices are made of them (R57–R65).
 
 use serde_json::{Value, json};
 
@@ -98,9 +98,9 @@ async fn labels_of_a_pod_can_change_but_not_its_node() {
     assert_eq!(moved.causes(), ["FieldValueForbidden spec"]);
 }
 
-/// T-INT-06, T-INT-07: a terminating pod can still be written by its kubelet.
+/// R59: a terminating pod can still be written by its kubelet.
 #[tokio::test]
-async fn t_int_06_a_terminating_pod_keeps_its_status() {
+async fn r59_a_terminating_pod_keeps_its_status() {
     let api = Api::new().await;
     api.create("pods", &with(pod("a"), "spec.nodeName", json!("node-1")))
         .await

@@ -1,4 +1,4 @@
-//! What a server makes of a Service (R110, T-INT-22…26, T-MIR trap 29).
+//! What a server makes of a Service (R56a, R110, H3, traps 29 and 30).
 
 use serde_json::{Value, json};
 
@@ -58,9 +58,9 @@ async fn defaults_of_other_types() {
     assert_eq!(balanced["spec"]["allocateLoadBalancerNodePorts"], true);
 }
 
-/// T-INT-22…25: which families a Service gets decides which slices it has.
+/// Which families a Service gets decides which slices it has (R56a).
 #[tokio::test]
-async fn t_int_22_to_25_families() {
+async fn r56a_families() {
     let api = Api::new().await;
     let cases = [
         ("a", json!({}), json!(["IPv4"]), "SingleStack"),
@@ -186,9 +186,9 @@ async fn what_the_controllers_read_is_kept() {
     }
 }
 
-/// T-INT-26: the values that the controllers turn into hints.
+/// H3: the values that the controllers turn into hints.
 #[tokio::test]
-async fn t_int_26_traffic_distribution() {
+async fn h3_traffic_distribution() {
     let api = Api::new().await;
     let path = "spec.trafficDistribution";
     for (name, value) in [("a", "PreferClose"), ("b", "PreferSameZone"), ("c", "PreferSameNode")] {
@@ -361,7 +361,7 @@ async fn updates() {
     assert_eq!(both["spec"]["clusterIP"], created["spec"]["clusterIP"]);
 }
 
-/// T-CTL, trap 30: a Service can leave our scope and come back.
+/// Trap 30: a Service can leave our scope and come back.
 #[tokio::test]
 async fn a_service_can_become_a_name_and_a_service_again() {
     let api = Api::new().await;

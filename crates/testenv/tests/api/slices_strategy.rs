@@ -1,12 +1,14 @@
-//! What a server does to an EndpointSlice on its way in and out (T-API-01…45, R140–R148).
+//! What a server does to an EndpointSlice on its way in and out (R140–R148).
 
+use http::Method;
 use serde_json::{Value, json};
 
 use super::objects::{slice, slice_of};
 use super::{Api, version, with};
 
+/// T-API-06: also where hints for nodes were stored already.
 #[tokio::test]
-async fn t_api_01_and_04_hints_are_kept() {
+async fn t_api_01_04_and_06_hints_are_kept() {
     let api = Api::new().await;
     let hints = json!({"forZones": [{"name": "zone-a"}], "forNodes": [{"name": "node-1"}]});
     let hinted = with(slice("a"), "endpoints.0.hints", hints.clone());
@@ -68,6 +70,19 @@ async fn t_api_10_and_12_deprecated_topology_is_dropped() {
     let updated = with(created, "endpoints.0.deprecatedTopology", host);
     let updated = api.update("endpointslices", &updated).await.ok();
     assert_eq!(updated["endpoints"], slice("a")["endpoints"].clone().defaulted());
+}
+
+/// T-API-11, -13, -15, -17: the version that knew the topology is gone, and takes nothing.
+#[tokio::test]
+async fn t_api_11_13_15_and_17_v1beta1_is_not_served() {
+    let api = Api::new().await;
+    api.create("endpointslices", &slice("a")).await.ok();
+    let collection = api.collection("endpointslices").replace("/v1/", "/v1beta1/");
+    let object = format!("{collection}/a");
+    for (method, path) in [(Method::POST, &collection), (Method::PUT, &object)] {
+        let answer = api.send(method, path, &slice("a")).await;
+        assert_eq!(answer.code, 404, "{path}: {answer:?}");
+    }
 }
 
 /// What a server adds to an endpoint list that says nothing about conditions.

@@ -1,4 +1,4 @@
-//! Which EndpointSlices a server takes (T-VAL-01…55, R143–R146).
+//! Which EndpointSlices a server takes (R143–R146).
 
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ async fn t_val_08_to_13_slices_at_the_limits_are_taken() {
 }
 
 #[tokio::test]
-async fn t_val_15_to_20_ports() {
+async fn t_val_15_to_20_and_33_ports() {
     let ports = numbered(20_001, |i| json!({"name": format!("port-{i}")}));
     let name = |name: &str| port("v-port", &json!({ "name": name }));
     check(vec![
@@ -120,7 +120,7 @@ async fn t_val_15_to_20_ports() {
 }
 
 #[tokio::test]
-async fn t_val_21_to_27_endpoints_and_names() {
+async fn t_val_21_to_23_26_27_45_and_46_endpoints_and_names() {
     let endpoints = numbered(1001, |i| json!({"addresses": [address(i)]}));
     let addresses = numbered(101, |i| json!(address(i)));
     check(vec![
@@ -166,7 +166,7 @@ async fn t_val_21_to_27_endpoints_and_names() {
 }
 
 #[tokio::test]
-async fn t_val_28_to_32_addresses() {
+async fn t_val_28_to_32_42_and_43_addresses() {
     let first = "FieldValueInvalid endpoints[0].addresses[0]";
     let whole = "FieldValueInvalid endpoints[0].addresses";
     let second = "FieldValueInvalid endpoints[0].addresses[1]";
@@ -226,7 +226,7 @@ async fn t_val_34_to_39_hints() {
 }
 
 #[tokio::test]
-async fn t_val_40_to_48_whole_objects() {
+async fn t_val_40_44_47_and_48_whole_objects() {
     let empty = json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice"});
     let name = "FieldValueRequired metadata.name";
     check(vec![
@@ -261,7 +261,7 @@ async fn t_val_40_to_48_whole_objects() {
 }
 
 #[tokio::test]
-async fn t_val_49_to_55_updates() {
+async fn t_val_49_and_51_to_55_updates() {
     let api = Api::new().await;
     let stored = api.create("endpointslices", &slice("a")).await.ok();
     let update = |path: &str, value: Value| with(stored.clone(), path, value);

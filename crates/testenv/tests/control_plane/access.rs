@@ -7,15 +7,10 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::api::ListParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
-use testenv::{ControlPlane, Credentials, User};
+use testenv::{ControlPlane, Credentials, User, rule};
 
 fn list_pods() -> Vec<PolicyRule> {
-    vec![PolicyRule {
-        api_groups: Some(vec![String::new()]),
-        resources: Some(vec!["pods".to_owned()]),
-        verbs: vec!["list".to_owned()],
-        ..PolicyRule::default()
-    }]
+    vec![rule(&[""], &["pods"], &["list"])]
 }
 
 /// What comes of listing pods and services: 200, or the code of the refusal.

@@ -14,7 +14,8 @@ use crate::until;
 
 const REPLICAS: usize = 10;
 
-fn deployment(image: &str) -> Deployment {
+/// Ten pods spread over the zones, with a port named `http`.
+pub(crate) fn deployment(image: &str) -> Deployment {
     let labels = json!({"app": "web"});
     serde_json::from_value(json!({
         "apiVersion": "apps/v1",
@@ -26,7 +27,7 @@ fn deployment(image: &str) -> Deployment {
             "template": {
                 "metadata": {"labels": labels},
                 "spec": {
-                    "containers": [{"name": "web", "image": image}],
+                    "containers": [{"name": "web", "image": image, "ports": [{"name": "http", "containerPort": 8080}]}],
                     "topologySpreadConstraints": [{
                         "maxSkew": 1,
                         "topologyKey": "topology.kubernetes.io/zone",
@@ -49,11 +50,11 @@ fn is_ready(pod: &Pod) -> bool {
         .any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-/// Waits until exactly the wanted pods are there, all of this image and ready.
-async fn rolled_out(pods: &Api<Pod>, image: &str) {
-    until(&format!("all pods run {image}"), async || {
+/// Waits until exactly so many pods are there, all of this image and ready.
+pub(crate) async fn rolled_out(pods: &Api<Pod>, image: &str, replicas: usize) {
+    until(&format!("{replicas} pods run {image}"), async || {
         let list = pods.list(&ListParams::default()).await.unwrap().items;
-        list.len() == REPLICAS
+        list.len() == replicas
             && list.iter().all(|pod| {
                 let spec = pod.spec.as_ref().unwrap();
                 spec.containers[0].image.as_deref() == Some(image) && is_ready(pod)
@@ -95,7 +96,7 @@ async fn a_deployment_of_ten_pods_rolls_over_three_zones() {
         .create(&PostParams::default(), &deployment("web:1"))
         .await
         .unwrap();
-    rolled_out(&pods, "web:1").await;
+    rolled_out(&pods, "web:1", REPLICAS).await;
     let zones = pods_by_zone(&pods, &nodes).await;
     let mut counts: Vec<_> = zones.values().copied().collect();
     counts.sort_unstable();
@@ -106,7 +107,7 @@ async fn a_deployment_of_ten_pods_rolls_over_three_zones() {
     }}}});
     let patch = Patch::Strategic(image);
     deployments.patch("web", &PatchParams::default(), &patch).await.unwrap();
-    rolled_out(&pods, "web:2").await;
+    rolled_out(&pods, "web:2", REPLICAS).await;
     assert_eq!(pods_by_zone(&pods, &nodes).await.len(), 3);
 
     let slices: Api<EndpointSlice> = Api::all(client);

@@ -118,8 +118,8 @@ fn what_is_left_out_is_named_with_its_reason() {
     let subsets = Subsets::read(&written);
     let desired = subsets.desired(max(2));
     let named = desired.left_out.iter().map(|left_out| match left_out {
-        LeftOut::Address { address, why } => (address.ip.as_str(), Some(*why)),
-        LeftOut::Port { port } => (port.name.as_deref().unwrap(), None),
+        LeftOut::Address { address, why } => (address.to_string(), Some(*why)),
+        LeftOut::Port { name, .. } => ((*name).to_owned(), None),
         LeftOut::Subset { .. } => panic!("it has two ports"),
     });
     let expected = [
@@ -129,7 +129,8 @@ fn what_is_left_out_is_named_with_its_reason() {
         ("fe80::1%eth0", Some(Reason::OverCap)),
         ("nowhere", Some(Reason::OverCap)),
         ("0.0.0.0", Some(Reason::OverCap)),
-    ];
+    ]
+    .map(|(name, why)| (name.to_owned(), why));
     assert_eq!(named.collect::<Vec<_>>(), expected);
     assert_eq!((desired.skipped, desired.invalid), (5, 2));
     assert_eq!(groups(desired.groups), "IPv4 10.0.0.1 192.0.2.1 :a/80; IPv6  :a/80");

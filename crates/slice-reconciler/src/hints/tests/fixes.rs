@@ -81,6 +81,7 @@ fn t_x_08_hd8_nobody_is_meant_for_a_zone_without_nodes() {
     );
 }
 
+/// T-X-09, G-30: one "enabled" for the family that has hints, not one per sync.
 #[test]
 fn t_x_09_hd9_each_family_is_told_once() {
     let mut cache = cache(HALVES);
@@ -103,7 +104,7 @@ fn t_x_09_hd9_each_family_is_told_once() {
     assert_eq!(told, expected);
 }
 
-/// T-X-10, and G-30: five syncs, one warning; with the switch, five.
+/// T-X-10: five syncs, one warning; with the switch, five.
 #[test]
 fn t_x_10_hd10_warnings_on_transition() {
     for (repeat_warnings, expected) in [(false, 1), (true, 5)] {

@@ -161,7 +161,7 @@ fn hd15_an_empty_name_is_no_name() {
     assert_eq!((stored, written), (vec![slice(vec![nowhere]); 2], 1));
 }
 
-/// G-38: the hint goes with readiness and comes back with it, one write each.
+/// H58: the hint goes with readiness and comes back with it.
 #[test]
 fn h58_hints_follow_readiness() {
     let mode = HintMode::TrafficDistribution(PreferSameNode);

@@ -188,7 +188,7 @@ impl<'l, 'a> Slices<'l, 'a> {
 
 /// The endpoint's own zone, or, as long as that has to give, the first that has to receive (H36, H52). Endpoints that are not
 /// ready lose theirs (HD1).
-fn give_hints(endpoint: &mut Endpoint, ratios: &Ratios, moves: &mut Moves) {
+pub(super) fn give_hints(endpoint: &mut Endpoint, ratios: &Ratios, moves: &mut Moves) {
     let own = named(endpoint.zone.as_ref()).filter(|_| is_ready(endpoint));
     let Some(own) = own else {
         endpoint.hints = None;

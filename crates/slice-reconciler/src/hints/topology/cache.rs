@@ -88,6 +88,30 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
     #[must_use = "these owners need a sync"]
     pub fn set_nodes<'n>(&mut self, nodes: impl IntoIterator<Item = NodeFacts<'n>>) -> Vec<K> {
         let ratios = Ratios::of(nodes, self.options.ignore_incomplete_nodes);
+        self.set_ratios(ratios)
+    }
+
+    /// Takes in all zones and what each can take compared with the others, from a source that has no nodes: the clusters of a
+    /// mesh, say (G89). Zones that can take nothing get nothing; with fewer than two others there are no hints. Answers as
+    /// [`set_nodes`](Self::set_nodes) does.
+    ///
+    /// ```
+    /// use slice_reconciler::hints::TopologyCache;
+    ///
+    /// let mut cache = TopologyCache::<String>::default();
+    /// let again = cache.set_zones([("east", 3), ("west", 1)]);
+    /// assert!(again.is_empty(), "nobody has asked for hints yet");
+    /// ```
+    #[must_use = "these owners need a sync"]
+    pub fn set_zones<'n>(&mut self, zones: impl IntoIterator<Item = (&'n str, u64)>) -> Vec<K> {
+        let nodes = zones
+            .into_iter()
+            .map(|(zone, weight)| NodeFacts::standing_for(zone, weight));
+        let ratios = Ratios::of(nodes, true);
+        self.set_ratios(ratios)
+    }
+
+    fn set_ratios(&mut self, ratios: Option<Ratios>) -> Vec<K> {
         let changed = ratios != self.ratios;
         self.ratios = ratios;
         let ratios = self.ratios.as_ref();

@@ -4,8 +4,11 @@ use slice_core::AddressType;
 
 use super::{
     super::{HintMode, apply, tests::*},
-    assign::ready_endpoints,
+    assign::{give_hints, ready_endpoints},
+    balance::Moves,
     cache::tests::stored_counts,
+    nodes::Ratios,
+    shares::Shares,
 };
 use crate::lists::Lists;
 
@@ -118,7 +121,32 @@ fn ready_endpoints_are_counted_over_all_lists() {
     }
 }
 
-/// T-REDIS-02, -03, T-TOP-18, -19 (01 and 17 move nothing), as the outcome of a whole run: two zones, and three.
+/// T-REDIS-01…03, T-TOP-17…19: where endpoints are, what zones give and receive; their hints, and what is counted then.
+#[test]
+fn h52_what_is_moved_is_counted() {
+    let ratios = Ratios::known(&[("a", 0.4), ("b", 0.3), ("c", 0.3)]);
+    for (id, at, give, receive, expected, counted) in [
+        ("01", &[][..], [0, 0, 0], [0, 0, 0], &[][..], [0, 0, 0]),
+        ("02", &["a"], [1, 0, 0], [0, 1, 0], &["b"], [0, 1, 0]),
+        ("03", &["a"; 3], [2, 0, 0], [0, 1, 1], &["b", "c", "a"], [1, 1, 1]),
+    ] {
+        let mut slice = in_zones(1, at);
+        let (give, receive) = (give.into(), receive.into());
+        let mut moves = Moves { give, receive };
+        let shares = Shares::count(&ratios, [(&slice, true)].into_iter());
+        assert_eq!(
+            shares.map(|shares| shares.after(&moves)).ok(),
+            Some(counted.into()),
+            "T-REDIS-{id}"
+        );
+        for endpoint in &mut slice.endpoints {
+            give_hints(endpoint, &ratios, &mut moves);
+        }
+        assert_eq!(hints(&[slice]), [expected], "T-REDIS-{id}");
+    }
+}
+
+/// As the outcome of a whole run: two zones, and three.
 #[test]
 fn h52_endpoints_of_a_giving_zone_serve_the_first_that_receives() {
     for (zones, at, expected) in [
@@ -173,21 +201,29 @@ fn h53_unchanged_slices_are_not_reopened_for_balance() {
     assert_eq!(counts, Some(vec![("a", 11), ("b", 9)]));
 }
 
-/// T-RT-01…05: 3 equal zones; how many are meant for each, how many cross, how many slices are written.
+/// T-RT-01…05: 3 equal zones; how many are meant for each, how many cross, how many slices are written, under which name.
 #[test]
 fn t_rt_slices_that_exist_get_hints_without_repacking() {
     let c = || in_zones(1, &["c", "c", "c"]);
     let ac = || in_zones(1, &["a", "a", "c", "c"]);
     let ab = || in_zones(5, &["a", "a", "b", "b", "b"]);
-    for (id, with_cache, mode, stored, each, crossing, written) in [
-        ("01", false, HintMode::Auto, vec![c()], 0, 0, 0),
-        ("02", true, HintMode::Auto, vec![c()], 1, 2, 1),
-        ("03", true, HintMode::Auto, vec![ac()], 0, 0, 0),
-        ("04", true, HintMode::Auto, vec![ac(), ab()], 3, 1, 2),
-        ("05", true, HintMode::None, vec![ac(), ab()], 0, 0, 0),
+    for (id, with_cache, mode, stored, each, crossing, written, label) in [
+        ("01", false, HintMode::Auto, vec![c()], 0, 0, 0, "Disabled"),
+        ("02", true, HintMode::Auto, vec![c()], 1, 2, 1, "Auto"),
+        ("03", true, HintMode::Auto, vec![ac()], 0, 0, 0, "Auto"),
+        ("04", true, HintMode::Auto, vec![ac(), ab()], 3, 1, 2, "Auto"),
+        ("05", true, HintMode::None, vec![ac(), ab()], 0, 0, 0, "Disabled"),
     ] {
         let mut cache = cache(&[("a", 1000), ("b", 1000), ("c", 1000)]);
-        let (slices, updates, _) = sync(mode, &stored, with_cache.then_some(&mut cache));
+        let mut lists = Lists {
+            unchanged: stored.iter().collect(),
+            ..Lists::default()
+        };
+        let cache = with_cache.then_some(&mut cache);
+        let outcome = apply(mode, &OWNER, AddressType::IPv4, &mut lists, cache);
+        assert_eq!(outcome.verdict.labels(), (label, ""), "T-RT-{id}");
+        let updates = lists.update.len();
+        let slices: Vec<_> = lists.unchanged.into_iter().cloned().chain(lists.update).collect();
         let zones = ["a", "b", "c"].into_iter().filter(|_| each > 0);
         let expected = zones.map(|zone| (zone.to_owned(), each)).collect();
         assert_eq!(tally(&slices), (expected, crossing), "T-RT-{id}");
@@ -198,12 +234,29 @@ fn t_rt_slices_that_exist_get_hints_without_repacking() {
 /// T-RTD-01…06: 1, 3 and 2 pods in equal zones, nothing stored; how many are meant for each zone, how many cross.
 #[test]
 fn t_rtd_new_slices_by_annotation_and_field() {
-    for (id, annotation, field, newer_values, expected) in [
-        ("01", "Disabled", Some("PreferClose"), true, Some(([1, 3, 2], 0))),
-        ("02", "Auto", Some("PreferClose"), true, Some(([2, 2, 2], 1))),
-        ("03", "", None, true, None),
-        ("04", "Disabled", Some("PreferSameNode"), true, Some(([1, 3, 2], 0))),
-        ("05, 06", "Disabled", Some("PreferSameZone"), false, None),
+    let (close, node) = (Some("PreferClose"), Some("PreferSameNode"));
+    for (id, annotation, field, newer_values, expected, labels) in [
+        (
+            "01",
+            "Disabled",
+            close,
+            true,
+            Some(([1, 3, 2], 0)),
+            ("Disabled", "PreferClose"),
+        ),
+        ("02", "Auto", close, true, Some(([2, 2, 2], 1)), ("Auto", "")),
+        ("03", "", None, true, None, ("Disabled", "")),
+        (
+            "04",
+            "Disabled",
+            node,
+            true,
+            Some(([1, 3, 2], 0)),
+            ("Disabled", "PreferSameNode"),
+        ),
+        ("05", "Disabled", Some("PreferSameZone"), false, None, ("Disabled", "")),
+        // Switched off entirely: whoever calls does not pass the field on.
+        ("06", "Disabled", None, false, None, ("Disabled", "")),
     ] {
         let mode = HintMode::of(|_| Some(annotation), field, newer_values);
         let mut cache = cache(&[("a", 1), ("b", 1), ("c", 1)]);
@@ -211,7 +264,8 @@ fn t_rtd_new_slices_by_annotation_and_field() {
             create: vec![in_zones(0, &["a", "b", "b", "b", "c", "c"])],
             ..Lists::default()
         };
-        apply(mode, &OWNER, AddressType::IPv4, &mut lists, Some(&mut cache));
+        let outcome = apply(mode, &OWNER, AddressType::IPv4, &mut lists, Some(&mut cache));
+        assert_eq!(outcome.verdict.labels(), labels, "T-RTD-{id}");
         let (counts, crossing) = tally(&lists.create);
         let counts: Vec<_> = counts.into_values().collect();
         let expected = expected.map_or((vec![], 0), |(counts, crossing)| (counts.into(), crossing));

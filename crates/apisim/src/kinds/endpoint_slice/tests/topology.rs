@@ -57,7 +57,7 @@ fn t_api_14_topology_stays_while_the_endpoints_do() {
 
 /// A change of the endpoints drops the topology; a node that the slice had there moves to its own field.
 #[test]
-fn t_api_16_to_24_changed_endpoints() {
+fn t_api_16_and_18_to_24_changed_endpoints() {
     let other = json!({ "deprecatedTopology": { HOSTNAME: "node-1", "other": "x" } });
     let both = [on("node-1"), on("node-2")];
     let cases: [Case<'_>; 8] = [

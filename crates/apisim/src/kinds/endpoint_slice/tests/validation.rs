@@ -68,7 +68,7 @@ fn t_val_01_to_13_valid_slices() {
 }
 
 #[test]
-fn t_val_15_to_21_ports_and_limits() {
+fn t_val_15_to_21_and_33_ports_and_limits() {
     check(
         "T-VAL-15",
         &json!({ "ports": [{}, { "name": "" }] }),
@@ -228,7 +228,7 @@ fn t_val_28_to_32_and_42_to_43_addresses() {
 }
 
 #[test]
-fn t_val_27_40_and_44_to_48_the_object() {
+fn t_val_27_40_45_47_and_48_the_object() {
     let named = json!({ "metadata": { "name": "*&^" } });
     check("T-VAL-27", &named, &["metadata.name FieldValueInvalid"]);
     let nothing = json!({ "metadata": null, "addressType": "" });

@@ -46,7 +46,7 @@ type Named = (
     bool,
 );
 
-/// T-NTD-01…09.
+/// T-NTD-01…09, T-CTL-31…39.
 #[test]
 fn h46_owners_short_of_endpoints_in_a_zone_are_named() {
     let (b, c) = (node("b", 2000), node("c", 2000));
@@ -197,4 +197,30 @@ fn hd10_a_warning_when_the_kind_of_reason_changes() {
 fn a_cache_can_be_shared_behind_a_mutex() {
     fn shared<T: Send + Sync>() {}
     shared::<std::sync::Mutex<Cache>>();
+}
+
+/// G89: zones with weights in place of nodes, by the same rules. Zones that can take nothing, or have no name, are none.
+#[test]
+fn g89_zones_without_nodes() {
+    let mut with_nodes = Cache::default();
+    assert!(
+        with_nodes
+            .set_nodes([node("a", 1000), node("b", 2000), node("b", 1000)])
+            .is_empty()
+    );
+    let mut with_zones = Cache::default();
+    let zones = [("b", 3), ("a", 1), ("c", 0), ("", 5)];
+    assert!(with_zones.set_zones(zones).is_empty());
+    assert_eq!(with_zones.ratios(), with_nodes.ratios());
+
+    hinted(&mut with_zones, "svc", &[("a", 1), ("b", 3)]);
+    refused(&mut with_zones, "small", 1);
+    assert_eq!(with_zones.set_zones([("a", 1), ("b", 3)]), [] as [&str; 0]);
+    assert_eq!(with_zones.set_zones([("a", 3), ("b", 1)]), ["svc"]);
+    assert_eq!(
+        with_zones.set_zones([("a", 3)]),
+        ["svc", "small"],
+        "one zone is as good as none"
+    );
+    assert_eq!(with_zones.ratios(), None);
 }

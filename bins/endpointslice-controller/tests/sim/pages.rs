@@ -1,0 +1,77 @@
+//! Metrics and health over HTTP, and log lines.
+
+use apisim::{faults::Rule, request::Verb};
+use serde_json::{Value, json};
+use testenv::Binary;
+
+use crate::{
+    server,
+    stories::{PROGRAM, start},
+};
+
+#[tokio::test]
+async fn ready_is_who_has_listed_everything() {
+    let (server, _cluster) = server().await;
+    // The first watch only looks whether it may.
+    let hold = server.faults.add(Rule::on(Verb::Watch, "pods").nth(2).hold_request());
+    let program = start(&[&server.flag()]).await;
+    for path in ["/healthz", "/livez"] {
+        assert_eq!(program.page(path).await.unwrap(), (200, "ok".to_owned()));
+    }
+    let (code, page) = program.shows("/readyz", "[+]endpointslices ok").await.unwrap();
+    assert_eq!(code, 500, "{page}");
+    assert!(page.contains("[-]pods failed: not listed yet\n"), "{page}");
+    assert!(page.ends_with("readyz check failed\n"), "{page}");
+    hold.remove();
+    program.ready().await.unwrap();
+    assert_eq!(program.page("/readyz").await.unwrap(), (200, "ok".to_owned()));
+    let (code, mut page) = program.page("/readyz?verbose").await.unwrap();
+    let mut lines: Vec<&str> = page.split_inclusive('\n').collect();
+    lines.sort_unstable();
+    page = lines.concat();
+    assert_eq!(
+        (code, page.as_str()),
+        (
+            200,
+            "[+]endpointslices ok\n[+]nodes ok\n[+]pods ok\n[+]services ok\nreadyz check passed\n"
+        )
+    );
+    assert_eq!(program.page("/nothing").await.unwrap().0, 404);
+}
+
+#[tokio::test]
+async fn metrics_count_what_is_written() {
+    let (server, cluster) = server().await;
+    let program = start(&[&server.flag()]).await;
+    cluster.service("web", "web", json!({})).await;
+    cluster.published("web", &[]).await;
+    let written = "endpoint_slice_controller_changes{operation=\"create\"} 1\n";
+    let (code, page) = program.shows("/metrics", written).await.unwrap();
+    assert_eq!(code, 200);
+    for expected in [
+        "# HELP endpoint_slice_controller_changes [ALPHA] Number of EndpointSlice changes\n\
+         # TYPE endpoint_slice_controller_changes counter\n",
+        "workqueue_depth{name=\"endpoint_slice\"} 0\n",
+        "endpoint_slice_controller_change_to_write_seconds_count 1\n",
+        "endpoint_slice_controller_keys_failing 0\n",
+        "endpoint_slice_controller_watch_silence_seconds{resource=\"pods\"} ",
+    ] {
+        assert!(page.contains(expected), "{expected} is missing in {page}");
+    }
+}
+
+#[tokio::test]
+async fn log_lines_can_be_objects() {
+    let (server, cluster) = server().await;
+    cluster.service("web", "web", json!({})).await;
+    let program = Binary::start(PROGRAM, &[&server.flag(), "--logging-format=json", "-v=5"], &[]).unwrap();
+    let line = program.says("slices written").await.unwrap();
+    let line: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(
+        (&line["level"], &line["key"], &line["created"]),
+        (&json!("INFO"), &json!("shop/web"), &json!(1))
+    );
+    for line in program.said().lines() {
+        serde_json::from_str::<Value>(line).unwrap();
+    }
+}

@@ -1,0 +1,66 @@
+//! How the program ends.
+
+use apisim::{
+    faults::{Match, Rule, RuleHandle},
+    request::Verb,
+};
+use serde_json::json;
+use testenv::{Binary, Program, Signal, SimServer, until};
+
+use crate::{
+    server,
+    stories::{PROGRAM, cluster::Cluster, start},
+};
+
+/// A program with a write under way that is not answered as long as the rule holds.
+async fn with_a_write_under_way(server: &SimServer, cluster: &Cluster) -> (Program, RuleHandle) {
+    let hold = server
+        .faults
+        .add(Rule::on(Verb::Create, "endpointslices").hold_request());
+    let program = start(&[&server.flag()]).await;
+    cluster.service("web", "web", json!({})).await;
+    until("a create is sent", async || server.slice_writes() == 1)
+        .await
+        .unwrap();
+    (program, hold)
+}
+
+#[tokio::test]
+async fn writes_under_way_are_finished() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let (server, cluster) = server().await;
+        let (program, hold) = with_a_write_under_way(&server, &cluster).await;
+        program.binary.signal(signal).unwrap();
+        program.binary.says("asked to end").await.unwrap();
+        assert!(cluster.slices("web").await.is_empty());
+        hold.remove();
+        let status = program.binary.ends().await.unwrap();
+        assert_eq!(status.code(), Some(0), "{}", program.binary.said());
+        assert_eq!(cluster.slices("web").await.len(), 1, "{}", program.binary.said());
+        assert!(
+            program.binary.said().contains("slices written"),
+            "{}",
+            program.binary.said()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let (server, cluster) = server().await;
+    let (program, _hold) = with_a_write_under_way(&server, &cluster).await;
+    program.binary.signal(Signal::INT).unwrap();
+    program.binary.says("asked to end").await.unwrap();
+    program.binary.signal(Signal::TERM).unwrap();
+    assert_eq!(program.binary.ends().await.unwrap().code(), Some(1));
+}
+
+#[tokio::test]
+async fn it_can_be_ended_before_the_server_answers() {
+    let (server, _) = server().await;
+    server.faults.add(Rule::when(Match::default()).hold_request());
+    let binary = Binary::start(PROGRAM, &[&server.flag()], &[]).unwrap();
+    binary.says("starting").await.unwrap();
+    binary.signal(Signal::TERM).unwrap();
+    assert_eq!(binary.ends().await.unwrap().code(), Some(0), "{}", binary.said());
+}

@@ -1,0 +1,40 @@
+//! Whatever an API server sends: it is read, judged, and nothing panics.
+//!
+//! Two programs share this crate: the fuzz target in `fuzz/`, for which `cargo xtask fuzz` fetches the recorded steps as
+//! seeds, and an ordinary test that goes through the same steps and a bounded number of mutations of them, so that the
+//! target cannot rot where there is no fuzzer.
+
+mod mutate;
+mod objects;
+mod plans;
+mod seeds;
+mod texts;
+
+pub use mutate::mutate;
+pub use seeds::seeds;
+
+use serde_json::Value;
+
+/// Reads the input as the JSON of a recorded step: all texts in it as addresses and times, its objects as what they claim to
+/// be. What cannot be read is left out, the rest goes all the way to plans of writes for the Service and the Endpoints object.
+///
+/// # Panics
+///
+/// When something is wrong with our code, never because something is wrong with the input.
+pub fn check(input: &[u8]) {
+    let Ok(step) = serde_json::from_slice::<Value>(input) else {
+        return texts::check(&String::from_utf8_lossy(input));
+    };
+    check_texts(&step);
+    let step = objects::Step::read(&step);
+    plans::check(&step);
+}
+
+fn check_texts(value: &Value) {
+    match value {
+        Value::String(text) => texts::check(text),
+        Value::Array(items) => items.iter().for_each(check_texts),
+        Value::Object(fields) => fields.values().for_each(check_texts),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

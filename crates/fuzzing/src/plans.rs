@@ -1,0 +1,137 @@
+//! From objects to writes, and once more when these are carried out.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Deref,
+};
+
+use k8s_openapi::api::core::v1 as api;
+use mirroring::{Metadata, Subsets, mirrored};
+use service_slices::{Node, Pod, Service, ServiceKey, desired};
+use slice_core::{AddressType, Slice, names::ZONE_LABEL};
+use slice_reconciler::{
+    MetadataPolicy, Operation, Options, Owner, Packing, Plan, Request, TriggerTime,
+    hints::{NodeFacts, TopologyCache, TopologyOptions},
+    plan, plan_with_topology,
+};
+
+use crate::objects::Step;
+
+/// Plans for the Service and for the Endpoints object of a step.
+pub(crate) fn check(step: &Step) {
+    for slice in &step.existing {
+        // Any answer will do.
+        let _ = ServiceKey::of_slice(&slice.metadata);
+    }
+    if let Some(service) = &step.service {
+        let compact = Service::from(service);
+        let borrowed: Vec<Pod<&str>> = step.pods.iter().map(|pod| Pod::for_service(pod, &compact)).collect();
+        let kept: Vec<Pod> = step.pods.iter().map(Pod::from).collect();
+        let from_borrowed = settle(step, &mut planner_of_service(step, &compact, &borrowed));
+        let from_kept = settle(step, &mut planner_of_service(step, &compact, &kept));
+        assert_eq!(from_borrowed, from_kept, "pods are the same, borrowed or kept");
+    }
+    if let Some(endpoints) = &step.endpoints {
+        let _ = mirrored(endpoints, step.service.as_ref());
+        settle(step, &mut |existing| plan_of_endpoints(step, endpoints, existing));
+    }
+}
+
+/// Plans, carries the plan out and plans again: then there is nothing to do. Owners that cannot be planned for have no plan.
+fn settle(step: &Step, planner: &mut dyn FnMut(&[Slice]) -> Option<Plan>) -> Option<Plan> {
+    let first = planner(&step.existing)?;
+    let slices = carry_out(&first, step.existing.clone());
+    let second = planner(&slices)?;
+    if can_be_stored(&step.existing) {
+        assert_eq!(second.writes, [], "after {:#?}", first.writes);
+    }
+    Some(first)
+}
+
+/// Slices as an API server may hold them, in as far as their names tell them apart.
+fn can_be_stored(slices: &[Slice]) -> bool {
+    let names: BTreeSet<_> = slices
+        .iter()
+        .filter_map(|slice| slice.metadata.name.as_deref())
+        .collect();
+    names.len() == slices.len()
+}
+
+fn carry_out(plan: &Plan, mut slices: Vec<Slice>) -> Vec<Slice> {
+    for write in &plan.writes {
+        match &write.operation {
+            Operation::Create(slice) => slices.push(slice.clone()),
+            Operation::Update(slice) => {
+                let is_it = |stored: &&mut Slice| stored.metadata.name == slice.metadata.name;
+                if let Some(stored) = slices.iter_mut().find(is_it) {
+                    stored.clone_from(slice);
+                }
+            }
+            Operation::Delete(deletion) => {
+                slices.retain(|stored| stored.metadata.name.as_deref().unwrap_or_default() != deletion.name);
+            }
+        }
+    }
+    slices
+}
+
+/// Plans for a Service, as a controller that lives on from one plan to the next.
+fn planner_of_service<'s, T: Deref<Target = str>>(
+    step: &'s Step,
+    service: &'s Service,
+    pods: &'s [Pod<T>],
+) -> impl FnMut(&[Slice]) -> Option<Plan> + use<'s, T> {
+    let nodes: HashMap<&str, Node> = step
+        .nodes
+        .iter()
+        .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
+        .collect();
+    let mut topology = TopologyCache::new(TopologyOptions::default());
+    // Nobody is known yet, so nobody needs a look.
+    let _ = topology.set_nodes(step.nodes.iter().map(facts));
+    move |existing| {
+        let desired = desired(service, pods, &nodes);
+        let metadata = service.metadata_policy();
+        let request = Request {
+            supported: desired.address_types.iter().copied().collect(),
+            groups: desired.groups,
+            hints: Some(service.hints),
+            trigger_time: step.trigger_time.clone().map_or(TriggerTime::Clear, TriggerTime::Set),
+            ..Request::new(service.owner(), existing, &metadata, &service.name)
+        };
+        let options = Options {
+            packing: Packing::Fill { max: step.max },
+            placeholder: true,
+            ..Options::default()
+        };
+        plan_with_topology(request, &options, &(), &mut topology).ok()
+    }
+}
+
+fn plan_of_endpoints(step: &Step, endpoints: &api::Endpoints, existing: &[Slice]) -> Option<Plan> {
+    let subsets = Subsets::read(endpoints);
+    let metadata = MetadataPolicy::from(Metadata::of(endpoints));
+    let owner = Owner::of("v1", "Endpoints", &endpoints.metadata);
+    let request = Request {
+        supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
+        groups: subsets.desired(step.max).groups,
+        ..Request::new(owner, existing, &metadata, owner.name)
+    };
+    let options = Options {
+        packing: Packing::OnePerGroup { cap: step.max },
+        ..Options::default()
+    };
+    plan(request, &options).ok()
+}
+
+/// Not as a controller would read them, but as odd as they can be.
+fn facts(node: &api::Node) -> NodeFacts<'_> {
+    let labels = node.metadata.labels.as_ref();
+    let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
+    NodeFacts {
+        ready: true,
+        excluded: false,
+        zone: labels.and_then(|labels| labels.get(ZONE_LABEL)).map(String::as_str),
+        cpu_milli: allocatable.and_then(|resources| resources.get("cpu")?.0.parse().ok()),
+    }
+}

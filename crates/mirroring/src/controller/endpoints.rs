@@ -1,0 +1,86 @@
+//! What matters of an Endpoints object, compact.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use k8s_openapi::api::core::v1 as api;
+use slice_controller::{Interner, Key};
+use slice_core::names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
+use slice_reconciler::{MetadataPolicy, Owner};
+
+use crate::{Metadata, Subsets};
+
+/// What matters of an Endpoints object. Two that are equal want the same slices.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Endpoints {
+    pub(super) uid: Box<str>,
+    pub(super) terminating: bool,
+    pub(super) subsets: Subsets,
+    labels: Pairs,
+    annotations: Pairs,
+}
+
+/// Labels or annotations; far smaller than a map.
+type Pairs = Box<[(Arc<str>, Arc<str>)]>;
+
+impl Endpoints {
+    pub(super) fn read(endpoints: &api::Endpoints, interner: &mut Interner) -> Self {
+        let Metadata {
+            mut labels,
+            annotations,
+        } = Metadata::of(endpoints);
+        // The same for all objects, so they are added when they are needed.
+        labels.retain(|key, _| key != SERVICE_NAME_LABEL && key != MANAGED_BY_LABEL);
+        let mut pairs = |map: BTreeMap<String, String>| -> Pairs {
+            map.iter()
+                .map(|(key, value)| (interner.intern(key), interner.intern(value)))
+                .collect()
+        };
+        Self {
+            labels: pairs(labels),
+            annotations: pairs(annotations),
+            uid: endpoints.metadata.uid.as_deref().unwrap_or_default().into(),
+            terminating: endpoints.metadata.deletion_timestamp.is_some(),
+            subsets: Subsets::read_with(endpoints, |text| interner.intern(text)),
+        }
+    }
+
+    /// Itself as the owner of slices.
+    pub(super) fn owner<'a>(&'a self, key: &'a Key) -> Owner<'a> {
+        Owner {
+            api_version: "v1",
+            kind: "Endpoints",
+            namespace: &key.namespace,
+            name: &key.name,
+            uid: &self.uid,
+            terminating: self.terminating,
+        }
+    }
+
+    /// What the metadata of its slices should be.
+    pub(super) fn metadata_policy(&self, key: &Key, managed_by: &str) -> MetadataPolicy {
+        let map = |pairs: &Pairs| -> BTreeMap<String, String> {
+            let pairs = pairs.iter();
+            pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect()
+        };
+        let mut labels = map(&self.labels);
+        labels.insert(SERVICE_NAME_LABEL.to_owned(), key.name.to_string());
+        labels.insert(MANAGED_BY_LABEL.to_owned(), managed_by.to_owned());
+        Metadata {
+            labels,
+            annotations: map(&self.annotations),
+        }
+        .into()
+    }
+
+    /// What events about it refer to.
+    pub(super) fn reference(&self, key: &Key) -> api::ObjectReference {
+        api::ObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Endpoints".to_owned()),
+            namespace: Some(key.namespace.to_string()),
+            name: Some(key.name.to_string()),
+            uid: Some(self.uid.to_string()),
+            ..api::ObjectReference::default()
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One Endpoints object: what is to be written for it, and what is told about it.
+
+use std::collections::BTreeSet;
+
+use slice_controller::{Event, Failure, Key, Sync, SyncContext, describe_failures};
+use slice_core::{AddressType, names};
+use slice_reconciler::{
+    Options, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime, hints::EventType, plan,
+    plan_deletion,
+};
+
+use super::{Config, Endpoints, MirroringController, metrics::Metrics, verdict::Verdict};
+use crate::{Desired, LeftOut};
+
+impl MirroringController {
+    pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+        let Self {
+            config, index, metrics, ..
+        } = self;
+        let all_in_scope = config.service_selector.is_empty();
+        let verdict = match index.get_mut(key) {
+            Some(entry) => entry.verdict(context, all_in_scope),
+            None => Verdict::without_service(all_in_scope),
+        };
+        match verdict {
+            Verdict::Mirror { endpoints, told } => {
+                let (plan, events) = mirror(endpoints, key, context, config, metrics)?;
+                let news = news(told, events);
+                let news = news.into_iter().map(|event| warning(endpoints, key, event));
+                Ok(Sync {
+                    plan,
+                    events: news.collect(),
+                    again: None,
+                })
+            }
+            Verdict::CleanUp => {
+                metrics.forget(key);
+                Ok(Sync {
+                    plan: plan_deletion(context.existing, Partition::default()),
+                    ..Sync::default()
+                })
+            }
+            Verdict::Wait(left) => Ok(Sync {
+                again: Some(left),
+                ..Sync::default()
+            }),
+            Verdict::LeaveAlone => {
+                metrics.forget(key);
+                Ok(Sync::default())
+            }
+        }
+    }
+
+    /// D15. There is nobody to tell where the object is gone, or asks not to be mirrored.
+    pub(super) fn describe(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+        let endpoints = self.index.get(key)?.endpoints.as_ref()?;
+        let failures = describe_failures("Endpoints", key, failures);
+        let event = crate::Event {
+            reason: names::FAILED_TO_UPDATE_SLICES,
+            message: format!("Error updating Endpoint Slices for Endpoints {key}: {failures}"),
+        };
+        Some(warning(endpoints, key, event))
+    }
+}
+
+/// M36–M106: what is to be written, and what its author should know.
+fn mirror(
+    endpoints: &Endpoints,
+    key: &Key,
+    context: &SyncContext<'_>,
+    config: &Config,
+    metrics: &mut Metrics,
+) -> Result<(Plan, Vec<crate::Event>), String> {
+    let max = config.max_endpoints_per_subset;
+    let Desired {
+        groups,
+        skipped,
+        mut events,
+        left_out,
+        ..
+    } = endpoints.subsets.desired(max);
+    let request = Request {
+        owner: endpoints.owner(key),
+        partition: Partition::default(),
+        supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
+        groups,
+        existing: context.existing,
+        metadata: &endpoints.metadata_policy(key, &config.managed_by),
+        hints: None,
+        // A mirrored slice has none (M90): it goes with the annotations that are not the object's.
+        trigger_time: TriggerTime::Unmanaged,
+        name_prefix: &format!("{}-", key.name),
+        names_taken: context.taken,
+    };
+    let options = Options {
+        packing: Packing::OnePerGroup { cap: max },
+        placeholder: false,
+        ownership: Ownership::RebuildOnForeignUid,
+        owner_flags: OwnerFlags::default(),
+    };
+    let plan = plan(request, &options).map_err(|error| error.to_string())?;
+    metrics.planned(key, &plan, skipped);
+    // Addresses have been told as a number.
+    let unread = left_out
+        .iter()
+        .filter(|left_out| !matches!(left_out, LeftOut::Address { .. }));
+    let unpublished = plan.left_out.iter().map(ToString::to_string);
+    let messages = unread.map(ToString::to_string).chain(unpublished);
+    events.extend(messages.map(|message| crate::Event {
+        reason: names::FAILED_TO_UPDATE_SLICES,
+        message,
+    }));
+    Ok((plan, events))
+}
+
+/// What is different from what was told before: what stays wrong is not told with every look at it.
+fn news(told: &mut Vec<crate::Event>, events: Vec<crate::Event>) -> Vec<crate::Event> {
+    let news = events.iter().filter(|event| !told.contains(event)).cloned().collect();
+    *told = events;
+    news
+}
+
+fn warning(endpoints: &Endpoints, key: &Key, event: crate::Event) -> Event {
+    Event {
+        regarding: endpoints.reference(key),
+        event_type: EventType::Warning,
+        reason: event.reason.into(),
+        message: event.message,
+    }
+}

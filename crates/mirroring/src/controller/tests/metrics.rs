@@ -1,0 +1,326 @@
+//! What is measured.
+
+use slice_controller::Writes;
+use slice_core::AddressType;
+use slice_reconciler::{Changes, Summary};
+
+use super::*;
+
+/// The exposition, without the common prefix.
+fn lines(stage: &Stage) -> Vec<String> {
+    let text = prometheus::TextEncoder::new()
+        .encode_to_string(&stage.registry.gather())
+        .unwrap();
+    text.lines()
+        .map(|line| line.replace("endpoint_slice_mirroring_controller_", ""))
+        .collect()
+}
+
+/// The number behind a name; 0 if nothing was counted yet.
+fn value(stage: &Stage, name: &str) -> usize {
+    let lines = lines(stage);
+    let mut values = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    values.next().map_or(0, |value| value.parse().unwrap())
+}
+
+/// Everything that is counted, as in the table of T-MIR-20…47: desired slices/slices/endpoints, then what was added,
+/// updated, removed and skipped, and created, updated and deleted, where it is not 0.
+fn counted(stage: &Stage) -> String {
+    let gauges = ["desired_endpoint_slices", "num_endpoint_slices", "endpoints_desired"]
+        .map(|name| value(stage, name).to_string())
+        .join("/");
+    let sums = [
+        ("+", "endpoints_added_per_sync_sum"),
+        ("~", "endpoints_updated_per_sync_sum"),
+        ("-", "endpoints_removed_per_sync_sum"),
+        ("!", "addresses_skipped_per_sync_sum"),
+        ("c", r#"changes{operation="create"}"#),
+        ("u", r#"changes{operation="update"}"#),
+        ("d", r#"changes{operation="delete"}"#),
+    ];
+    let sums = sums.map(|(mark, name)| (mark, value(stage, name)));
+    let sums = sums.iter().filter(|(_, sum)| *sum > 0);
+    sums.fold(gauges, |text, (mark, sum)| format!("{text} {mark}{sum}"))
+}
+
+/// T-MIR-20…42: what there is after one sync, with nothing there before.
+#[test]
+fn t_mir_20_to_42_what_a_first_sync_counts() {
+    let two = "10.0.0.1 10.0.0.2 :a/80 b/443; 10.0.1.1 10.0.1.2 10.0.1.3 :c/3000 d/3001";
+    let bad = "this-is-not-an-ip1 this-is-not-an-ip12 :a/80; \
+               this-is-not-an-ip11 this-is-not-an-ip12 this-is-not-an-ip3 :b/443";
+    for (id, max, subsets, expected) in [
+        ("T-MIR-20", 1000, "", "0/0/0"),
+        ("T-MIR-21", 1000, " :http/80", "0/0/0"),
+        ("T-MIR-22", 1000, "10.0.0.1@pod-1 :http/80", "1/1/1 +1 c1"),
+        (
+            "T-MIR-23",
+            1000,
+            "10.0.0.1 :http/80; 10.0.0.2 :https/443",
+            "2/2/2 +2 c2",
+        ),
+        (
+            "T-MIR-24",
+            1000,
+            "10.0.0.1 :http/80; 10.0.0.1 :https/443",
+            "1/1/1 +1 c1",
+        ),
+        ("T-MIR-25", 1000, "10.0.0.1 :http/80; 10.0.0.2 :http/80", "1/1/2 +2 c1"),
+        (
+            "T-MIR-31",
+            1000,
+            "10.0.0.1 10.0.0.2 :http/80 https/443/UDP",
+            "1/1/2 +2 c1",
+        ),
+        (
+            "T-MIR-32",
+            1000,
+            "!10.0.0.1 !10.0.0.2 :http/80 https/443/UDP",
+            "1/1/2 +2 c1",
+        ),
+        (
+            "T-MIR-33",
+            1000,
+            "10.1.1.1 10.1.1.2 !10.0.0.1 !10.0.0.2 :80",
+            "1/1/4 +4 c1",
+        ),
+        ("T-MIR-34", 1000, two, "2/2/5 +5 c2"),
+        (
+            "T-MIR-38",
+            1000,
+            "10.0.0.1 fd00::1 :a/80; 10.0.0.2 10.0.0.3 fd00::2 :b/443",
+            "4/4/5 +5 c4",
+        ),
+        (
+            "T-MIR-39",
+            1000,
+            "fd00::1 fd00::2 :a/80; fd00::3 fd00::4 fd00::5 :b/443",
+            "2/2/5 +5 c2",
+        ),
+        (
+            "T-MIR-40",
+            1000,
+            "fd00::1 this-is-not-an-ip :a/80; this-is-also-not-an-ip fd00::3 fd00::4 :b/443",
+            "2/2/3 +3 !2 c2",
+        ),
+        ("T-MIR-41", 1000, bad, "0/0/0 !5"),
+        ("T-MIR-42", 2, two, "2/2/4 +4 !1 c2"),
+    ] {
+        let mut stage = Stage::with(Config {
+            max_endpoints_per_subset: NonZeroUsize::new(max).unwrap(),
+            ..config()
+        });
+        stage.apply(&service(&Value::Null));
+        stage.apply(&endpoints(subsets));
+        stage.sync();
+        assert_eq!(counted(&stage), expected, "{id}");
+    }
+}
+
+/// T-MIR-35…37: with a slice for the first subset.
+#[test]
+fn t_mir_35_to_37_what_a_later_sync_counts() {
+    let ports = json!([{"name": "a", "protocol": "TCP", "port": 80}, {"name": "b", "protocol": "TCP", "port": 443}]);
+    let endpoint = |addresses: Value, pod: &str, conditions: Value| json!({"addresses": addresses, "targetRef": {"name": pod}, "conditions": conditions});
+    let ready = json!({"ready": true});
+    let other = json!([
+        endpoint(json!(["10.0.0.2"]), "pod-2", json!({})),
+        endpoint(json!(["10.0.0.1", "10.0.0.3"]), "pod-1", ready.clone()),
+    ]);
+    let same = json!([
+        endpoint(json!(["10.0.0.1"]), "pod-1", ready.clone()),
+        endpoint(json!(["10.0.0.2"]), "pod-2", ready),
+    ]);
+    for (id, existing, expected) in [
+        ("T-MIR-35", json!([]), "2/2/5 +5 c1 u1"),
+        ("T-MIR-36", other, "2/2/5 +4 ~1 -1 c1 u1"),
+        ("T-MIR-37", same, "2/2/5 +3 c1"),
+    ] {
+        let mut stage = Stage::new();
+        stage.slices = vec![stored("test-ep-1", "IPv4", &ports, &existing)];
+        stage.apply(&service(&Value::Null));
+        stage.apply(&endpoints(
+            "10.0.0.1@pod-1 10.0.0.2@pod-2 :a/80 b/443; 10.0.1.1 10.0.1.2 10.0.1.3 :c/3000 d/3001",
+        ));
+        stage.sync();
+        assert_eq!(counted(&stage), expected, "{id}");
+    }
+}
+
+/// M108, M121, D11: gauges forget what is not mirrored, clean-up is no reconcile, and its deletions are counted.
+#[test]
+fn m108_what_is_gone_is_forgotten() {
+    type End = fn(&mut Stage);
+    let ends: [(&str, End); 3] = [
+        ("the object", |stage| drop(stage.delete(ENDPOINTS, "test-ep"))),
+        ("the Service", |stage| drop(stage.delete(SERVICES, "test-ep"))),
+        ("both", |stage| {
+            stage.delete(SERVICES, "test-ep");
+            stage.delete(ENDPOINTS, "test-ep");
+        }),
+    ];
+    for (id, end) in ends {
+        let mut stage = Stage::settled("10.0.0.1 :80");
+        end(&mut stage);
+        assert_eq!(counted(&stage), "1/1/1 +1 c1", "{id}: before it is looked at");
+        stage.sync();
+        stage.sync();
+        assert_eq!(counted(&stage), "0/0/0 +1 c1 d1", "{id}");
+        assert_eq!(value(&stage, "endpoints_removed_per_sync_count"), 1, "{id}");
+        assert_eq!(value(&stage, "endpoints_sync_duration_count"), 3, "{id}");
+    }
+}
+
+/// M124: what is out of scope is not ours to count either.
+#[test]
+fn what_leaves_the_scope_is_forgotten() {
+    let mut stage = Stage::with(Config {
+        service_selector: "team=a".into(),
+        ..config()
+    });
+    stage.apply(&service(&Value::Null));
+    stage.apply(&endpoints("10.0.0.1 :80"));
+    stage.sync();
+    stage.delete(SERVICES, "test-ep");
+    stage.sync();
+    assert_eq!(counted(&stage), "0/0/0 +1 c1");
+}
+
+/// D7, T-MIR-61…65: sums over all objects, each replaced as a whole. (endpoints, slices) of the object's keys.
+#[test]
+fn t_mir_61_to_65_gauges_are_sums_over_all_objects() {
+    let initial = [(12, 5), (18, 8)];
+    let expanded = [(45, 1), (35, 1)];
+    let mut stage = Stage::new();
+    for (id, name, keys, expected) in [
+        ("T-MIR-61", "svc1", Some(initial), "2/13/30"),
+        ("T-MIR-62", "svc2", Some(expanded), "4/15/110"),
+        ("T-MIR-63", "svc3", Some(initial), "6/28/140"),
+        ("T-MIR-64", "svc1", Some(expanded), "6/17/190"),
+        ("T-MIR-65", "svc3", None, "4/4/160"),
+        ("M124: an unknown one", "svc4", None, "4/4/160"),
+    ] {
+        let metrics = &mut stage.controller.metrics;
+        let key = Key::new("test", name);
+        let summary = |(endpoints, slices): (usize, usize)| Summary {
+            address_type: AddressType::IPv4,
+            changes: Changes::default(),
+            endpoints,
+            slices,
+            slices_needed: endpoints.div_ceil(100),
+        };
+        match keys {
+            Some(keys) => {
+                let plan = Plan {
+                    summaries: keys.map(summary).into(),
+                    ..Plan::default()
+                };
+                metrics.planned(&key, &plan, 0);
+            }
+            None => metrics.forget(&key),
+        }
+        assert_eq!(counted(&stage), expected, "{id}");
+    }
+}
+
+/// M104, M116, M122: whole milliseconds, failures included.
+#[test]
+fn m122_every_sync_is_timed_and_every_write_counted() {
+    let mut stage = Stage::new();
+    for (took, sum) in [(999, "0"), (1_999, "0.001"), (2_250_500, "2.251")] {
+        let outcome = Outcome {
+            writes: Writes {
+                created: 1,
+                updated: 2,
+                deleted: 3,
+            },
+            failures: vec![Failure::Create("no".into())],
+            took: Duration::from_micros(took),
+            ..Outcome::default()
+        };
+        stage.controller.finished(&key(), &outcome);
+        assert!(
+            lines(&stage).contains(&format!("endpoints_sync_duration_sum {sum}")),
+            "{took}"
+        );
+    }
+    assert_eq!(counted(&stage), "0/0/0 c3 u6 d9");
+}
+
+/// M112–M120: names, types, help and buckets as dashboards know them.
+#[test]
+fn m112_to_m120_names_and_buckets_are_upstreams() {
+    let mut stage = Stage::settled("10.0.0.1 :80");
+    stage.delete(ENDPOINTS, "test-ep");
+    stage.sync();
+    let lines = lines(&stage);
+    let described: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("# ")).collect();
+    let expected = [
+        (
+            "addresses_skipped_per_sync",
+            "histogram",
+            "Number of addresses skipped on each Endpoints sync due to being invalid or exceeding MaxEndpointsPerSubset",
+        ),
+        ("changes", "counter", "Number of EndpointSlice changes"),
+        (
+            "desired_endpoint_slices",
+            "gauge",
+            "Number of EndpointSlices that would exist with perfect endpoint allocation",
+        ),
+        (
+            "endpoints_added_per_sync",
+            "histogram",
+            "Number of endpoints added on each Endpoints sync",
+        ),
+        ("endpoints_desired", "gauge", "Number of endpoints desired"),
+        (
+            "endpoints_removed_per_sync",
+            "histogram",
+            "Number of endpoints removed on each Endpoints sync",
+        ),
+        (
+            "endpoints_sync_duration",
+            "histogram",
+            "Duration of syncEndpoints() in seconds",
+        ),
+        (
+            "endpoints_updated_per_sync",
+            "histogram",
+            "Number of endpoints updated on each Endpoints sync",
+        ),
+        ("num_endpoint_slices", "gauge", "Number of EndpointSlices"),
+    ];
+    let expected: Vec<String> = expected
+        .iter()
+        .flat_map(|(name, kind, help)| [format!("HELP {name} [ALPHA] {help}"), format!("TYPE {name} {kind}")])
+        .collect();
+    assert_eq!(described, expected);
+
+    let buckets = |name: &str| -> Vec<String> {
+        let begin = format!("{name}_bucket{{le=\"");
+        let bounds = lines
+            .iter()
+            .filter_map(|line| line.strip_prefix(&begin)?.split('"').next());
+        bounds.map(ToOwned::to_owned).collect()
+    };
+    let doubling = |first: f64| -> Vec<String> {
+        let bounds = std::iter::successors(Some(first), |bound| Some(bound * 2.0)).take(15);
+        bounds
+            .map(|bound| bound.to_string())
+            .chain(["+Inf".to_owned()])
+            .collect()
+    };
+    for name in [
+        "addresses_skipped_per_sync",
+        "endpoints_added_per_sync",
+        "endpoints_removed_per_sync",
+        "endpoints_updated_per_sync",
+    ] {
+        assert_eq!(buckets(name), doubling(2.0), "{name}");
+    }
+    let seconds = buckets("endpoints_sync_duration");
+    assert_eq!(seconds, doubling(0.001));
+    assert_eq!((&*seconds[0], &*seconds[14]), ("0.001", "16.384"));
+}

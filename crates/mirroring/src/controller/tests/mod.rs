@@ -1,0 +1,216 @@
+//! The controller, played: changes go in, keys come out, and plans are carried out on slices in memory.
+
+mod clean_up;
+mod events;
+mod metrics;
+mod selectors;
+mod syncs;
+mod wakes;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slice_core::Slice;
+use slice_reconciler::{Operation, Plan};
+
+use super::*;
+use crate::{MANAGED_BY, testing};
+
+const KEY: &str = "test/test-ep";
+
+fn key() -> Key {
+    Key::new("test", "test-ep")
+}
+
+/// A controller, and all slices there are.
+struct Stage {
+    controller: MirroringController,
+    registry: prometheus::Registry,
+    slices: Vec<Slice>,
+    taken: Vec<String>,
+    now: Timestamp,
+    version: u32,
+}
+
+fn config() -> Config {
+    Config {
+        managed_by: MANAGED_BY.to_owned(),
+        max_endpoints_per_subset: NonZeroUsize::new(1000).unwrap(),
+        batch_period: Duration::from_secs(10),
+        service_selector: String::new(),
+    }
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self::with(config())
+    }
+
+    fn with(config: Config) -> Self {
+        let registry = prometheus::Registry::new();
+        Self {
+            controller: MirroringController::new(config, &registry).unwrap(),
+            registry,
+            slices: Vec::new(),
+            taken: Vec::new(),
+            now: Timestamp::UNIX_EPOCH,
+            version: 0,
+        }
+    }
+
+    /// A Service without selector and an Endpoints object with these subsets, mirrored.
+    fn settled(subsets: &str) -> Self {
+        let mut stage = Self::new();
+        stage.apply(&service(&Value::Null));
+        stage.apply(&endpoints(subsets));
+        stage.sync();
+        stage
+    }
+
+    fn observe(&mut self, change: Change<Input>) -> Vec<(String, Duration)> {
+        let mut wakes = Wakes::default();
+        self.controller.observe(change, &mut wakes);
+        wakes.drain().map(|(key, delay)| (key.to_string(), delay)).collect()
+    }
+
+    /// An object comes or changes; answers the keys that it wakes, and when.
+    fn apply(&mut self, object: &Value) -> Vec<(String, Duration)> {
+        let decode = match object["kind"].as_str().unwrap() {
+            "Endpoints" => slim::endpoints,
+            "Service" => slim::service,
+            _ => slim::pod_slice,
+        };
+        let seen = decode(object.to_string().as_bytes()).unwrap();
+        self.observe(Change::Applied(seen.object))
+    }
+
+    /// An object goes; answers the keys that it wakes, and when.
+    fn delete(&mut self, kind: &'static str, name: &str) -> Vec<(String, Duration)> {
+        let identity = Identity {
+            namespace: "test".into(),
+            name: name.into(),
+            ..Identity::default()
+        };
+        self.observe(Change::Deleted { kind, identity })
+    }
+
+    /// Our slices of the name.
+    fn ours(&self) -> Vec<Slice> {
+        let managed_by = &self.controller.config.managed_by;
+        let ours = self.slices.iter().filter(|slice| {
+            let labels = slice.metadata.labels.as_ref();
+            labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(managed_by)
+                && Key::of_slice(&slice.metadata) == Some(key())
+        });
+        ours.cloned().collect()
+    }
+
+    fn decide(&mut self) -> Sync {
+        let existing = self.ours();
+        let context = SyncContext {
+            existing: &existing,
+            taken: &self.taken,
+            now: self.now,
+        };
+        self.controller.sync(&key(), &context).unwrap()
+    }
+
+    /// Looks at the name and carries the plan out; answers the writes in words.
+    fn sync(&mut self) -> String {
+        let Sync { plan, .. } = self.decide();
+        self.carry_out(&plan)
+    }
+
+    fn carry_out(&mut self, plan: &Plan) -> String {
+        let mut outcome = Outcome::default();
+        let mut words = Vec::new();
+        for write in &plan.writes {
+            let (count, verb) = match &write.operation {
+                Operation::Create(_) => (&mut outcome.writes.created, "create"),
+                Operation::Update(_) => (&mut outcome.writes.updated, "update"),
+                Operation::Delete(_) => (&mut outcome.writes.deleted, "delete"),
+            };
+            *count += 1;
+            words.push(match &write.operation {
+                Operation::Create(slice) | Operation::Update(slice) => format!("{verb} {}", content(slice)),
+                Operation::Delete(_) => verb.to_owned(),
+            });
+            write.operation.apply_to(&mut self.slices);
+        }
+        self.version += 1;
+        for slice in self.slices.iter_mut().filter(|slice| slice.metadata.uid.is_none()) {
+            let name = slice.metadata.name.as_deref().unwrap();
+            slice.metadata.uid = Some(format!("uid-{name}"));
+            slice.metadata.resource_version = Some(self.version.to_string());
+        }
+        self.controller.finished(&key(), &outcome);
+        words.join("; ")
+    }
+
+    fn pass(&mut self, time: Duration) {
+        self.now += time;
+    }
+}
+
+/// A slice in the notation of [`testing`].
+fn content(slice: &Slice) -> String {
+    let endpoint = |endpoint: &slice_core::Endpoint| {
+        let ready = endpoint.conditions.ready == Some(true);
+        format!(" {}{}", if ready { "" } else { "!" }, endpoint.addresses[0])
+    };
+    let address_type = slice.address_type.as_ref().map_or("?", |known| known.as_str());
+    let endpoints: String = slice.endpoints.iter().map(endpoint).collect();
+    format!("{address_type}{endpoints} :{}", testing::ports(slice.ports.ports()))
+}
+
+/// An Endpoints object with subsets in the notation of [`testing`].
+fn endpoints(subsets: &str) -> Value {
+    let mut endpoints = serde_json::to_value(testing::endpoints(subsets)).unwrap();
+    endpoints["metadata"] = json!({"namespace": "test", "name": "test-ep", "uid": "1"});
+    endpoints
+}
+
+fn service(selector: &Value) -> Value {
+    json!({
+        "kind": "Service",
+        "metadata": {"namespace": "test", "name": "test-ep", "uid": "2"},
+        "spec": {"selector": selector, "ports": [{"port": 80}]},
+    })
+}
+
+fn selecting() -> Value {
+    service(&json!({"foo": "bar"}))
+}
+
+/// A slice with the pods of a Service.
+fn pod_slice(name: &str, service: &str) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "metadata": {"namespace": "test", "name": name, "labels": {"kubernetes.io/service-name": service}},
+    })
+}
+
+/// A stored slice of ours, owned by the Endpoints object.
+fn stored(name: &str, address_type: &str, ports: &Value, endpoints: &Value) -> Slice {
+    let slice = json!({
+        "metadata": {
+            "namespace": "test", "name": name, "uid": format!("uid-{name}"), "resourceVersion": "7",
+            "labels": {"kubernetes.io/service-name": "test-ep", "endpointslice.kubernetes.io/managed-by": MANAGED_BY},
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Endpoints", "name": "test-ep", "uid": "1"}],
+        },
+        "addressType": address_type, "ports": ports, "endpoints": endpoints,
+    });
+    Slice::from(&serde_json::from_value(slice).unwrap())
+}
+
+/// The object with one thing changed.
+fn with(object: &Value, pointer: &str, value: Value) -> Value {
+    let mut object = object.clone();
+    let (parent, field) = pointer.rsplit_once('/').unwrap();
+    object.pointer_mut(parent).unwrap()[field] = value;
+    object
+}
+
+/// The key, to be looked at after so many seconds.
+fn woken(seconds: u64) -> Vec<(String, Duration)> {
+    vec![(KEY.to_owned(), Duration::from_secs(seconds))]
+}

@@ -1,0 +1,390 @@
+//! From an Endpoints object and its slices to what is written: the rows of `docs/spec/mirroring.md` that are about both, and
+//! their likes in `docs/spec/generic-reconciler.md`.
+
+use std::{collections::BTreeSet, num::NonZeroUsize};
+
+use k8s_openapi::api::core::v1::Endpoints;
+use serde_json::json;
+use slice_core::{Address, AddressType, Conditions, Slice, names};
+use slice_reconciler::{
+    MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Plan, Request, plan,
+};
+
+use crate::{Metadata, Subsets, testing};
+
+fn endpoints(written: &str) -> Endpoints {
+    let mut endpoints = testing::endpoints(written);
+    let metadata = json!({"namespace": "ns", "name": "ep", "uid": "uid-1"});
+    endpoints.metadata = serde_json::from_value(metadata).unwrap();
+    endpoints
+}
+
+fn planned(endpoints: &Endpoints, existing: &[Slice], max: usize) -> Plan {
+    let max = NonZeroUsize::new(max).unwrap();
+    let subsets = Subsets::read(endpoints);
+    let policy = MetadataPolicy::from(Metadata::of(endpoints));
+    let request = Request {
+        supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
+        groups: subsets.desired(max).groups,
+        ..Request::new(
+            Owner::of("v1", "Endpoints", &endpoints.metadata),
+            existing,
+            &policy,
+            "ep-",
+        )
+    };
+    let options = Options {
+        packing: Packing::OnePerGroup { cap: max },
+        placeholder: false,
+        ownership: Ownership::RebuildOnForeignUid,
+        owner_flags: OwnerFlags::default(),
+    };
+    plan(request, &options).unwrap()
+}
+
+/// Slices as they were made for this object when it said so.
+fn stored(written: &str) -> Vec<Slice> {
+    created(&planned(&endpoints(written), &[], 1000))
+}
+
+fn created(plan: &Plan) -> Vec<Slice> {
+    let slices = plan.writes.iter().map(|write| match &write.operation {
+        Operation::Create(slice) => slice.clone(),
+        other => panic!("{other:?}"),
+    });
+    slices.collect()
+}
+
+/// The writes in their order, by their first letters.
+fn order(plan: &Plan) -> String {
+    let letter = |operation: &Operation| match operation {
+        Operation::Create(_) => 'c',
+        Operation::Update(_) => 'u',
+        Operation::Delete(_) => 'd',
+    };
+    plan.writes.iter().map(|write| letter(&write.operation)).collect()
+}
+
+fn updated(plan: &Plan) -> &Slice {
+    let mut updates = plan.writes.iter().filter_map(|write| match &write.operation {
+        Operation::Update(slice) => Some(slice),
+        _ => None,
+    });
+    updates.next().unwrap()
+}
+
+/// Slices that would do, slices, endpoints; +added ~changed −removed; writes.
+fn summary(plan: &Plan) -> String {
+    let total = |of: fn(&slice_reconciler::Summary) -> usize| plan.summaries.iter().map(of).sum::<usize>();
+    let [needed, slices, endpoints] = [
+        total(|summary| summary.slices_needed),
+        total(|summary| summary.slices),
+        total(|summary| summary.endpoints),
+    ];
+    let [added, changed, removed] = [
+        total(|summary| summary.changes.added),
+        total(|summary| summary.changes.changed),
+        total(|summary| summary.changes.removed),
+    ];
+    format!(
+        "{needed}/{slices}/{endpoints} +{added} ~{changed} -{removed} {}",
+        order(plan)
+    )
+}
+
+const TWO_AND_THREE: &str = "10.0.0.1@pod-1 10.0.0.2@pod-2 :a/80 b/443; 10.0.1.1 10.0.1.2 10.0.1.3 :c/3000 d/3001";
+
+/// Id, maximum, what is written, and what it comes to.
+const FROM_NOTHING: [(&str, usize, &str, &str); 15] = [
+    ("T-MIR-20, T-GMIR-01", 1000, "", "0/0/0 +0 ~0 -0 "),
+    ("T-MIR-21, T-GMIR-02", 1000, " :http/80", "0/0/0 +0 ~0 -0 "),
+    (
+        "T-MIR-22, T-GMIR-03",
+        1000,
+        "10.0.0.1@pod-1 :http/80",
+        "1/1/1 +1 ~0 -0 c",
+    ),
+    (
+        "T-MIR-23, T-GMIR-04",
+        1000,
+        "10.0.0.1 :http/80; 10.0.0.2 :https/443",
+        "2/2/2 +2 ~0 -0 cc",
+    ),
+    (
+        "T-MIR-24, T-GMIR-05",
+        1000,
+        "10.0.0.1 :http/80; 10.0.0.1 :https/443",
+        "1/1/1 +1 ~0 -0 c",
+    ),
+    (
+        "T-MIR-25, T-GMIR-06",
+        1000,
+        "10.0.0.1 :http/80; 10.0.0.2 :http/80",
+        "1/1/2 +2 ~0 -0 c",
+    ),
+    (
+        "T-MIR-31, T-GMIR-12",
+        1000,
+        "10.0.0.1 10.0.0.2 :http/80 https/443/UDP",
+        "1/1/2 +2 ~0 -0 c",
+    ),
+    (
+        "T-MIR-32, T-GMIR-13",
+        1000,
+        "!10.0.0.1 !10.0.0.2 :http/80 https/443/UDP",
+        "1/1/2 +2 ~0 -0 c",
+    ),
+    (
+        "T-MIR-33, T-GMIR-14",
+        1000,
+        "10.1.1.1 10.1.1.2 !10.0.0.1 !10.0.0.2 :http/80",
+        "1/1/4 +4 ~0 -0 c",
+    ),
+    ("T-MIR-34, T-GMIR-15", 1000, TWO_AND_THREE, "2/2/5 +5 ~0 -0 cc"),
+    (
+        "T-MIR-38, T-GMIR-19",
+        1000,
+        "10.0.0.1 fd00::1 :a/80; 10.0.0.2 10.0.0.3 fd00::2 :b/443",
+        "4/4/5 +5 ~0 -0 cccc",
+    ),
+    (
+        "T-MIR-39, T-GMIR-20",
+        1000,
+        "fd00::1 fd00::2 :a/80; fd00::3 fd00::4 fd00::5 :b/443",
+        "2/2/5 +5 ~0 -0 cc",
+    ),
+    (
+        "T-MIR-40, T-GMIR-21",
+        1000,
+        "fd00::1 no-ip :a/80; no-ip fd00::3 fd00::4 :b/443",
+        "2/2/3 +3 ~0 -0 cc",
+    ),
+    (
+        "T-MIR-41, T-GMIR-22",
+        1000,
+        "no-ip1 no-ip12 :a/80; no-ip11 no-ip12 no-ip3 :b/443",
+        "0/0/0 +0 ~0 -0 ",
+    ),
+    ("T-MIR-42, T-GMIR-23", 2, TWO_AND_THREE, "2/2/4 +4 ~0 -0 cc"),
+];
+
+/// T-MIR-20…42, T-GMIR-01…23: what is new.
+#[test]
+fn t_mir_20_to_42_from_nothing() {
+    for (id, max, written, expected) in FROM_NOTHING {
+        let plan = planned(&endpoints(written), &[], max);
+        assert_eq!(summary(&plan), expected, "{id}");
+        for slice in created(&plan) {
+            let labels = slice.metadata.labels.unwrap();
+            assert!(slice.metadata.name.unwrap().starts_with("ep-"), "{id}");
+            assert_eq!(labels[names::SERVICE_NAME_LABEL], "ep", "{id}");
+            assert!(
+                slice.endpoints.iter().all(|endpoint| endpoint.addresses.len() == 1),
+                "{id}"
+            );
+        }
+    }
+}
+
+/// T-MIR-26, T-GMIR-07: an object that is going away gets nothing new.
+#[test]
+fn t_mir_26_an_object_that_is_going_away() {
+    let mut going = endpoints("10.0.0.1@pod-1 :http/80");
+    going.metadata.deletion_timestamp = serde_json::from_str("\"2024-01-02T03:04:05Z\"").unwrap();
+    assert_eq!(planned(&going, &[], 1000).writes, []);
+}
+
+fn annotate(slice: &mut Slice, key: &str) {
+    let annotations = slice.metadata.annotations.get_or_insert_default();
+    annotations.insert(key.into(), "bar".into());
+}
+
+/// T-MIR-27…30, T-MIR-47, T-GMIR-08…11, T-GMIR-28, T-MIR-N10: the same endpoints, and what else makes a difference.
+#[test]
+fn t_mir_27_to_30_stored_already() {
+    type Change = fn(&mut Endpoints, &mut Slice);
+    let cases: [(&str, Change, &str); 9] = [
+        ("T-MIR-27, T-GMIR-08: nothing", |_, _| {}, ""),
+        // Upstream takes such a slice over by an update (I7).
+        (
+            "T-MIR-28, T-GMIR-09: an earlier object of the same name",
+            |_, slice| slice.metadata.owner_references.as_mut().unwrap()[0].uid = "uid-0".into(),
+            "cd",
+        ),
+        (
+            "M83.4: an owner of another name",
+            |_, slice| {
+                let owner = &mut slice.metadata.owner_references.as_mut().unwrap()[0];
+                (owner.name, owner.uid) = ("other".into(), "uid-0".into());
+            },
+            "",
+        ),
+        ("M83.4: no owner", |_, slice| slice.metadata.owner_references = None, ""),
+        (
+            "T-MIR-29, T-GMIR-10: an annotation of the slice",
+            |_, slice| annotate(slice, "foo"),
+            "u",
+        ),
+        (
+            "T-MIR-30, T-GMIR-11: a label of the object",
+            |endpoints, slice| {
+                endpoints.metadata.labels = Some([("foo".into(), "bar".into())].into());
+                annotate(slice, "foo");
+            },
+            "u",
+        ),
+        (
+            "T-MIR-47, T-GMIR-28: last-applied on the slice",
+            |_, slice| annotate(slice, names::LAST_APPLIED_ANNOTATION),
+            "u",
+        ),
+        (
+            "T-MIR-N10: the object has a label of slices",
+            |endpoints, _| {
+                endpoints.metadata.labels = Some([(names::MANAGED_BY_LABEL.into(), "someone".into())].into());
+            },
+            "",
+        ),
+        (
+            "T-MIR-N16: its type is not mirrored",
+            |_, slice| slice.address_type = Ok(AddressType::Fqdn),
+            "cd",
+        ),
+    ];
+    for (id, change, expected) in cases {
+        let mut endpoints = endpoints("10.0.0.1@pod-1 :http/80");
+        let mut slices = stored("10.0.0.1@pod-1 :http/80");
+        change(&mut endpoints, &mut slices[0]);
+        let plan = planned(&endpoints, &slices, 1000);
+        assert_eq!(order(&plan), expected, "{id}");
+        if expected == "u" {
+            assert_eq!(updated(&plan).metadata.annotations, Some([].into()), "{id}");
+        }
+    }
+}
+
+/// T-MIR-16, M68: a slice of ours of no type, for an object without addresses.
+#[test]
+fn t_mir_16_a_slice_of_no_type_goes() {
+    let mut slices = stored("10.0.0.1 :80");
+    slices[0].address_type = Err(slice_core::UnknownAddressType(String::new()));
+    assert_eq!(order(&planned(&endpoints(" :80"), &slices, 1000)), "d");
+}
+
+/// M94, W24: a mirror is rewritten, but not what others need to hold on to it; their annotations go (M83).
+#[test]
+fn m94_who_holds_on_to_a_mirror_keeps_it() {
+    let mut slices = stored("10.0.0.1 :80");
+    let metadata = &mut slices[0].metadata;
+    let before = metadata.annotations.clone();
+    metadata.finalizers = Some(vec!["example.com/theirs".into()]);
+    metadata.resource_version = Some("7".into());
+    let owner = json!({"apiVersion": "v1", "kind": "Theirs", "name": "a", "uid": "b"});
+    let owners = metadata.owner_references.as_mut().unwrap();
+    owners.push(serde_json::from_value(owner).unwrap());
+    let mut expected = metadata.clone();
+    annotate(&mut slices[0], "foo");
+    expected.annotations = before;
+    let plan = planned(&endpoints("10.0.0.2 :80"), &slices, 1000);
+    assert_eq!(order(&plan), "u");
+    assert_eq!(updated(&plan).metadata, expected);
+}
+
+/// T-MIR-35…37, T-GMIR-16…18.
+#[test]
+fn t_mir_35_to_37_partly_stored() {
+    let first = || stored("10.0.0.1@pod-1 10.0.0.2@pod-2 :a/80 b/443");
+    let mut empty = first();
+    empty[0].endpoints.clear();
+    let mut other = first();
+    other[0].endpoints[0].addresses.push(Address::stored("10.0.0.3"));
+    other[0].endpoints[1].conditions = Conditions::default();
+    for (id, existing, expected) in [
+        ("T-MIR-35, T-GMIR-16", empty, "2/2/5 +5 ~0 -0 cu"),
+        ("T-MIR-36, T-GMIR-17", other, "2/2/5 +4 ~1 -1 cu"),
+        ("T-MIR-37, T-GMIR-18", first(), "2/2/5 +3 ~0 -0 c"),
+    ] {
+        assert_eq!(
+            summary(&planned(&endpoints(TWO_AND_THREE), &existing, 1000)),
+            expected,
+            "{id}"
+        );
+    }
+}
+
+/// T-MIR-16, M67, M82, M106: without addresses there is no slice, not even an empty one.
+#[test]
+fn t_mir_16_no_addresses_no_slices() {
+    for (id, before, after) in [
+        ("no addresses", "10.0.0.1 :http/80", " :http/80"),
+        ("none of a family", "10.0.0.1 fd00::1 :http/80", "10.0.0.1 :http/80"),
+    ] {
+        for held in [1, 0] {
+            let mut existing = stored(before);
+            existing.last_mut().unwrap().endpoints.truncate(held);
+            let plan = planned(&endpoints(after), &existing, 1000);
+            assert_eq!(order(&plan), "d", "{id}");
+        }
+    }
+}
+
+/// T-MIR-54…60, T-GREC-01…07, T-MIR-N01, T-GMIR-X1, G26, D1: slices of other ports are reused, each within its family.
+#[test]
+fn t_mir_54_to_60_slices_are_reused() {
+    for (id, before, after, expected) in [
+        ("T-MIR-54, T-GREC-01", "", "", ""),
+        ("T-MIR-55, T-GREC-02", "10.2.3.4 :80", "10.1.2.3 :90", "u"),
+        (
+            "T-MIR-56, T-GREC-03",
+            "10.3.4.5 :80; 10.9.9.9 :p/70",
+            "10.1.2.3 :90; 10.2.3.4 :p/70",
+            "uu",
+        ),
+        (
+            "T-MIR-57, T-GREC-04",
+            "10.2.3.4 :80",
+            "10.1.2.3 :90; 10.1.2.4 :p/91",
+            "cu",
+        ),
+        (
+            "T-MIR-58, T-GREC-05",
+            "10.2.3.4 :80; 10.2.3.5 :p/81",
+            "10.1.2.3 :90",
+            "ud",
+        ),
+        (
+            "T-MIR-59, T-GREC-06",
+            "10.2.3.4 fd00::1 :80",
+            "10.1.2.3 fd00::2 :90",
+            "uu",
+        ),
+        ("T-MIR-60, T-GREC-07", "fd00::1 :80", "10.1.2.3 :90", "cd"),
+        ("T-MIR-N01, T-GMIR-X1", "10.2.3.4 :80", "10.1.2.3 fd00::2 :90", "cu"),
+        ("T-GMIR-X1", "fd00::1 :80", "10.1.2.3 fd00::2 :90", "cu"),
+    ] {
+        let existing = stored(before);
+        let plan = planned(&endpoints(after), &existing, 1000);
+        assert_eq!(order(&plan), expected, "{id}");
+        for write in &plan.writes {
+            if let Operation::Update(to) = &write.operation {
+                let from = existing
+                    .iter()
+                    .find(|from| from.metadata.name == to.metadata.name)
+                    .unwrap();
+                assert_eq!(from.address_type, to.address_type, "{id}");
+            }
+        }
+    }
+}
+
+/// T-MIR-N08, D8: a slice that is held by a finalizer blocks nobody and is not touched.
+#[test]
+fn t_mir_n08_a_slice_that_is_going_away() {
+    let mut existing = stored("10.0.0.1 :80");
+    existing[0].metadata.finalizers = Some(vec!["example.com/hold".into()]);
+    existing[0].metadata.deletion_timestamp = serde_json::from_str("\"2024-01-02T03:04:05Z\"").unwrap();
+    let plan = planned(&endpoints("10.0.0.1 10.0.0.2 :80"), &existing, 1000);
+    let [new] = &created(&plan)[..] else { panic!("{plan:?}") };
+    assert_eq!(new.endpoints.len(), 2);
+    assert_ne!(new.metadata.name, existing[0].metadata.name);
+}

@@ -1,0 +1,257 @@
+//! The controller: which change concerns which Service, and what is to be written for it.
+
+mod index;
+mod metrics;
+mod nodes;
+mod slim;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::Time};
+use slice_controller::{
+    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Source, Sync, SyncContext, Wakes,
+};
+use slice_core::TriggerTimes;
+use slice_reconciler::hints::TopologyCache;
+
+use crate::{NodeState, Pod, Service};
+use index::{Labels, Namespace, ServiceEntry};
+use metrics::Metrics;
+use nodes::Nodes;
+use sync::InProgress;
+
+const PODS: &str = "pods";
+const SERVICES: &str = "services";
+const NODES: &str = "nodes";
+
+/// How the controller works.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Value of the managed-by label on its slices.
+    pub managed_by: String,
+    /// Endpoints per slice.
+    pub max_endpoints_per_slice: NonZeroUsize,
+    /// How long changes of pods are collected before a Service is looked at (R22).
+    pub batch_period: Duration,
+    /// Which Services; all, if empty.
+    pub service_selector: String,
+}
+
+/// An object that the controller watches.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A pod.
+    Pod(Box<api::Pod>),
+    /// A Service.
+    Service(Box<api::Service>),
+    /// A node.
+    Node(Box<api::Node>),
+}
+
+/// Keeps the slices of all Services that select pods.
+#[derive(Debug)]
+pub struct ServiceController {
+    config: Config,
+    namespaces: HashMap<Arc<str>, Namespace>,
+    nodes: Nodes,
+    /// Whether nodes changed in a way that topology hints go by.
+    nodes_changed: bool,
+    topology: TopologyCache<Key>,
+    trigger_times: TriggerTimes<Key>,
+    in_progress: HashMap<Key, InProgress>,
+    interner: Interner,
+    metrics: Metrics,
+}
+
+impl ServiceController {
+    /// A controller that knows nothing yet. Its metrics go to the registry.
+    pub fn new(config: Config, registry: &prometheus::Registry) -> Result<Self, prometheus::Error> {
+        Ok(Self {
+            config,
+            namespaces: HashMap::new(),
+            nodes: Nodes::default(),
+            nodes_changed: false,
+            topology: TopologyCache::default(),
+            trigger_times: TriggerTimes::new(),
+            in_progress: HashMap::new(),
+            interner: Interner::default(),
+            metrics: Metrics::new(registry)?,
+        })
+    }
+
+    fn put_pod(&mut self, pod: &api::Pod, wakes: &mut Wakes) {
+        let labels = Labels::of(pod.metadata.labels.as_ref(), &mut self.interner);
+        let compact = Pod::<&str>::from(pod).map(|text| self.interner.intern(text));
+        let namespace = Arc::clone(&compact.namespace);
+        let concerned =
+            self.namespaces
+                .entry(Arc::clone(&namespace))
+                .or_default()
+                .put_pod(compact, &labels, ready_since(pod));
+        for service in concerned {
+            wakes.after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
+        }
+    }
+
+    fn put_service(&mut self, service: &api::Service, wakes: &mut Wakes) {
+        let compact = Service::from(service);
+        let key = Key::new(Arc::clone(&compact.namespace), Arc::clone(&compact.name));
+        let selector = in_scope(service).then(|| {
+            let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+            Labels::of(selector, &mut self.interner)
+        });
+        let created = service.metadata.creation_timestamp.as_ref().map(|Time(time)| *time);
+        let entry = ServiceEntry::new(compact, created, selector);
+        if self
+            .namespaces
+            .entry(Arc::clone(&key.namespace))
+            .or_default()
+            .put_service(entry)
+        {
+            wakes.now(key);
+        }
+    }
+
+    fn put_node(&mut self, node: &api::Node, wakes: &mut Wakes) {
+        let name = self.interner.intern(node.metadata.name.as_deref().unwrap_or_default());
+        let concerned = self.nodes.put(Arc::clone(&name), NodeState::from(node));
+        self.node_changed(&name, concerned, wakes);
+    }
+
+    fn node_changed(&mut self, name: &str, concerned: nodes::Concerned, wakes: &mut Wakes) {
+        self.nodes_changed |= concerned.hints;
+        if concerned.pods {
+            for (namespace, objects) in &self.namespaces {
+                for service in objects.services_on(name) {
+                    wakes.now(Key::new(Arc::clone(namespace), service));
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, kind: &'static str, identity: &Identity, wakes: &mut Wakes) {
+        if kind == NODES {
+            let concerned = self.nodes.remove(&identity.name);
+            self.node_changed(&identity.name, concerned, wakes);
+            return;
+        }
+        let namespace = self.interner.intern(&identity.namespace);
+        let Some(objects) = self.namespaces.get_mut(&namespace) else {
+            return;
+        };
+        if kind == PODS {
+            for service in objects.remove_pod(&identity.name) {
+                wakes.after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
+            }
+        } else if objects.remove_service(&identity.name) {
+            wakes.now(Key::new(Arc::clone(&namespace), &*identity.name));
+        }
+        if objects.is_empty() {
+            self.namespaces.remove(&namespace);
+        }
+    }
+}
+
+impl Controller for ServiceController {
+    type Input = Input;
+
+    fn sources(&self) -> Vec<Source<Input>> {
+        let core = |kind, namespaced, decode| Source {
+            kind,
+            api: "api/v1",
+            resource: kind,
+            namespaced,
+            label_selector: String::new(),
+            metadata_only: false,
+            decode,
+        };
+        vec![
+            core(NODES, false, slim::node),
+            core(PODS, true, slim::pod),
+            Source {
+                label_selector: self.config.service_selector.clone(),
+                ..core(SERVICES, true, slim::service)
+            },
+        ]
+    }
+
+    fn observe(&mut self, change: Change<Input>, wakes: &mut Wakes) {
+        match change {
+            Change::Applied(Input::Pod(pod)) => self.put_pod(&pod, wakes),
+            Change::Applied(Input::Service(service)) => self.put_service(&service, wakes),
+            Change::Applied(Input::Node(node)) => self.put_node(&node, wakes),
+            Change::Deleted { kind, identity } => self.remove(kind, &identity, wakes),
+        }
+    }
+
+    /// Shares of zones are computed once for many nodes, and before any Service is looked at (W19).
+    fn settle(&mut self, wakes: &mut Wakes) {
+        if std::mem::take(&mut self.nodes_changed) {
+            for key in self.topology.set_nodes(self.nodes.facts()) {
+                wakes.now(key);
+            }
+        }
+    }
+
+    fn held(&self, kind: &'static str) -> Vec<Identity> {
+        let named = |namespace: &str, name: &Arc<str>| Identity {
+            namespace: namespace.into(),
+            name: (&**name).into(),
+            ..Identity::default()
+        };
+        if kind == NODES {
+            return self.nodes.names().map(|name| named("", name)).collect();
+        }
+        let mut held = Vec::new();
+        for (namespace, objects) in &self.namespaces {
+            if kind == PODS {
+                held.extend(objects.pod_names().map(|name| named(namespace, name)));
+            } else {
+                held.extend(objects.service_names().map(|name| named(namespace, name)));
+            }
+        }
+        held
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        let services = self.namespaces.iter();
+        services
+            .flat_map(|(namespace, objects)| {
+                objects
+                    .service_names()
+                    .map(|name| Key::new(Arc::clone(namespace), Arc::clone(name)))
+            })
+            .collect()
+    }
+
+    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+        self.sync_service(key, context)
+    }
+
+    fn finished(&mut self, key: &Key, outcome: &Outcome) {
+        self.sync_finished(key, outcome);
+    }
+
+    fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+        self.describe(key, failures)
+    }
+}
+
+/// R50 steps 3 and 4. An empty selector is none (trap 29).
+fn in_scope(service: &api::Service) -> bool {
+    service.spec.as_ref().is_some_and(|spec| {
+        spec.type_.as_deref() != Some("ExternalName")
+            && spec.selector.as_ref().is_some_and(|selector| !selector.is_empty())
+    })
+}
+
+/// R111: when the first `Ready` condition last changed.
+fn ready_since(pod: &api::Pod) -> Option<Timestamp> {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let ready = conditions.into_iter().find(|condition| condition.type_ == "Ready")?;
+    ready.last_transition_time.as_ref().map(|Time(time)| *time)
+}

@@ -1,0 +1,57 @@
+//! What is known of the nodes.
+
+use std::{collections::HashMap, sync::Arc};
+
+use slice_reconciler::hints::NodeFacts;
+
+use crate::{Node, NodeState, Nodes as Lookup};
+
+/// All nodes.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    by_name: HashMap<Arc<str>, NodeState>,
+}
+
+/// What a change of a node concerns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Concerned {
+    /// The Services with pods on it (W10).
+    pub(super) pods: bool,
+    /// The Services with topology hints, given or refused (HD3, HD5).
+    pub(super) hints: bool,
+}
+
+impl Nodes {
+    pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.by_name.keys()
+    }
+
+    pub(super) fn put(&mut self, name: Arc<str>, node: NodeState) -> Concerned {
+        let concerned = |before: Option<&NodeState>| Concerned {
+            pods: before.is_none_or(|before| before.node != node.node),
+            hints: before != Some(&node),
+        };
+        let concerned = concerned(self.by_name.get(&name));
+        self.by_name.insert(name, node);
+        concerned
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Concerned {
+        let known = self.by_name.remove(name).is_some();
+        Concerned {
+            pods: known,
+            hints: known,
+        }
+    }
+
+    /// What topology hints go by.
+    pub(super) fn facts(&self) -> impl Iterator<Item = NodeFacts<'_>> {
+        self.by_name.values().map(NodeState::facts)
+    }
+}
+
+impl Lookup for Nodes {
+    fn node(&self, name: &str) -> Option<&Node> {
+        self.by_name.get(name).map(|state| &state.node)
+    }
+}

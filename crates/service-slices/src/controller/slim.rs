@@ -1,0 +1,297 @@
+//! Objects as they come from a watch: what matters is decoded, the rest is skipped.
+//!
+//! Each becomes the API's own type with nothing else in it, so that there is one way to read an object.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::{
+    api::core::v1 as api,
+    apimachinery::pkg::{
+        api::resource::Quantity,
+        apis::meta::v1::{ObjectMeta, Time},
+    },
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use slice_controller::{Identity, Seen};
+
+use super::Input;
+
+/// Reads a pod.
+pub(super) fn pod(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
+    read::<SlimPod, _>(bytes, |pod| Input::Pod(Box::new(pod)))
+}
+
+/// Reads a Service.
+pub(super) fn service(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
+    read::<SlimService, _>(bytes, |service| Input::Service(Box::new(service)))
+}
+
+/// Reads a node.
+pub(super) fn node(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
+    read::<SlimNode, _>(bytes, |node| Input::Node(Box::new(node)))
+}
+
+fn read<S, A>(bytes: &[u8], input: impl FnOnce(A) -> Input) -> Result<Seen<Input>, serde_json::Error>
+where
+    S: DeserializeOwned + Into<A>,
+    A: k8s_openapi::Metadata<Ty = ObjectMeta>,
+{
+    let object: A = serde_json::from_slice::<S>(bytes)?.into();
+    let metadata = object.metadata();
+    let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
+    let identity = Identity {
+        namespace: text(&metadata.namespace),
+        name: text(&metadata.name),
+        uid: text(&metadata.uid),
+        resource_version: text(&metadata.resource_version),
+    };
+    Ok(Seen {
+        identity,
+        object: input(object),
+    })
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct SlimMetadata {
+    namespace: Option<String>,
+    name: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl From<SlimMetadata> for ObjectMeta {
+    fn from(slim: SlimMetadata) -> Self {
+        Self {
+            namespace: slim.namespace,
+            name: slim.name,
+            uid: slim.uid,
+            resource_version: slim.resource_version,
+            creation_timestamp: slim.creation_timestamp,
+            deletion_timestamp: slim.deletion_timestamp,
+            labels: slim.labels,
+            ..Self::default()
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SlimPod {
+    #[serde(default)]
+    metadata: SlimMetadata,
+    #[serde(default)]
+    spec: SlimPodSpec,
+    #[serde(default)]
+    status: SlimPodStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct SlimPodSpec {
+    node_name: Option<String>,
+    hostname: Option<String>,
+    subdomain: Option<String>,
+    containers: Option<Vec<SlimContainer>>,
+    init_containers: Option<Vec<SlimContainer>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct SlimContainer {
+    ports: Option<Vec<api::ContainerPort>>,
+    restart_policy: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct SlimPodStatus {
+    phase: Option<String>,
+    #[serde(rename = "podIP")]
+    pod_ip: Option<String>,
+    #[serde(rename = "podIPs")]
+    pod_ips: Option<Vec<api::PodIP>>,
+    conditions: Option<Vec<api::PodCondition>>,
+}
+
+impl From<SlimPod> for api::Pod {
+    fn from(slim: SlimPod) -> Self {
+        let containers = |slim: Option<Vec<SlimContainer>>| -> Vec<api::Container> {
+            slim.into_iter().flatten().map(Into::into).collect()
+        };
+        Self {
+            metadata: slim.metadata.into(),
+            spec: Some(api::PodSpec {
+                node_name: slim.spec.node_name,
+                hostname: slim.spec.hostname,
+                subdomain: slim.spec.subdomain,
+                containers: containers(slim.spec.containers),
+                init_containers: Some(containers(slim.spec.init_containers)),
+                ..api::PodSpec::default()
+            }),
+            status: Some(api::PodStatus {
+                phase: slim.status.phase,
+                pod_ip: slim.status.pod_ip,
+                pod_ips: slim.status.pod_ips,
+                conditions: slim.status.conditions,
+                ..api::PodStatus::default()
+            }),
+        }
+    }
+}
+
+impl From<SlimContainer> for api::Container {
+    fn from(slim: SlimContainer) -> Self {
+        Self {
+            ports: slim.ports,
+            restart_policy: slim.restart_policy,
+            ..Self::default()
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SlimService {
+    #[serde(default)]
+    metadata: SlimServiceMetadata,
+    #[serde(default)]
+    spec: Option<api::ServiceSpec>,
+}
+
+/// Annotations say which hints a Service asks for.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SlimServiceMetadata {
+    #[serde(flatten)]
+    slim: SlimMetadata,
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+impl From<SlimService> for api::Service {
+    fn from(slim: SlimService) -> Self {
+        Self {
+            metadata: ObjectMeta {
+                annotations: slim.metadata.annotations,
+                ..slim.metadata.slim.into()
+            },
+            spec: slim.spec,
+            status: None,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct SlimNode {
+    #[serde(default)]
+    metadata: SlimMetadata,
+    #[serde(default)]
+    status: SlimNodeStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct SlimNodeStatus {
+    conditions: Option<Vec<api::NodeCondition>>,
+    allocatable: Option<BTreeMap<String, Quantity>>,
+}
+
+impl From<SlimNode> for api::Node {
+    fn from(slim: SlimNode) -> Self {
+        Self {
+            metadata: slim.metadata.into(),
+            spec: None,
+            status: Some(api::NodeStatus {
+                conditions: slim.status.conditions,
+                allocatable: slim.status.allocatable,
+                ..api::NodeStatus::default()
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{Pod, Service};
+
+    fn seen(decode: fn(&[u8]) -> Result<Seen<Input>, serde_json::Error>, object: &Value) -> Seen<Input> {
+        decode(object.to_string().as_bytes()).unwrap()
+    }
+
+    fn metadata() -> Value {
+        json!({
+            "namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "7", "labels": {"app": "a"},
+            "creationTimestamp": "2024-01-02T03:04:05Z", "managedFields": [{"manager": "someone"}],
+            "annotations": {"service.kubernetes.io/topology-mode": "Auto"},
+        })
+    }
+
+    #[test]
+    fn a_slim_pod_says_what_the_whole_one_says() {
+        let whole = json!({
+            "metadata": metadata(),
+            "spec": {
+                "nodeName": "n", "hostname": "h", "subdomain": "s", "serviceAccountName": "ignored",
+                "containers": [{"name": "c", "image": "i", "ports": [{"name": "http", "containerPort": 80}]}],
+                "initContainers": [{"name": "d", "restartPolicy": "Always", "ports": [{"name": "x", "containerPort": 1}]}],
+            },
+            "status": {
+                "phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}],
+                "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2024-01-02T03:04:06Z"}],
+                "containerStatuses": "whatever this may become",
+            },
+        });
+        let Seen {
+            identity,
+            object: Input::Pod(slim),
+        } = seen(pod, &whole)
+        else {
+            panic!("a pod")
+        };
+        assert_eq!((&*identity.namespace, &*identity.name), ("ns", "a"));
+        assert_eq!((&*identity.uid, &*identity.resource_version), ("u", "7"));
+        let mut readable = whole;
+        readable["status"].as_object_mut().unwrap().remove("containerStatuses");
+        let full: api::Pod = serde_json::from_value(readable).unwrap();
+        assert_eq!(Pod::<&str>::from(&*slim), Pod::<&str>::from(&full));
+        assert_eq!(slim.metadata.labels, full.metadata.labels);
+    }
+
+    #[test]
+    fn a_slim_service_says_what_the_whole_one_says() {
+        let whole = json!({
+            "metadata": metadata(),
+            "spec": {"clusterIP": "10.0.0.1", "ipFamilies": ["IPv4"], "selector": {"app": "a"}, "ports": [{"port": 80}]},
+            "status": {"loadBalancer": "whatever this may become"},
+        });
+        let Seen {
+            object: Input::Service(slim),
+            ..
+        } = seen(service, &whole)
+        else {
+            panic!("a service")
+        };
+        let mut readable = whole;
+        readable.as_object_mut().unwrap().remove("status");
+        let full: api::Service = serde_json::from_value(readable).unwrap();
+        assert_eq!(Service::from(&*slim), Service::from(&full));
+        assert_eq!(slim.spec, full.spec);
+    }
+
+    /// Null and absent are the same everywhere in the API.
+    #[test]
+    fn what_is_missing_is_no_error() {
+        for decode in [pod, service, node] {
+            for object in [
+                json!({}),
+                json!({"metadata": {"labels": null}, "status": {"conditions": null}}),
+            ] {
+                decode(object.to_string().as_bytes()).unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! One Service: what is to be written for it, and what is told about it.
+
+use std::collections::HashMap;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use slice_controller::{Event, Failure, Key, Outcome, Sync, SyncContext, describe_failures};
+use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
+use slice_reconciler::{
+    MetadataPolicy, Operation, Options, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
+    hints::{EventType, HintMode, Verdict},
+    plan_with_topology,
+};
+
+use super::ServiceController;
+use crate::{Desired, LeftOut, Reason, Service, desired};
+
+/// What has to be remembered of a sync until its writes are done.
+#[derive(Debug)]
+pub(super) struct InProgress {
+    trigger_time: PendingTriggerTime<Key>,
+    /// The labels under which it is counted, and slices to be written, for each address type.
+    changes: Vec<((&'static str, &'static str), usize)>,
+}
+
+impl ServiceController {
+    pub(super) fn sync_service(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+        let namespace = self.namespaces.get(&key.namespace);
+        let Some((objects, entry)) = namespace.and_then(|objects| Some((objects, objects.service(&key.name)?))) else {
+            self.forget(key);
+            return Ok(Sync::default());
+        };
+        if entry.selector.is_none() {
+            // Its slices stay as they are (R50 steps 3 and 4), but it has no hints any more to be kept up (HD2).
+            self.topology.forget(key);
+            return Ok(Sync::default());
+        }
+        let service = &entry.service;
+        let mut pods = Vec::with_capacity(objects.count_pods_of(entry));
+        pods.extend(objects.pods_of(entry).map(|entry| &entry.pod));
+        let times = objects
+            .pods_of(entry)
+            .filter_map(|pod| Some((&*pod.pod.name, pod.ready_since?)));
+        let trigger_time = self.trigger_times.observe(key, entry.created, times);
+        let Desired {
+            address_types,
+            groups,
+            left_out,
+        } = desired(service, pods, &self.nodes);
+        let metadata = metadata_policy(service, &self.config.managed_by);
+        let request = Request {
+            owner: service.owner(),
+            partition: Partition::default(),
+            supported: address_types.iter().copied().collect(),
+            groups,
+            existing: context.existing,
+            metadata: &metadata,
+            hints: Some(service.hints),
+            trigger_time: trigger_time
+                .time()
+                .map_or(TriggerTime::Clear, |time| TriggerTime::Set(format_trigger_time(time))),
+            name_prefix: &format!("{}-", key.name),
+            names_taken: context.taken,
+        };
+        let options = Options {
+            packing: Packing::Fill {
+                max: self.config.max_endpoints_per_slice,
+            },
+            placeholder: true,
+            ownership: Ownership::Enforce,
+            owner_flags: OwnerFlags::default(),
+        };
+        let plan = plan_with_topology(request, &options, key, &mut self.topology).map_err(|error| error.to_string())?;
+        let events = events(&plan, &left_out, service);
+        self.metrics.planned(key, &plan, traffic_distribution(service.hints));
+        let changes = changes(&plan, context.existing);
+        self.in_progress
+            .insert(key.clone(), InProgress { trigger_time, changes });
+        Ok(Sync {
+            plan,
+            events,
+            again: None,
+        })
+    }
+
+    /// R50 step 2.
+    fn forget(&mut self, key: &Key) {
+        self.trigger_times.forget(key);
+        self.topology.forget(key);
+        self.metrics.forget(key);
+    }
+
+    pub(super) fn sync_finished(&mut self, key: &Key, outcome: &Outcome) {
+        self.metrics.synced(outcome.is_success(), outcome.writes);
+        let Some(InProgress { trigger_time, changes }) = self.in_progress.remove(key) else {
+            return;
+        };
+        if outcome.is_success() {
+            self.trigger_times.commit(trigger_time);
+            if !outcome.namespace_terminating {
+                for (labels, slices) in changes {
+                    self.metrics.changed(labels, slices);
+                }
+            }
+        }
+    }
+
+    pub(super) fn describe(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+        let service = &self.namespaces.get(&key.namespace)?.service(&key.name)?.service;
+        Some(Event {
+            regarding: reference(service),
+            event_type: EventType::Warning,
+            reason: names::FAILED_TO_UPDATE_SLICES.into(),
+            message: format!(
+                "Error updating Endpoint Slices for Service {key}: {}",
+                describe_failures("Service", key, failures)
+            ),
+        })
+    }
+}
+
+/// What events about a Service refer to.
+fn reference(service: &Service) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Service".to_owned()),
+        namespace: Some(service.namespace.to_string()),
+        name: Some(service.name.to_string()),
+        uid: Some(service.uid.to_string()),
+        ..ObjectReference::default()
+    }
+}
+
+/// What a Service asks of its slices' metadata, with our own name in it.
+fn metadata_policy(service: &Service, managed_by: &str) -> MetadataPolicy {
+    let mut policy = service.metadata_policy();
+    policy
+        .reserved
+        .insert(names::MANAGED_BY_LABEL.to_owned(), Some(managed_by.to_owned()));
+    policy
+}
+
+/// What became of hints, and addresses that cannot be published: a mistake that somebody should hear of, unlike a pod that
+/// waits for its node.
+fn events(plan: &Plan, left_out: &[LeftOut<'_>], service: &Service) -> Vec<Event> {
+    let hints = plan.hints.iter().filter_map(|outcome| outcome.event.as_ref());
+    let hints = hints.map(|event| (event.event_type, event.reason, event.message.clone()));
+    let mistakes = left_out
+        .iter()
+        .filter(|left_out| matches!(left_out.reason, Reason::Address { .. }));
+    let mistakes = mistakes.map(|mistake| (EventType::Warning, names::INVALID_IP_ADDRESS, mistake.to_string()));
+    hints
+        .chain(mistakes)
+        .map(|(event_type, reason, message)| Event {
+            regarding: reference(service),
+            event_type,
+            reason: reason.into(),
+            message,
+        })
+        .collect()
+}
+
+fn traffic_distribution(hints: HintMode) -> Option<&'static str> {
+    match hints {
+        HintMode::TrafficDistribution(distribution) => Some(distribution.as_str()),
+        HintMode::Auto | HintMode::None => None,
+    }
+}
+
+/// How many slices are written for each address type that the Service has.
+fn changes(plan: &Plan, existing: &[Slice]) -> Vec<((&'static str, &'static str), usize)> {
+    let mut written: HashMap<AddressType, usize> = HashMap::new();
+    for write in &plan.writes {
+        let slice = match &write.operation {
+            Operation::Create(slice) | Operation::Update(slice) => Some(slice),
+            Operation::Delete(deletion) => {
+                let named = |slice: &&Slice| slice.metadata.name.as_ref() == Some(&deletion.name);
+                existing.iter().find(named)
+            }
+        };
+        if let Some(Ok(address_type)) = slice.map(|slice| &slice.address_type) {
+            *written.entry(*address_type).or_default() += 1;
+        }
+    }
+    let types = plan.summaries.iter().map(|summary| summary.address_type);
+    let verdicts = plan
+        .hints
+        .iter()
+        .map(|outcome| outcome.verdict)
+        .chain(std::iter::repeat(Verdict::Off));
+    types
+        .zip(verdicts)
+        .map(|(address_type, verdict)| {
+            (
+                verdict.labels(),
+                written.get(&address_type).copied().unwrap_or_default(),
+            )
+        })
+        .collect()
+}

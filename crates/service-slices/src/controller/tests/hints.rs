@@ -1,0 +1,115 @@
+//! Topology hints, and which nodes lead to a new look at which Services.
+
+use super::*;
+
+fn auto(name: &str) -> Value {
+    with(
+        &service(name),
+        "/metadata/annotations",
+        json!({"service.kubernetes.io/topology-mode": "Auto"}),
+    )
+}
+
+fn sized(name: &str, zone: &str, cpu: &str) -> Value {
+    with(&node(name, zone), "/status/allocatable/cpu", json!(cpu))
+}
+
+/// Three zones, `web` with three pods in each.
+fn stage() -> Stage {
+    let mut stage = Stage::new();
+    for (index, zone) in ["a", "b", "c"].iter().enumerate() {
+        stage.apply(&node(&format!("n{index}"), zone));
+        for i in 0..3 {
+            let pod = pod(&format!("p{index}{i}"), &format!("10.0.{index}.{i}"));
+            stage.apply(&with(&pod, "/spec/nodeName", json!(format!("n{index}"))));
+        }
+    }
+    stage.apply(&auto("web"));
+    stage.settle();
+    stage
+}
+
+fn hinted(stage: &Stage) -> usize {
+    let endpoints = stage.slices.values().flat_map(|slice| &slice.endpoints);
+    endpoints.filter(|endpoint| endpoint.hints.is_some()).count()
+}
+
+/// T-CTL-31…39: who has hints is looked at again when a zone gets too few endpoints for its size.
+#[test]
+fn r26_nodes_that_change_the_shares_of_zones_wake_who_has_hints() {
+    let mut stage = stage();
+    stage.apply(&service("db"));
+    stage.sync("db");
+    let (writes, events) = stage.sync("web");
+    assert_eq!((writes, hinted(&stage)), (vec!["create 9".to_owned()], 9));
+    assert_eq!(events, ["Topology Aware Hints has been enabled, addressType: IPv4"]);
+    assert_eq!(stage.settle(), [""; 0], "nothing has changed");
+    stage.apply(&sized("n0", "a", "2100m"));
+    assert_eq!(stage.settle(), [""; 0], "not by much");
+    stage.apply(&sized("n0", "a", "8"));
+    assert_eq!(stage.settle(), ["ns/web"], "HD5: also when only the CPUs change");
+    stage.apply(&with(
+        &sized("n0", "a", "8"),
+        "/metadata/labels/node-role.kubernetes.io~1control-plane",
+        json!(""),
+    ));
+    stage.settle();
+    stage.delete(NODES, "n1");
+    assert_eq!(stage.settle(), ["ns/web"]);
+}
+
+/// T-CTL-40, HD3: also those who were refused.
+#[test]
+fn who_was_refused_hints_is_looked_at_when_the_nodes_say_enough() {
+    let mut stage = stage();
+    stage.apply(&with(&node("n2", "c"), "/metadata/labels", json!({})));
+    stage.settle();
+    let (_, events) = stage.sync("web");
+    assert!(events[0].contains("Insufficient Node information"), "{events:?}");
+    assert_eq!(hinted(&stage), 0);
+    stage.apply(&node("n2", "c"));
+    assert_eq!(stage.settle(), ["ns/web"]);
+    let (_, events) = stage.sync("web");
+    assert_eq!(
+        (events, hinted(&stage)),
+        (
+            vec!["Topology Aware Hints has been enabled, addressType: IPv4".to_owned()],
+            9
+        )
+    );
+}
+
+/// W19: nodes are weighed before any Service is looked at.
+#[test]
+fn many_nodes_are_weighed_once() {
+    let mut stage = stage();
+    assert!(!stage.controller.nodes_changed);
+    for i in 0..100 {
+        stage.apply(&node(&format!("more-{i}"), "a"));
+    }
+    assert!(stage.controller.nodes_changed);
+    stage.settle();
+    assert!(!stage.controller.nodes_changed);
+    stage.apply(&node("more-7", "a"));
+    assert!(!stage.controller.nodes_changed, "it says nothing new");
+}
+
+/// HD2, W6: who no longer asks for hints is forgotten.
+#[test]
+fn who_is_gone_is_not_looked_at_for_its_hints() {
+    for gone in [
+        None,
+        Some(with(&auto("web"), "/spec/selector", Value::Null)),
+        Some(service("web")),
+    ] {
+        let mut stage = stage();
+        stage.sync("web");
+        match gone {
+            Some(service) => drop(stage.apply(&service)),
+            None => drop(stage.delete(SERVICES, "web")),
+        }
+        stage.sync("web");
+        stage.apply(&sized("n0", "a", "64"));
+        assert_eq!(stage.settle(), [""; 0]);
+    }
+}

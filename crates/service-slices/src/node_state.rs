@@ -1,0 +1,139 @@
+//! What matters of a Node to the controller, beyond what endpoints say of it.
+
+use k8s_openapi::api::core::v1 as api;
+use slice_reconciler::hints::NodeFacts;
+
+use crate::Node;
+
+/// Labels of nodes that do not count when zones are weighed, whatever their value.
+const EXCLUDED: [&str; 2] = [
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+];
+
+/// What matters of a Node: what endpoints say of it, and what topology hints go by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeState {
+    /// What endpoints say of it.
+    pub node: Node,
+    ready: bool,
+    excluded: bool,
+    cpu_milli: Option<u64>,
+}
+
+impl NodeState {
+    /// What topology hints go by.
+    #[must_use]
+    pub fn facts(&self) -> NodeFacts<'_> {
+        NodeFacts {
+            ready: self.ready,
+            excluded: self.excluded,
+            zone: self.node.zone.as_deref(),
+            cpu_milli: self.cpu_milli,
+        }
+    }
+}
+
+impl From<&api::Node> for NodeState {
+    fn from(node: &api::Node) -> Self {
+        let labels = node.metadata.labels.as_ref();
+        let status = node.status.as_ref();
+        let mut conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
+        let ready = conditions.find(|condition| condition.type_ == "Ready");
+        let cpu = status.and_then(|status| status.allocatable.as_ref()?.get("cpu"));
+        Self {
+            node: Node::from(node),
+            ready: ready.is_some_and(|condition| condition.status == "True"),
+            excluded: labels.is_some_and(|labels| EXCLUDED.iter().any(|label| labels.contains_key(*label))),
+            cpu_milli: cpu.and_then(|cpu| milli(&cpu.0)),
+        }
+    }
+}
+
+/// A quantity in thousandths, rounded up.
+fn milli(quantity: &str) -> Option<u64> {
+    let unit_at = quantity
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(quantity.len());
+    let (number, unit) = quantity.split_at(unit_at);
+    let thousandths = match unit {
+        "n" => 1e-6,
+        "u" => 1e-3,
+        "m" => 1.0,
+        "" => 1e3,
+        "k" => 1e6,
+        "M" => 1e9,
+        "G" => 1e12,
+        "Ki" => 1024e3,
+        "Mi" => 1024.0 * 1024e3,
+        "Gi" => 1024.0 * 1024.0 * 1024e3,
+        _ => return None,
+    };
+    // What is left after so many places is noise of the multiplication.
+    let milli = (number.parse::<f64>().ok()? * thousandths - 1e-6).ceil();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be in range"
+    )]
+    (0.0..1e18).contains(&milli).then_some(milli as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn state(node: Value) -> NodeState {
+        NodeState::from(&serde_json::from_value::<api::Node>(node).unwrap())
+    }
+
+    #[test]
+    fn h22_cpus_are_counted_in_thousandths() {
+        for (quantity, expected) in [
+            ("4", Some(4000)),
+            ("3920m", Some(3920)),
+            ("1.5", Some(1500)),
+            ("0.3", Some(300)),
+            ("100u", Some(1)),
+            ("1k", Some(1_000_000)),
+            ("2Ki", Some(2_048_000)),
+            ("0", Some(0)),
+            ("-1", None),
+            ("many", None),
+            ("", None),
+        ] {
+            let node = state(json!({"status": {"allocatable": {"cpu": quantity}}}));
+            assert_eq!(node.facts().cpu_milli, expected, "{quantity:?}");
+        }
+        assert_eq!(state(json!({})).facts().cpu_milli, None);
+    }
+
+    #[test]
+    fn r25_readiness_and_role_count() {
+        let condition = |kind: &str, status: &str| json!({"type": kind, "status": status});
+        for (conditions, labels, expected) in [
+            (json!([condition("Ready", "True")]), json!({}), (true, false)),
+            (json!([condition("Ready", "Unknown")]), json!({}), (false, false)),
+            (json!([condition("DiskPressure", "True")]), json!({}), (false, false)),
+            (
+                Value::Null,
+                json!({"node-role.kubernetes.io/control-plane": ""}),
+                (false, true),
+            ),
+            (
+                Value::Null,
+                json!({"node-role.kubernetes.io/master": "x"}),
+                (false, true),
+            ),
+        ] {
+            let node = state(json!({"metadata": {"labels": labels}, "status": {"conditions": conditions}}));
+            assert_eq!(
+                (node.facts().ready, node.facts().excluded),
+                expected,
+                "{conditions} {labels}"
+            );
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Which objects a label selector means.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+/// Whether an object with these labels is selected, for consumers whose owners select by more than equality (G61). As
+/// everywhere in Kubernetes, a selector without requirements selects everything; who means nothing by it asks before (G65).
+///
+/// ```
+/// use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+/// use slice_core::selects;
+///
+/// let selector: LabelSelector = serde_json::from_value(serde_json::json!({
+///     "matchLabels": {"app": "db"},
+///     "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["test"]}],
+/// }))?;
+/// let labels = [("app".to_owned(), "db".to_owned())].into();
+/// assert_eq!(selects(&selector, &labels), Ok(true));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> Result<bool, InvalidSelector> {
+    let mut equal = selector.match_labels.iter().flatten();
+    let mut selected = equal.all(|(key, value)| labels.get(key) == Some(value));
+    // All are looked at: what is invalid is so for every object.
+    for requirement in selector.match_expressions.iter().flatten() {
+        selected &= is_met(requirement, labels)?;
+    }
+    Ok(selected)
+}
+
+/// A selector that no object can be compared with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidSelector {
+    /// An operator that is not known.
+    #[error("operator {operator:?} for label {key:?} is none of In, NotIn, Exists, DoesNotExist")]
+    Operator {
+        /// The label.
+        key: String,
+        /// The operator.
+        operator: String,
+    },
+    /// Too many values or too few.
+    #[error("operator {operator:?} for label {key:?} takes values exactly if it is In or NotIn")]
+    Values {
+        /// The label.
+        key: String,
+        /// The operator.
+        operator: String,
+    },
+}
+
+fn is_met(requirement: &LabelSelectorRequirement, labels: &BTreeMap<String, String>) -> Result<bool, InvalidSelector> {
+    let LabelSelectorRequirement { key, operator, values } = requirement;
+    let values = values.as_deref().unwrap_or_default();
+    let value = labels.get(key);
+    let met = match operator.as_str() {
+        "In" | "NotIn" if !values.is_empty() => value.is_some_and(|value| values.contains(value)) == (operator == "In"),
+        "Exists" | "DoesNotExist" if values.is_empty() => value.is_some() == (operator == "Exists"),
+        "In" | "NotIn" | "Exists" | "DoesNotExist" => {
+            let (key, operator) = (key.clone(), operator.clone());
+            return Err(InvalidSelector::Values { key, operator });
+        }
+        _ => {
+            let (key, operator) = (key.clone(), operator.clone());
+            return Err(InvalidSelector::Operator { key, operator });
+        }
+    };
+    Ok(met)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn selected(selector: Value) -> Result<bool, String> {
+        let labels = [("app", "db"), ("tier", "prod"), ("empty", "")];
+        let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        selects(&serde_json::from_value(selector).unwrap(), &labels).map_err(|error| error.to_string())
+    }
+
+    /// G61, G65.
+    #[test]
+    fn g61_all_requirements_are_met() {
+        let one = |key: &str, operator: &str, values: Value| {
+            selected(json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]}))
+        };
+        assert_eq!(selected(json!({})), Ok(true));
+        assert_eq!(
+            selected(json!({"matchLabels": {"app": "db", "tier": "prod"}})),
+            Ok(true)
+        );
+        assert_eq!(
+            selected(json!({"matchLabels": {"app": "db", "tier": "test"}})),
+            Ok(false)
+        );
+        assert_eq!(selected(json!({"matchLabels": {"missing": ""}})), Ok(false));
+        for (key, operator, values, expected) in [
+            ("app", "In", json!(["web", "db"]), true),
+            ("app", "In", json!(["web"]), false),
+            ("missing", "In", json!(["web"]), false),
+            ("app", "NotIn", json!(["web"]), true),
+            ("app", "NotIn", json!(["db"]), false),
+            ("missing", "NotIn", json!(["db"]), true),
+            ("empty", "Exists", Value::Null, true),
+            ("missing", "Exists", Value::Null, false),
+            ("missing", "DoesNotExist", json!([]), true),
+            ("app", "DoesNotExist", Value::Null, false),
+        ] {
+            assert_eq!(one(key, operator, values), Ok(expected), "{key} {operator}");
+        }
+        for (operator, values, complaint) in [
+            (
+                "In",
+                json!([]),
+                "operator \"In\" for label \"app\" takes values exactly if it is In or NotIn",
+            ),
+            (
+                "Exists",
+                json!(["a"]),
+                "operator \"Exists\" for label \"app\" takes values exactly if it is In or NotIn",
+            ),
+            (
+                "Gt",
+                json!(["1"]),
+                "operator \"Gt\" for label \"app\" is none of In, NotIn, Exists, DoesNotExist",
+            ),
+        ] {
+            assert_eq!(one("app", operator, values), Err(complaint.to_owned()));
+        }
+        let both = json!({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "a", "operator": "?"}]});
+        assert!(selected(both).is_err(), "whatever the labels");
+    }
+}

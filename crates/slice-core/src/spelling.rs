@@ -1,0 +1,99 @@
+//! How the API server wants names to be spelled (R142, R145, R146).
+
+use crate::limits::{DNS_LABEL_MAX, DNS_NAME_MAX, LABEL_VALUE_MAX};
+
+/// One part of a domain name, such as a hostname or the name of a port: lower case letters, digits and inner dashes.
+#[must_use]
+pub fn is_dns_label(text: &str) -> bool {
+    text.len() <= DNS_LABEL_MAX && is_dns_part(text)
+}
+
+/// A domain name of one part or more, such as the name of a node or a slice.
+#[must_use]
+pub fn is_dns_name(text: &str) -> bool {
+    text.len() <= DNS_NAME_MAX && text.split('.').all(is_dns_part)
+}
+
+/// A domain name that leads somewhere from everywhere: of two labels or more, perhaps with a dot at the end (R144).
+#[must_use]
+pub fn is_fqdn(text: &str) -> bool {
+    let name = text.strip_suffix('.').unwrap_or(text);
+    name.len() <= DNS_NAME_MAX && name.contains('.') && name.split('.').all(is_dns_label)
+}
+
+/// What a label may say: nothing, or letters, digits and, inside, `-`, `_` and `.`.
+#[must_use]
+pub fn is_label_value(text: &str) -> bool {
+    text.is_empty() || (text.len() <= LABEL_VALUE_MAX && is_label_text(text))
+}
+
+/// The key of a label, or another name that may have a domain and a slash before it.
+#[must_use]
+pub fn is_qualified_name(text: &str) -> bool {
+    let (domain, name) = text
+        .split_once('/')
+        .map_or((None, text), |(domain, name)| (Some(domain), name));
+    domain.is_none_or(is_dns_name) && name.len() <= LABEL_VALUE_MAX && is_label_text(name)
+}
+
+fn is_dns_part(text: &str) -> bool {
+    let outer = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    is_spelled(text, outer, b"-")
+}
+
+fn is_label_text(text: &str) -> bool {
+    is_spelled(text, |byte| byte.is_ascii_alphanumeric(), b"-_.")
+}
+
+/// Not empty, of `outer` characters, with `inner` ones besides where they are at neither end.
+fn is_spelled(text: &str, outer: impl Fn(u8) -> bool, inner: &[u8]) -> bool {
+    let bytes = text.as_bytes();
+    let ends = [bytes.first(), bytes.last()];
+    ends.iter().all(|end| end.is_some_and(|byte| outer(*byte)))
+        && bytes.iter().all(|byte| outer(*byte) || inner.contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r145_r146_spellings() {
+        let (long, longest) = ("a".repeat(64), "a".repeat(63));
+        let long_name = format!("{}.a", ["a"; 126].join("."));
+        for (text, label, name, fqdn, value, qualified) in [
+            ("a-1", true, true, false, true, true),
+            ("1", true, true, false, true, true),
+            (&longest, true, true, false, true, true),
+            (&long, false, true, false, false, false),
+            ("a.b", false, true, true, true, true),
+            ("a.b.", false, false, true, false, false),
+            ("a..b", false, false, false, true, true),
+            ("", false, false, false, true, false),
+            (".", false, false, false, false, false),
+            ("-a", false, false, false, false, false),
+            ("a-", false, false, false, false, false),
+            ("A_b", false, false, false, true, true),
+            ("a b", false, false, false, false, false),
+            ("é", false, false, false, false, false),
+            ("example.com/A", false, false, false, false, true),
+            ("/a", false, false, false, false, false),
+            ("a/", false, false, false, false, false),
+            ("a/b/c", false, false, false, false, false),
+            (&long_name, false, true, true, false, false),
+            (&format!("a{long_name}a"), false, false, false, false, false),
+            (&format!("{long}.a"), false, true, false, false, false),
+        ] {
+            assert_eq!(
+                (is_dns_label(text), is_dns_name(text), is_fqdn(text)),
+                (label, name, fqdn),
+                "{text:?}"
+            );
+            assert_eq!(
+                (is_label_value(text), is_qualified_name(text)),
+                (value, qualified),
+                "{text:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Label values from names that are too long for one.
+
+use std::borrow::Cow;
+
+use sha2::{Digest as _, Sha256};
+use slice_core::{limits::LABEL_VALUE_MAX, spelling::is_label_value};
+
+use crate::naming::characters;
+
+/// Some 76 bits: no two names that anybody will ever have come out the same.
+const HASH_LENGTH: usize = 16;
+
+/// A label value for any text: the text itself if it can be one, else as much of its beginning as fits, a dash, and a hash
+/// of the whole (G38). Different texts give different values.
+///
+/// A label has 63 characters at most, while names of most kinds of objects have up to 253. Keep the full text in an
+/// annotation where somebody will want to read it: [`MetadataPolicy::find_by_name`](crate::MetadataPolicy::find_by_name) does.
+///
+/// ```
+/// use slice_reconciler::label_value;
+///
+/// assert_eq!(label_value("db"), "db");
+/// let long = "a".repeat(200);
+/// assert_eq!(label_value(&long).len(), 63);
+/// assert!(label_value(&long).starts_with("aaaa"));
+/// ```
+#[must_use]
+pub fn label_value(text: &str) -> Cow<'_, str> {
+    if is_label_value(text) {
+        return Cow::Borrowed(text);
+    }
+    let allowed = |character: char| match character {
+        '-' | '_' | '.' => character,
+        _ if character.is_ascii_alphanumeric() => character,
+        _ => '-',
+    };
+    let beginning: String = text
+        .chars()
+        .map(allowed)
+        .take(LABEL_VALUE_MAX - HASH_LENGTH - 1)
+        .collect();
+    let beginning = beginning.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
+    let hash: String = characters(&Sha256::digest(text)).take(HASH_LENGTH).collect();
+    if beginning.is_empty() {
+        return Cow::Owned(hash);
+    }
+    Cow::Owned(format!("{beginning}-{hash}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// G38, T-GX-10 as far as it is about the value.
+    #[test]
+    fn any_text_becomes_a_label_value() {
+        for same in ["", "db", "a.b_c-D", &"a".repeat(63)] {
+            assert_eq!(label_value(same), same);
+        }
+        let long = "a".repeat(200);
+        let beginnings = [
+            (long.as_str(), "a".repeat(46)),
+            ("ns/name", "ns-name".to_owned()),
+            ("-x", "x".to_owned()),
+            ("été", "t-".to_owned()),
+            ("x.", "x.".to_owned()),
+        ];
+        for (text, beginning) in beginnings {
+            let value = label_value(text);
+            assert!(is_label_value(&value), "{value:?}");
+            let (begins, hash) = value.rsplit_once('-').unwrap();
+            assert_eq!((begins, hash.len()), (beginning.as_str(), HASH_LENGTH), "{text:?}");
+        }
+        assert_eq!(label_value("//").len(), HASH_LENGTH);
+        assert!(is_label_value(&label_value("//")));
+    }
+
+    #[test]
+    fn different_texts_give_different_values() {
+        let long = "a".repeat(200);
+        assert_ne!(label_value(&long), label_value(&long[1..]));
+        assert_ne!(label_value("a/b"), label_value("a%b"));
+        assert_eq!(label_value(&long), label_value(&"a".repeat(200)));
+    }
+}

@@ -1,0 +1,90 @@
+//! Metrics are values in the answer: who adds up the latest answers of all owners has the totals.
+
+use std::collections::BTreeMap;
+
+use slice_core::{AddressType, Endpoint, PortMapKey, Slice};
+use slice_reconciler::Summary;
+
+use crate::support::{Ask, at, map, named_port, options, port, stored};
+
+/// (endpoints, slices) of port 80 and of ports 80 and 443.
+type Owner = [(usize, usize); 2];
+
+/// What a plan says of an owner whose slices are as full as they are.
+fn summaries(owner: Owner, placeholder: bool) -> Vec<Summary> {
+    let both = PortMapKey::new([named_port("a", 80), named_port("b", 443)]);
+    let mut ask = Ask::default();
+    for (place, ((endpoints, slices), ports)) in owner.into_iter().zip([port(80), both]).enumerate() {
+        let wanted: Vec<Endpoint> = (1..=endpoints).map(|n| at(&format!("10.{place}.0.{n}"))).collect();
+        let each = endpoints.div_ceil(slices).max(1);
+        let mut contents: Vec<&[Endpoint]> = wanted.chunks(each).collect();
+        contents.resize(slices, &[]);
+        let existing = stored(&contents, &ports).into_iter().enumerate().map(|(n, mut slice)| {
+            slice.metadata.name = Some(format!("foo-{place}-{n}"));
+            slice.ports = ports.clone();
+            slice
+        });
+        ask.existing.extend(existing);
+        ask.groups.push((AddressType::IPv4, ports, wanted));
+    }
+    ask.options.placeholder = placeholder;
+    let plan = ask.plan();
+    assert_eq!(plan.writes, []);
+    plan.summaries
+}
+
+/// Slices that would do, slices, endpoints.
+fn totals<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> (usize, usize, usize) {
+    summaries
+        .into_iter()
+        .fold((0, 0, 0), |(needed, slices, endpoints), summary| {
+            (
+                needed + summary.slices_needed,
+                slices + summary.slices,
+                endpoints + summary.endpoints,
+            )
+        })
+}
+
+/// T-MC-01, T-MET-01, T-MIR-61…65.
+#[test]
+fn t_mc_01_totals_over_owners() {
+    let (a, b): (Owner, Owner) = ([(12, 5), (18, 8)], [(45, 1), (35, 1)]);
+    let mut owners = BTreeMap::new();
+    let set = |owners: &mut BTreeMap<_, _>, name, owner| {
+        owners.insert(name, summaries(owner, true));
+        totals(owners.values().flatten())
+    };
+    assert_eq!(set(&mut owners, "svc1", a), (2, 13, 30), "T-MIR-61");
+    assert_eq!(set(&mut owners, "svc2", b), (4, 15, 110), "T-MIR-62");
+    assert_eq!(set(&mut owners, "svc3", a), (6, 28, 140), "T-MIR-63");
+    assert_eq!(set(&mut owners, "svc1", b), (6, 17, 190), "T-MIR-64");
+    owners.remove("svc3");
+    assert_eq!(totals(owners.values().flatten()), (4, 4, 160), "T-MIR-65");
+}
+
+/// T-MC-02, T-MC-03, T-MET-02: a slice would do for an owner without endpoints that has a placeholder, none for one that has not.
+#[test]
+fn t_mc_02_owners_without_endpoints() {
+    for (placeholder, expected) in [(true, (1, 2, 0)), (false, (0, 2, 0))] {
+        assert_eq!(totals(&summaries([(0, 1), (0, 1)], placeholder)), expected);
+    }
+}
+
+/// G47, W5: all families count.
+#[test]
+fn g47_both_families_count() {
+    let mut ask = Ask {
+        supported: vec![AddressType::IPv4, AddressType::IPv6],
+        groups: vec![
+            (AddressType::IPv4, port(80), vec![at("10.0.0.1"), at("10.0.0.2")]),
+            (AddressType::IPv6, port(80), vec![at("fd00::1")]),
+        ],
+        options: options(1),
+        ..Ask::default()
+    };
+    ask.policy.labels = map(&[("a", "b")]);
+    assert_eq!(totals(&ask.sync().summaries), (3, 3, 3));
+    let slices: Vec<Slice> = ask.existing;
+    assert_eq!(slices.len(), 3);
+}

@@ -1,0 +1,168 @@
+//! The writes to slices, and what their answers mean.
+
+use http::{Method, Request, StatusCode, header::CONTENT_TYPE};
+use k8s_openapi::{
+    api::discovery::v1::EndpointSlice,
+    apimachinery::pkg::apis::meta::v1::{DeleteOptions, Preconditions},
+};
+use slice_reconciler::{Deletion, Operation};
+use std::time::Duration;
+
+use crate::client::{ApiClient, CallError};
+
+/// Writes slices.
+#[derive(Clone)]
+pub(crate) struct SliceApi {
+    pub(crate) client: ApiClient,
+}
+
+/// What a write led to.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The slice is stored so; or, if it was to be deleted, is being deleted so.
+    Stored(Box<EndpointSlice>),
+    /// The slice is gone.
+    Gone,
+    /// The slice is another one than was thought: this one, or none, if it could be read.
+    Changed(Option<Box<EndpointSlice>>),
+    /// The namespace is going away, and nothing can be created in it.
+    NamespaceTerminating,
+    /// It failed, or may have.
+    Failed {
+        /// Why.
+        error: String,
+        /// When the server wants to be asked again.
+        retry_after: Option<Duration>,
+    },
+    /// A write that it depends on failed, so it was not sent.
+    Withheld,
+}
+
+impl SliceApi {
+    /// Carries out one write.
+    pub(crate) async fn write(&self, namespace: &str, operation: &Operation) -> Answer {
+        match operation {
+            Operation::Create(slice) => self.create(namespace, &slice.to_api()).await,
+            Operation::Update(slice) => self.update(namespace, &slice.to_api()).await,
+            Operation::Delete(deletion) => self.delete(namespace, deletion).await,
+        }
+    }
+
+    async fn create(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
+        let answer = self.send(Method::POST, path(namespace, ""), slice).await;
+        match answer {
+            Err(CallError::Refused(refusal)) if refusal.has_cause("NamespaceTerminating") => {
+                Answer::NamespaceTerminating
+            }
+            Err(CallError::Refused(refusal)) if refusal.is("AlreadyExists") => self.read(namespace, name(slice)).await,
+            answer => stored(answer),
+        }
+    }
+
+    async fn update(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
+        let answer = self.send(Method::PUT, path(namespace, name(slice)), slice).await;
+        match answer {
+            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::NOT_FOUND => Answer::Changed(None),
+            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::CONFLICT => {
+                self.read(namespace, name(slice)).await
+            }
+            answer => stored(answer),
+        }
+    }
+
+    async fn delete(&self, namespace: &str, deletion: &Deletion) -> Answer {
+        let options = DeleteOptions {
+            preconditions: Some(Preconditions {
+                uid: deletion.uid.clone(),
+                resource_version: deletion.resource_version.clone(),
+            }),
+            ..DeleteOptions::default()
+        };
+        let answer = self
+            .send(Method::DELETE, path(namespace, &deletion.name), &options)
+            .await;
+        match answer {
+            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::NOT_FOUND => Answer::Gone,
+            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::CONFLICT => {
+                self.read(namespace, &deletion.name).await
+            }
+            // Either a status, or the slice, which finalizers may still hold.
+            Ok(body) => match serde_json::from_slice::<EndpointSlice>(&body) {
+                Ok(slice)
+                    if slice
+                        .metadata
+                        .finalizers
+                        .as_ref()
+                        .is_some_and(|held_by| !held_by.is_empty()) =>
+                {
+                    Answer::Stored(Box::new(slice))
+                }
+                _ => Answer::Gone,
+            },
+            Err(error) => failed(&error),
+        }
+    }
+
+    /// The slice that is there in fact.
+    async fn read(&self, namespace: &str, name: &str) -> Answer {
+        let mut request = Request::new(Vec::new());
+        *request.uri_mut() = path(namespace, name);
+        match self.client.call(request).await {
+            Ok(body) => match serde_json::from_slice(&body) {
+                Ok(slice) => Answer::Changed(Some(Box::new(slice))),
+                Err(error) => unreadable(&error),
+            },
+            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::NOT_FOUND => Answer::Changed(None),
+            Err(error) => failed(&error),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        uri: http::Uri,
+        body: &impl serde::Serialize,
+    ) -> Result<bytes::Bytes, CallError> {
+        let body = serde_json::to_vec(body).map_err(|error| CallError::lost(&error))?;
+        let mut request = Request::new(body);
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        request
+            .headers_mut()
+            .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+        self.client.call(request).await
+    }
+}
+
+fn stored(answer: Result<bytes::Bytes, CallError>) -> Answer {
+    match answer.map(|body| serde_json::from_slice(&body)) {
+        Ok(Ok(slice)) => Answer::Stored(Box::new(slice)),
+        Ok(Err(error)) => unreadable(&error),
+        Err(error) => failed(&error),
+    }
+}
+
+fn unreadable(error: &serde_json::Error) -> Answer {
+    Answer::Failed {
+        error: format!("the server's answer cannot be read: {error}"),
+        retry_after: None,
+    }
+}
+
+fn failed(error: &CallError) -> Answer {
+    Answer::Failed {
+        error: error.to_string(),
+        retry_after: error.refusal().and_then(|refusal| refusal.retry_after),
+    }
+}
+
+fn name(slice: &EndpointSlice) -> &str {
+    slice.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Names that the API server has accepted, or would, need no encoding.
+fn path(namespace: &str, name: &str) -> http::Uri {
+    let slash = if name.is_empty() { "" } else { "/" };
+    let path = format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices{slash}{name}");
+    path.parse().unwrap_or_default()
+}

@@ -1,0 +1,90 @@
+//! Whether all is well, and what is not.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// What is known of every watched resource.
+#[derive(Debug, Default)]
+pub struct Health {
+    sources: Mutex<Vec<(&'static str, Arc<SourceHealth>)>>,
+}
+
+impl Health {
+    /// Another resource is watched.
+    pub(crate) fn add(&self, kind: &'static str) -> Arc<SourceHealth> {
+        let source = Arc::new(SourceHealth::default());
+        lock(&self.sources).push((kind, Arc::clone(&source)));
+        source
+    }
+
+    /// How each resource is doing.
+    #[must_use]
+    pub fn sources(&self) -> Vec<(&'static str, SourceState)> {
+        let sources = lock(&self.sources);
+        sources
+            .iter()
+            .map(|(kind, source)| (*kind, lock(&source.state).clone()))
+            .collect()
+    }
+
+    /// Whether every resource has been listed.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let sources = self.sources();
+        !sources.is_empty() && sources.iter().all(|(_, state)| state.synced)
+    }
+}
+
+/// What is known of one watched resource.
+#[derive(Debug, Default)]
+pub(crate) struct SourceHealth {
+    state: Mutex<SourceState>,
+}
+
+/// How a watched resource is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceState {
+    /// Whether it has been listed once; what is known then stays known.
+    pub synced: bool,
+    /// When the server was last heard.
+    pub last_contact: Option<Instant>,
+    /// What goes wrong, and since when.
+    pub trouble: Option<(String, Instant)>,
+}
+
+impl SourceState {
+    /// For how long the server has not been heard.
+    #[must_use]
+    pub fn silence(&self, now: Instant) -> Option<Duration> {
+        self.last_contact.map(|contact| now.saturating_duration_since(contact))
+    }
+}
+
+impl SourceHealth {
+    /// The server was heard.
+    pub(crate) fn contact(&self) {
+        lock(&self.state).last_contact = Some(Instant::now());
+    }
+
+    /// Everything is known, and the server says what changes.
+    pub(crate) fn synced(&self) {
+        let mut state = lock(&self.state);
+        state.synced = true;
+        state.trouble = None;
+        state.last_contact = Some(Instant::now());
+    }
+
+    /// Something goes wrong.
+    pub(crate) fn trouble(&self, problem: &str) {
+        let mut state = lock(&self.state);
+        let since = state.trouble.take().map_or_else(Instant::now, |(_, since)| since);
+        state.trouble = Some((problem.to_owned(), since));
+    }
+}
+
+/// A panic elsewhere does not make what is known wrong.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,229 @@
+//! What a list or a watch consists of.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use slice_controller::{Identity, Seen};
+
+use crate::client::Refusal;
+
+type Decode<I> = fn(&[u8]) -> Result<Seen<I>, serde_json::Error>;
+
+/// One thing that a watch says.
+pub(super) enum Frame<I> {
+    Applied(Seen<I>),
+    Deleted(Identity),
+    /// All is told up to this version.
+    Bookmark {
+        version: Box<str>,
+        /// Whether these were all objects that there are.
+        complete: bool,
+    },
+    Refused(Refusal),
+    /// An object that cannot be read; the watch goes on.
+    Unreadable(Unreadable),
+}
+
+/// An object that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{}/{} cannot be read: {error}", identity.namespace, identity.name)]
+pub(super) struct Unreadable {
+    pub(super) identity: Identity,
+    pub(super) error: serde_json::Error,
+}
+
+/// One page of a list.
+pub(super) struct Page<I> {
+    pub(super) objects: Vec<Result<Seen<I>, Unreadable>>,
+    pub(super) version: Box<str>,
+    pub(super) continue_at: Box<str>,
+}
+
+#[derive(Deserialize)]
+struct WatchEvent<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct List<'a> {
+    metadata: ListMetadata,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ListMetadata {
+    resource_version: Box<str>,
+    #[serde(rename = "continue")]
+    continue_at: Box<str>,
+}
+
+/// As much of any object as is always needed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Envelope {
+    metadata: Identity,
+}
+
+#[derive(Deserialize)]
+struct Bookmark {
+    metadata: BookmarkMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BookmarkMetadata {
+    resource_version: Box<str>,
+    #[serde(default)]
+    annotations: HashMap<String, String>,
+}
+
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// Reads one line of a watch.
+pub(super) fn read_frame<I>(line: &[u8], decode: Decode<I>) -> Result<Frame<I>, serde_json::Error> {
+    let event: WatchEvent<'_> = serde_json::from_slice(line)?;
+    let object = event.object.get().as_bytes();
+    Ok(match &*event.kind {
+        "ERROR" => Frame::Refused(Refusal::from_event(serde_json::from_slice::<Status>(object)?)),
+        "BOOKMARK" => {
+            let Bookmark { metadata } = serde_json::from_slice(object)?;
+            Frame::Bookmark {
+                version: metadata.resource_version,
+                complete: metadata
+                    .annotations
+                    .get(INITIAL_EVENTS_END)
+                    .is_some_and(|end| end == "true"),
+            }
+        }
+        "DELETED" => Frame::Deleted(identity(object)?),
+        _ => match read_object(object, decode) {
+            Ok(seen) => Frame::Applied(seen),
+            Err(unreadable) => Frame::Unreadable(unreadable),
+        },
+    })
+}
+
+/// Reads one page of a list.
+pub(super) fn read_page<I>(body: &[u8], decode: Decode<I>) -> Result<Page<I>, serde_json::Error> {
+    let list: List<'_> = serde_json::from_slice(body)?;
+    let items = list.items.unwrap_or_default();
+    Ok(Page {
+        objects: items
+            .iter()
+            .map(|item| read_object(item.get().as_bytes(), decode))
+            .collect(),
+        version: list.metadata.resource_version,
+        continue_at: list.metadata.continue_at,
+    })
+}
+
+/// Reads as of which version a list is.
+pub(super) fn read_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
+    serde_json::from_slice(body).map(|list: List<'_>| list.metadata.resource_version)
+}
+
+fn read_object<I>(object: &[u8], decode: Decode<I>) -> Result<Seen<I>, Unreadable> {
+    decode(object).map_err(|error| Unreadable {
+        identity: identity(object).unwrap_or_default(),
+        error,
+    })
+}
+
+fn identity(object: &[u8]) -> Result<Identity, serde_json::Error> {
+    serde_json::from_slice::<Envelope>(object).map(|envelope| envelope.metadata)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads the name, and wants it to begin with a letter.
+    fn decode(object: &[u8]) -> Result<Seen<String>, serde_json::Error> {
+        let identity = identity(object)?;
+        if !identity.name.starts_with(char::is_alphabetic) {
+            return Err(serde::de::Error::custom("no letter"));
+        }
+        Ok(Seen {
+            object: identity.name.to_string(),
+            identity,
+        })
+    }
+
+    fn read(line: &str) -> Frame<String> {
+        read_frame(line.as_bytes(), decode).unwrap()
+    }
+
+    #[test]
+    fn a_watch_says_one_thing_per_line() {
+        let object = r#"{"metadata": {"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "7"}}"#;
+        for (kind, applied) in [("ADDED", true), ("MODIFIED", true), ("DELETED", false)] {
+            let identity = match read(&format!(r#"{{"type": "{kind}", "object": {object}}}"#)) {
+                Frame::Applied(seen) if applied => seen.identity,
+                Frame::Deleted(identity) if !applied => identity,
+                _ => panic!("{kind}"),
+            };
+            assert_eq!((&*identity.namespace, &*identity.name), ("ns", "a"));
+            assert_eq!((&*identity.uid, &*identity.resource_version), ("u", "7"));
+        }
+    }
+
+    #[test]
+    fn bookmarks_say_how_far_it_is_told() {
+        for (annotations, expected) in [
+            ("", false),
+            (r#", "annotations": {"k8s.io/initial-events-end": "true"}"#, true),
+        ] {
+            let line =
+                format!(r#"{{"type": "BOOKMARK", "object": {{"metadata": {{"resourceVersion": "9"{annotations}}}}}}}"#);
+            assert!(
+                matches!(read(&line), Frame::Bookmark { version, complete } if &*version == "9" && complete == expected)
+            );
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_an_event_too() {
+        let frame = read(r#"{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}"#);
+        assert!(matches!(frame, Frame::Refused(refusal) if refusal.code == 410 && refusal.is("Expired")));
+    }
+
+    /// F25: one object that cannot be read does not stop the rest, and its end is still seen.
+    #[test]
+    fn an_unreadable_object_is_named() {
+        let bad = r#"{"metadata": {"namespace": "ns", "name": "7"}}"#;
+        let frame = read(&format!(r#"{{"type": "ADDED", "object": {bad}}}"#));
+        assert!(
+            matches!(frame, Frame::Unreadable(unreadable) if unreadable.to_string().starts_with("ns/7 cannot be read: no letter"))
+        );
+        assert!(matches!(
+            read(&format!(r#"{{"type": "DELETED", "object": {bad}}}"#)),
+            Frame::Deleted(_)
+        ));
+        let list =
+            format!(r#"{{"metadata": {{"resourceVersion": "3"}}, "items": [{bad}, {{"metadata": {{"name": "a"}}}}]}}"#);
+        let page = read_page(list.as_bytes(), decode).unwrap();
+        assert_eq!((&*page.version, &*page.continue_at), ("3", ""));
+        assert_eq!(
+            page.objects.iter().map(Result::is_ok).collect::<Vec<_>>(),
+            [false, true]
+        );
+        assert!(
+            read_page(br#"{"metadata": {}, "items": null}"#, decode)
+                .unwrap()
+                .objects
+                .is_empty()
+        );
+    }
+
+    #[test]
+    fn half_a_line_is_an_error() {
+        assert!(read_frame(br#"{"type": "ADDED", "obj"#, decode).is_err());
+    }
+}

@@ -1,0 +1,238 @@
+//! A controller of a few lines on the in-memory API server.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::{
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use apisim::{
+    ApiSim,
+    faults::{FaultService, Faults, Match, Rule},
+    request::Verb,
+};
+use slice_controller::{
+    Change, Controller, Event, Failure, Identity, Key, Outcome, Seen, Source, Sync, SyncContext, Wakes,
+};
+use slice_runtime::{Health, Metrics, Obstacle, Options, check, run};
+
+/// Looks at namespaces, and wants nothing of them.
+struct Namespaces {
+    decode: fn(&[u8]) -> Result<Seen<()>, serde_json::Error>,
+    looks: Arc<AtomicUsize>,
+}
+
+impl Default for Namespaces {
+    fn default() -> Self {
+        Self {
+            decode: |_| {
+                Ok(Seen {
+                    identity: Identity::default(),
+                    object: (),
+                })
+            },
+            looks: Arc::default(),
+        }
+    }
+}
+
+impl Controller for Namespaces {
+    type Input = ();
+
+    fn sources(&self) -> Vec<Source<()>> {
+        vec![Source {
+            kind: "namespaces",
+            api: "api/v1",
+            resource: "namespaces",
+            namespaced: false,
+            label_selector: String::new(),
+            metadata_only: false,
+            decode: self.decode,
+        }]
+    }
+
+    fn observe(&mut self, _change: Change<()>, wakes: &mut Wakes) {
+        wakes.now(Key::new("", "all"));
+    }
+
+    fn held(&self, _kind: &'static str) -> Vec<Identity> {
+        Vec::new()
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        vec![Key::new("", "all")]
+    }
+
+    fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<Sync, String> {
+        self.looks.fetch_add(1, Ordering::Relaxed);
+        Ok(Sync::default())
+    }
+
+    fn finished(&mut self, _key: &Key, _outcome: &Outcome) {}
+
+    fn failure_event(&self, _key: &Key, _failures: &[Failure]) -> Option<Event> {
+        None
+    }
+}
+
+fn options() -> Options {
+    Options {
+        managed_by: "us".to_owned(),
+        event_source: "us",
+        namespace: String::new(),
+        concurrency: NonZeroUsize::MIN,
+        slice_delay: Duration::ZERO,
+        resync: Duration::ZERO,
+        rate_limit: None,
+        dry_run: false,
+    }
+}
+
+/// A client, and what goes wrong on its way.
+fn server() -> (kube::Client, Faults) {
+    let faults = Faults::default();
+    let service = FaultService::new(ApiSim::new(), faults.clone());
+    (kube::Client::new(service, "default"), faults)
+}
+
+/// Runs a controller until it has looked so often.
+async fn run_for(controller: Namespaces, options: Options, looks: usize) {
+    let seen = Arc::clone(&controller.looks);
+    let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
+    let enough = async {
+        while seen.load(Ordering::Relaxed) < looks {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let (client, _) = server();
+    run(
+        controller,
+        client,
+        options,
+        Arc::new(Health::default()),
+        Arc::new(metrics),
+        enough,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn everything_is_looked_at_from_time_to_time_or_never() {
+    let often = Options {
+        resync: Duration::from_millis(1),
+        ..options()
+    };
+    run_for(Namespaces::default(), often, 5).await;
+    run_for(Namespaces::default(), options(), 1).await;
+}
+
+#[tokio::test]
+#[should_panic(expected = "a decoder that panics")]
+async fn nobody_goes_on_half_blind() {
+    let controller = Namespaces {
+        decode: |_| panic!("a decoder that panics"),
+        ..Namespaces::default()
+    };
+    run_for(controller, options(), 1).await;
+}
+
+#[tokio::test]
+async fn a_sound_server_is_no_obstacle_and_neither_is_a_busy_one() {
+    let (client, faults) = server();
+    assert_eq!(check(&Namespaces::default(), client.clone(), &options()).await, []);
+    // Each resource is listed and watched, and nothing stays open.
+    assert_eq!(faults.count(&Match::default()), 4);
+    for busy in [429, 500, 503] {
+        let rule = faults.add(Rule::when(Match::default()).answer(busy));
+        assert_eq!(
+            check(&Namespaces::default(), client.clone(), &options()).await,
+            [],
+            "{busy}"
+        );
+        rule.remove();
+    }
+}
+
+#[tokio::test]
+async fn missing_rights_are_told_by_verb_and_resource() {
+    let (client, faults) = server();
+    faults.add(Rule::on(Verb::List, "namespaces").answer(403));
+    faults.add(Rule::on(Verb::Watch, "endpointslices").answer(401));
+    let told: Vec<String> = check(&Namespaces::default(), client, &options())
+        .await
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "not allowed to list namespaces: injected fault: 403",
+            "not allowed to watch endpointslices: injected fault: 401"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_served_is_told() {
+    let (client, faults) = server();
+    faults.add(Rule::on(Verb::List, "endpointslices").answer(404));
+    let told = check(&Namespaces::default(), client, &options()).await;
+    let (api, resource) = ("apis/discovery.k8s.io/v1", "endpointslices");
+    assert_eq!(told, [Obstacle::NotServed { api, resource }]);
+}
+
+#[tokio::test]
+async fn a_selector_that_the_server_cannot_read_is_told() {
+    let (client, _) = server();
+    let malformed = Options {
+        managed_by: "a b".to_owned(),
+        ..options()
+    };
+    let told = check(&Namespaces::default(), client, &malformed).await;
+    let [Obstacle::Refused { verb, resource, .. }] = &told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!((*verb, *resource), ("list", "endpointslices"));
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_reached_is_told_once() {
+    let (client, faults) = server();
+    faults.add(Rule::when(Match::default()).drop_request());
+    let told = check(&Namespaces::default(), client, &options()).await;
+    assert!(matches!(&told[..], [Obstacle::Unreachable(_)]), "{told:?}");
+}
+
+/// F12: a server that ends every watch at once is not asked again and again without a pause.
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_at_once_are_no_storm() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let answer = move |request: http::Request<kube::client::Body>| {
+        let query = request.uri().query().unwrap_or_default();
+        let (code, body) = if query.contains("sendInitialEvents") {
+            (422, "")
+        } else if query.contains("watch=true") {
+            assert!(count.fetch_add(1, Ordering::Relaxed) < 1000, "a storm");
+            (200, "")
+        } else {
+            (200, r#"{"metadata": {"resourceVersion": "1"}, "items": [{}]}"#)
+        };
+        let body = kube::client::Body::from(body.as_bytes().to_vec());
+        let response = http::Response::builder().status(code).body(body).unwrap();
+        std::future::ready(Ok::<_, std::convert::Infallible>(response))
+    };
+    let client = kube::Client::new(tower::service_fn(answer), "default");
+    let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
+    // The time of the test, which passes as soon as everybody waits for it.
+    let minute = tokio::time::sleep(Duration::from_secs(60));
+    let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));
+    run(Namespaces::default(), client, options(), health, metrics, minute).await;
+    let asked = asked.load(Ordering::Relaxed);
+    assert!((2..60).contains(&asked), "{asked}");
+}

@@ -1,0 +1,48 @@
+//! Objects, put in and looked at.
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::{
+    Api, Client,
+    api::{ListParams, PostParams},
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::error::Error;
+
+/// Creates an object.
+pub async fn create<K>(api: &Api<K>, object: serde_json::Value) -> Result<K, Error>
+where
+    K: Clone + std::fmt::Debug + Serialize + DeserializeOwned,
+{
+    let action = format!("create {object}");
+    let object = serde_json::from_value(object).map_err(kube::Error::SerdeError);
+    let object: K = object.map_err(Error::request(&*action))?;
+    let created = api.create(&PostParams::default(), &object).await;
+    created.map_err(Error::request(action))
+}
+
+/// The slices that name a Service.
+pub async fn slices_of(client: &Client, namespace: &str, service: &str) -> Result<Vec<EndpointSlice>, Error> {
+    let of_service = ListParams::default().labels(&format!("kubernetes.io/service-name={service}"));
+    let slices = Api::<EndpointSlice>::namespaced(client.clone(), namespace);
+    let slices = slices.list(&of_service).await;
+    slices
+        .map(|list| list.items)
+        .map_err(Error::request(format!("list the slices of {namespace}/{service}")))
+}
+
+/// All addresses in slices, in order, if there is a slice at all and every endpoint is ready.
+#[must_use]
+pub fn ready_addresses(slices: &[EndpointSlice]) -> Option<Vec<&str>> {
+    slices.first()?;
+    let mut addresses = Vec::new();
+    for endpoint in slices.iter().flat_map(|slice| slice.endpoints.iter().flatten()) {
+        let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
+        if ready != Some(true) {
+            return None;
+        }
+        addresses.extend(endpoint.addresses.iter().map(String::as_str));
+    }
+    addresses.sort_unstable();
+    Some(addresses)
+}

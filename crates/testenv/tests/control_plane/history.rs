@@ -1,0 +1,195 @@
+//! The history checker and upstream's own controllers: what they do must be right, or the checker is wrong.
+
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use testenv::history::{
+    Invariant, Limits, Manager, RecordError, Recorder, Verb, Violation, Window, assert_clean, check_history, check_rest,
+};
+use testenv::{Cluster, ControlPlane};
+
+use crate::cluster::{deployment, rolled_out};
+
+const QUIET: Duration = Duration::from_secs(3);
+const MAX_ENDPOINTS: usize = 12;
+
+/// Changes of what slices are made from.
+struct Hand {
+    deployments: Api<Deployment>,
+    services: Api<Service>,
+    endpoints: Api<Endpoints>,
+    pods: Api<Pod>,
+}
+
+impl Hand {
+    fn new(client: &Client) -> Self {
+        Self {
+            deployments: Api::default_namespaced(client.clone()),
+            services: Api::default_namespaced(client.clone()),
+            endpoints: Api::default_namespaced(client.clone()),
+            pods: Api::default_namespaced(client.clone()),
+        }
+    }
+
+    async fn create_service(&self, name: &str, spec: Value) {
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec});
+        let service = serde_json::from_value(service).unwrap();
+        self.services.create(&PostParams::default(), &service).await.unwrap();
+    }
+
+    async fn patch_service(&self, name: &str, patch: Value) {
+        let patch = Patch::Merge(patch);
+        self.services
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+
+    async fn change_port(&self, service: &str, number: u16) {
+        let ports = json!([{"name": "http", "port": 80, "targetPort": number}]);
+        self.patch_service(service, json!({"spec": {"ports": ports}})).await;
+    }
+
+    async fn set_topology_mode(&self, service: &str, mode: Option<&str>) {
+        let annotations = json!({"service.kubernetes.io/topology-mode": mode});
+        self.patch_service(service, json!({"metadata": {"annotations": annotations}}))
+            .await;
+    }
+
+    async fn put_endpoints(&self, addresses: &[&str], not_ready: &[&str]) {
+        let list = |addresses: &[&str]| addresses.iter().map(|ip| json!({"ip": ip})).collect::<Vec<_>>();
+        let subset =
+            json!({"addresses": list(addresses), "notReadyAddresses": list(not_ready), "ports": [{"port": 5432}]});
+        let patch = json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "db"}, "subsets": [subset]});
+        let params = PatchParams::apply("test").force();
+        self.endpoints.patch("db", &params, &Patch::Apply(patch)).await.unwrap();
+    }
+
+    async fn scale(&self, image: &str, replicas: usize) {
+        let patch = Patch::Strategic(json!({"spec": {
+            "replicas": replicas,
+            "template": {"spec": {"containers": [{"name": "web", "image": image}]}},
+        }}));
+        self.deployments
+            .patch("web", &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+        rolled_out(&self.pods, image, replicas).await;
+    }
+}
+
+/// Real Deployments roll and scale, Services come, change and go, Endpoints are mirrored, the controllers restart: nothing
+/// is wrong. Then the ports of a Service with several slices change, and upstream loses endpoints for a moment, because
+/// they change places between slices (the deviation I4).
+#[tokio::test]
+async fn upstreams_history_is_right_but_for_a_known_defect() {
+    let cluster = Cluster::builder().nodes_per_zone(2).start().await.unwrap();
+    let control_plane = cluster.control_plane();
+    let client = control_plane.client().unwrap();
+    let recorder = Recorder::start(client.clone()).await.unwrap();
+    let controllers = ["endpointslice-controller", "endpointslice-mirroring-controller"];
+    let max = format!("--max-endpoints-per-slice={MAX_ENDPOINTS}");
+    let manager = control_plane.controller_manager(&controllers, &[&max]).await.unwrap();
+
+    let services = Limits::default().services.map(|usual| Manager {
+        max_endpoints: MAX_ENDPOINTS,
+        ..usual
+    });
+    let limits = Limits {
+        services,
+        ..Limits::default()
+    };
+    let hand = Hand::new(&client);
+    come_change_and_go(&hand).await;
+    recorder.settled(QUIET).await.unwrap();
+    assert_eq!(check_rest(&recorder.history().unwrap(), &limits), []);
+    // Upstream takes the hints of Auto away and gives them back when it restarts, now and then (W19).
+    hand.set_topology_mode("both", None).await;
+    recorder.settled(QUIET).await.unwrap();
+    recorder.mark("restart", Window::NoWrites).await.unwrap();
+    manager.stop().await.unwrap();
+    manager.start().await.unwrap();
+    recorder.settled(QUIET).await.unwrap();
+    recorder.mark("one more pod", Window::OneRound).await.unwrap();
+    hand.scale("web:2", 15).await;
+    recorder.settled(QUIET).await.unwrap();
+
+    let report = assert_clean(&recorder.history().unwrap(), &limits, env!("CARGO_TARGET_TMPDIR"));
+    println!("{report}");
+    let checked: Vec<_> = report.checks.keys().map(ToString::to_string).collect();
+    assert_eq!(checked, ["I1", "I2", "I3", "I4", "I5", "I6", "I7"], "{report}");
+
+    recorder.mark("ports", Window::Any).await.unwrap();
+    hand.change_port("both", 7070).await;
+    recorder.settled(QUIET).await.unwrap();
+    let wrong = check_history(&recorder.history().unwrap(), &limits);
+    let is_known = |violation: &Violation| {
+        violation.invariant == Invariant::I4 && violation.object.starts_with("EndpointSlice default/both-")
+    };
+    assert!(!wrong.is_empty() && wrong.iter().all(is_known), "{wrong:#?}");
+}
+
+async fn come_change_and_go(hand: &Hand) {
+    let selector = json!({"app": "web"});
+    let ports = json!([{"name": "http", "port": 80, "targetPort": "http"}]);
+    hand.create_service("web", json!({"selector": selector, "ports": ports}))
+        .await;
+    let both = json!({"selector": selector, "ports": ports, "ipFamilyPolicy": "PreferDualStack"});
+    hand.create_service("both", both).await;
+    hand.create_service("headless", json!({"selector": selector, "clusterIP": "None"}))
+        .await;
+    hand.create_service("nobody", json!({"selector": {"app": "nobody"}, "ports": ports}))
+        .await;
+    hand.create_service("db", json!({"ports": [{"port": 5432}]})).await;
+    hand.put_endpoints(&["10.9.0.1", "10.9.0.2", "fd00::9"], &["10.9.0.3"])
+        .await;
+
+    hand.deployments
+        .create(&PostParams::default(), &deployment("web:1"))
+        .await
+        .unwrap();
+    rolled_out(&hand.pods, "web:1", 10).await;
+    hand.change_port("both", 9090).await;
+    hand.scale("web:1", 21).await;
+    hand.put_endpoints(&["10.9.0.1", "10.9.0.4"], &["10.9.0.2"]).await;
+    hand.patch_service("web", json!({"spec": {"trafficDistribution": "PreferSameNode"}}))
+        .await;
+    hand.patch_service("headless", json!({"metadata": {"labels": {"team": "x"}}}))
+        .await;
+    hand.set_topology_mode("both", Some("Auto")).await;
+    hand.scale("web:2", 21).await;
+    hand.scale("web:2", 14).await;
+    hand.services.delete("nobody", &DeleteParams::default()).await.unwrap();
+}
+
+/// F12: without its caches, a server that comes back still knows what happened. With them it may have forgotten, and then
+/// the recorder says so.
+#[tokio::test]
+async fn an_api_server_that_restarts_leaves_no_silent_hole() {
+    for argument in ["--watch-cache=false", "--watch-cache=true"] {
+        let control_plane = ControlPlane::builder().apiserver_arg(argument).start().await.unwrap();
+        let client = control_plane.client().unwrap();
+        let recorder = Recorder::start(client.clone()).await.unwrap();
+        let hand = Hand::new(&client);
+        hand.create_service("before", json!({"ports": [{"port": 80}]})).await;
+        control_plane.apiserver().kill().await.unwrap();
+        control_plane.apiserver().start().await.unwrap();
+        hand.create_service("after", json!({"ports": [{"port": 80}]})).await;
+        match recorder.settled(Duration::ZERO).await {
+            Err(RecordError::Lost { .. }) if argument == "--watch-cache=true" => {}
+            settled => {
+                settled.unwrap();
+                let history = recorder.history().unwrap();
+                let added = history.events().filter(|event| event.verb() == Verb::Added);
+                let names: Vec<_> = added
+                    .filter_map(|event| event.object().metadata().name.as_deref())
+                    .collect();
+                assert_eq!(names, ["before", "after"], "{argument}");
+            }
+        }
+    }
+}

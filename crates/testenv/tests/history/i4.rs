@@ -1,0 +1,234 @@
+//! I4: what stays ready stays published.
+
+use serde_json::json;
+use testenv::history::Window;
+
+use crate::i1_i2_mirrored;
+use crate::i1_i2_services::good;
+use crate::objects::{
+    dual_stack_service, endpoints, mirrored, pod, pod_a, pod_b, service, shown, shown_unready, shown_v6, slice,
+    slice_v6, unready, with,
+};
+use crate::story::Story;
+
+fn both() -> serde_json::Value {
+    slice("web-1", &[shown(&pod_a()), shown(&pod_b())])
+}
+
+fn only_b() -> serde_json::Value {
+    slice("web-1", &[shown(&pod_b())])
+}
+
+fn a_unready() -> serde_json::Value {
+    slice("web-1", &[shown_unready(&pod_a()), shown(&pod_b())])
+}
+
+/// Something else about the Service, so that a write has a cause.
+fn poked(number: usize) -> serde_json::Value {
+    with(service(), "/metadata/annotations", json!({"poked": number.to_string()}))
+}
+
+const GONE: (&str, &str) = (
+    "I4",
+    "pod a (IPv4) to stay published, for it stayed ready; found it is in no slice any more",
+);
+const UNREADY: (&str, &str) = (
+    "I4",
+    "pod a (IPv4) to stay published, for it stayed ready; found it is not ready any more",
+);
+
+#[test]
+fn i4_a_pod_disappears_for_a_moment() {
+    let mut story = good();
+    story.put(poked(1)).put(only_b()).put(poked(2)).put(both());
+    story.rejected(&[GONE]);
+}
+
+#[test]
+fn i4_a_slice_is_deleted_before_its_endpoints_are_elsewhere() {
+    let mut story = good();
+    story
+        .put(poked(1))
+        .delete(&both())
+        .put(slice("web-2", &[shown(&pod_a()), shown(&pod_b())]));
+    let gone_b = (
+        "I4",
+        "pod b (IPv4) to stay published, for it stayed ready; found it is in no slice any more",
+    );
+    story.rejected(&[GONE, gone_b]);
+    // The other way round nobody misses them.
+    let mut story = good();
+    story
+        .put(poked(1))
+        .put(slice("web-2", &[shown(&pod_a()), shown(&pod_b())]))
+        .delete(&both());
+    story.accepted();
+}
+
+#[test]
+fn i4_readiness_toggles() {
+    let mut story = good();
+    story.put(poked(1)).put(a_unready()).put(poked(2)).put(both());
+    story.rejected(&[UNREADY]);
+}
+
+#[test]
+fn i4_of_two_endpoints_of_a_pod_one_is_not_ready() {
+    let mut story = good();
+    story
+        .put(poked(1))
+        .put(slice("web-2", &[shown_unready(&pod_a())]))
+        .put(only_b());
+    story.put(poked(2)).put(slice("web-2", &[shown(&pod_a())]));
+    story.rejected(&[UNREADY]);
+}
+
+/// A controller may be late, but it does not go back: one change of the pod excuses one of the endpoint.
+#[test]
+fn i4_a_late_controller_toggles_once_for_each_change_of_the_pod() {
+    let mut flapped = good();
+    flapped
+        .put(unready(pod_a()))
+        .put(pod_a())
+        .put(a_unready())
+        .put(poked(1))
+        .put(both());
+    flapped.accepted();
+    flapped.put(poked(2)).put(a_unready()).put(poked(3)).put(both());
+    flapped.rejected(&[UNREADY]);
+}
+
+/// W1: a slice that somebody gave another Service's name is not seen by readers of this one.
+#[test]
+fn i4_a_slice_under_another_name_does_not_count() {
+    let relabelled = with(both(), "/metadata/labels/kubernetes.io~1service-name", json!("other"));
+    let replacement = || slice("web-2", &[shown(&pod_a()), shown(&pod_b())]);
+    let mut story = good();
+    story.put(relabelled).by_hand(&both()).put(replacement()).accepted();
+    story
+        .put(poked(1))
+        .put(slice("web-2", &[shown(&pod_b())]))
+        .put(poked(2))
+        .put(replacement());
+    story.rejected(&[GONE]);
+}
+
+/// What was too long ago, or before a mark, is no excuse.
+#[test]
+fn i4_an_excuse_does_not_last() {
+    let mut story = good();
+    story.put(unready(pod_a())).put(pod_a());
+    let mut late = story.clone();
+    late.wait(20).put(a_unready()).put(poked(1)).put(both()).accepted();
+    let mut too_late = story.clone();
+    too_late
+        .wait(40)
+        .put(a_unready())
+        .put(poked(1))
+        .put(both())
+        .rejected(&[UNREADY]);
+    story
+        .mark(Window::Any)
+        .put(poked(1))
+        .put(a_unready())
+        .put(poked(2))
+        .put(both());
+    story.rejected(&[UNREADY]);
+}
+
+#[test]
+fn i4_one_address_type_disappears() {
+    let (a, v4) = (pod_a(), slice("web-1", &[shown(&pod_a())]));
+    let mut story = Story::begin();
+    story.put(dual_stack_service()).put(a.clone()).put(v4);
+    story.put(slice_v6("web-6", &[shown_v6(&a)]));
+    story.accepted();
+    let poked = |number: usize| {
+        with(
+            dual_stack_service(),
+            "/metadata/annotations",
+            json!({"poked": number.to_string()}),
+        )
+    };
+    story
+        .put(poked(1))
+        .put(with(slice_v6("web-6", &[]), "/ports", json!(null)));
+    story.put(poked(2)).put(slice_v6("web-6", &[shown_v6(&a)]));
+    story.rejected(&[("I4 EndpointSlice ns/web-6", "pod a (IPv6) to stay published")]);
+}
+
+#[test]
+fn i4_a_mirrored_address_disappears_or_toggles() {
+    let addresses = ["10.0.0.1", "10.0.0.2"];
+    let poked = |number: usize| {
+        let poke = json!({"poked": number.to_string()});
+        with(endpoints(&addresses, &["10.0.0.3"]), "/metadata/annotations", poke)
+    };
+    let whole = mirrored("web-m", &addresses, &["10.0.0.3"]);
+    let mut story = i1_i2_mirrored::good();
+    story
+        .put(poked(1))
+        .put(mirrored("web-m", &["10.0.0.1"], &["10.0.0.3"]))
+        .put(poked(2))
+        .put(whole.clone());
+    story.rejected(&[("I4", "address 10.0.0.2 to stay published")]);
+    let mut story = i1_i2_mirrored::good();
+    story
+        .put(poked(1))
+        .put(mirrored("web-m", &["10.0.0.1"], &["10.0.0.2", "10.0.0.3"]))
+        .put(poked(2))
+        .put(whole);
+    story.rejected(&[(
+        "I4",
+        "address 10.0.0.2 to stay published, for it stayed ready; found it is not ready any more",
+    )]);
+}
+
+#[test]
+fn what_has_a_reason_to_go_may_go() {
+    let a = pod_a();
+    for gone in [
+        unready(a.clone()),
+        with(a.clone(), "/metadata/labels/app", json!("other")),
+        with(a.clone(), "/metadata/deletionTimestamp", json!("2026-01-02T03:04:05Z")),
+        with(a.clone(), "/status/phase", json!("Failed")),
+        with(a.clone(), "/spec/nodeName", json!("node-x")),
+    ] {
+        let mut story = good();
+        story.put(gone).put(only_b());
+        assert_eq!(story.over_time(&crate::story::limits()), [""; 0]);
+    }
+    // R65: of a deleted node.
+    let mut story = good();
+    story
+        .delete(&crate::objects::node("node-a", "zone-a"))
+        .put(only_b())
+        .accepted();
+    // With its Service, by whomever.
+    let mut story = good();
+    story.delete(&service()).delete(&both()).accepted();
+    // With its namespace.
+    let mut story = good();
+    let ending = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "uid": "ns",
+        "deletionTimestamp": "2026-01-02T03:04:05Z"}});
+    story.put(ending).delete(&both()).accepted();
+    // By hand, to be repaired.
+    let mut story = good();
+    story
+        .delete(&both())
+        .by_hand(&both())
+        .put(slice("web-2", &[shown(&a), shown(&pod_b())]))
+        .accepted();
+    // A pod that was never seen ready.
+    let mut story = good();
+    let c = pod("c", "node-a", 3);
+    story
+        .put(unready(c.clone()))
+        .put(slice("web-1", &[shown(&a), shown(&pod_b()), shown(&c)]))
+        .put(both());
+    assert_eq!(
+        story.over_time(&crate::story::limits()).len(),
+        1,
+        "only the needless write"
+    );
+}

@@ -137,6 +137,7 @@ fn is_planned(slice: &Value) -> bool {
         hints: None,
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: "odd-",
+        names_taken: &[],
     };
     let options = Options {
         packing: Packing::Fill {

@@ -152,8 +152,6 @@ fn because<'a, T: Deref<Target = str>>(pod: &'a Pod<T>, reason: Reason<'a>) -> L
 }
 
 #[cfg(test)]
-mod arbitrary;
-#[cfg(test)]
 mod endpoints;
 #[cfg(test)]
 mod fixtures;

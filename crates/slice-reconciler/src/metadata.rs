@@ -254,6 +254,29 @@ mod tests {
         assert!(!policy.differs(&metadata));
     }
 
+    /// G30, M83: the trigger time is an annotation like any other, unless it is ours.
+    #[test]
+    fn a_trigger_time_of_ours_is_no_difference() {
+        let mut metadata = slice(&[]);
+        let policy = MetadataPolicy {
+            annotations: Annotations::Replace(map(&[("a", "b")])),
+            ..MetadataPolicy::default()
+        };
+        policy.apply(&mut metadata);
+        let now = TriggerTime::Set("now".into());
+        now.apply(&mut metadata);
+        for (trigger_time, expected) in [
+            (now, false),
+            (TriggerTime::Clear, false),
+            (TriggerTime::Unmanaged, true),
+        ] {
+            let checked = policy
+                .checked(Partition::default(), &trigger_time, &mut Vec::new())
+                .unwrap();
+            assert_eq!(checked.differs(&metadata), expected, "{trigger_time:?}");
+        }
+    }
+
     /// G30, R115.
     #[test]
     fn the_trigger_time_is_set_cleared_or_left_alone() {

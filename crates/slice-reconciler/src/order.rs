@@ -8,7 +8,7 @@ use slice_core::{Address, Endpoint};
 pub(crate) struct Step<'a> {
     pub(crate) before: &'a [Endpoint],
     pub(crate) after: &'a [Endpoint],
-    /// Whether what it takes away comes back, if at all, as an address of another type.
+    /// Whether what it takes away may come back as an address of another type.
     pub(crate) leaves_type: bool,
 }
 
@@ -58,14 +58,12 @@ pub(crate) fn dependencies(steps: &[Step<'_>]) -> Vec<Vec<usize>> {
             return Vec::new();
         }
         let taken = only_in(step.before, step.after);
-        let wanted = taken.filter_map(|taken| {
-            if step.leaves_type {
-                Wanted::target(taken)
-            } else {
-                Some(Wanted::endpoint(taken))
-            }
+        let wanted = taken.flat_map(|taken| {
+            let target = Wanted::target(taken).filter(|_| step.leaves_type);
+            [Some(Wanted::endpoint(taken)), target]
         });
         let mut waits: Vec<usize> = wanted
+            .flatten()
             .filter_map(|wanted| puts.get(&wanted))
             .flatten()
             .copied()
@@ -89,6 +87,22 @@ fn only_in<'a>(these: &'a [Endpoint], others: &'a [Endpoint]) -> impl Iterator<I
 /// The steps in an order in which each comes after those it waits for, and otherwise as they were given; or one of those that
 /// wait for each other.
 pub(crate) fn sort(waits: &[Vec<usize>]) -> Result<Vec<usize>, usize> {
+    let (sorted, open) = sort_possible(waits, 0);
+    if sorted.len() == waits.len() {
+        Ok(sorted)
+    } else {
+        Err(in_cycle(waits, &open))
+    }
+}
+
+/// The steps that are possible without the first ones, in the same order: what waits for one of these, or for itself, is left
+/// out.
+pub(crate) fn sort_without_first(waits: &[Vec<usize>], first: usize) -> Vec<usize> {
+    sort_possible(waits, first).0
+}
+
+/// What can be done, and for how many others each step still waits then.
+fn sort_possible(waits: &[Vec<usize>], first: usize) -> (Vec<usize>, Vec<usize>) {
     let mut open: Vec<usize> = waits.iter().map(Vec::len).collect();
     let mut awaited_by = vec![Vec::new(); waits.len()];
     for (index, waits) in waits.iter().enumerate() {
@@ -96,7 +110,7 @@ pub(crate) fn sort(waits: &[Vec<usize>]) -> Result<Vec<usize>, usize> {
             awaited_by[*other].push(index);
         }
     }
-    let ready = open.iter().enumerate().filter(|(_, open)| **open == 0);
+    let ready = open.iter().enumerate().skip(first).filter(|(_, open)| **open == 0);
     let mut ready: BTreeSet<usize> = ready.map(|(index, _)| index).collect();
     let mut sorted = Vec::with_capacity(waits.len());
     while let Some(index) = ready.pop_first() {
@@ -108,11 +122,7 @@ pub(crate) fn sort(waits: &[Vec<usize>]) -> Result<Vec<usize>, usize> {
             }
         }
     }
-    if sorted.len() == waits.len() {
-        Ok(sorted)
-    } else {
-        Err(in_cycle(waits, &open))
-    }
+    (sorted, open)
 }
 
 /// Whoever waits leads to a cycle when followed for long enough.
@@ -172,5 +182,14 @@ mod tests {
         assert_eq!(sort(&[vec![1], vec![], vec![0]]), Ok(vec![1, 0, 2]));
         let in_cycle = sort(&[vec![1], vec![2], vec![1]]).unwrap_err();
         assert!([1, 2].contains(&in_cycle));
+    }
+
+    #[test]
+    fn steps_that_need_one_that_is_left_out_are_left_out() {
+        assert_eq!(
+            sort_without_first(&[vec![], vec![0], vec![1], vec![4], vec![]], 1),
+            [4, 3]
+        );
+        assert_eq!(sort_without_first(&[vec![1], vec![0], vec![]], 0), [2]);
     }
 }

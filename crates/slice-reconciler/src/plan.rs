@@ -5,7 +5,7 @@ use std::{
     hash::Hash,
 };
 
-use slice_core::{AddressType, EndpointRef, PortMapKey, Slice, spelling::is_dns_name};
+use slice_core::{AddressType, Endpoint, EndpointRef, PortMapKey, Slice, spelling::is_dns_name};
 
 use crate::{
     Changes, Group, LabelProblem, LeftOut, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, Partition,
@@ -206,13 +206,14 @@ fn decide<'a>(
             options,
         };
         let of_type = live.remove(&address_type).unwrap_or_default();
-        let (mut outcome, summary) = stage.run(&of_type, groups.remove(&address_type).unwrap_or_default());
-        plan.summaries.push(summary);
+        let (mut outcome, mut summary) = stage.run(&of_type, groups.remove(&address_type).unwrap_or_default());
         plan.left_out.append(&mut outcome.left_out);
         pending.delete.extend(&outcome.delete);
         let mut lists = outcome.into_lists(address_type, &mut builder);
         let outcome = request.hints.map(|mode| give_hints(mode, address_type, &mut lists));
         plan.hints.extend(outcome);
+        summary.slices += split_large(&mut lists, address_type, options.packing.max(), &mut builder);
+        plan.summaries.push(summary);
         collect(&mut pending, lists, &of_type, &builder);
     }
     pending.unsupported = unsupported;
@@ -235,12 +236,21 @@ impl<'a> Outcome<'a> {
     }
 }
 
+/// Brings slices down to the maximum that are above it and written only for their hints (I3): what is too much goes, with its
+/// hints, into new ones. Answers how many.
+fn split_large(lists: &mut Lists<'_>, address_type: AddressType, max: usize, builder: &mut Builder<'_>) -> usize {
+    let before = lists.create.len();
+    for slice in lists.update.iter_mut().filter(|slice| slice.endpoints.len() > max) {
+        let beyond = slice.endpoints.split_off(max);
+        let new = |endpoints: &[Endpoint]| builder.new_slice(address_type, slice.ports.clone(), endpoints.to_vec());
+        lists.create.extend(beyond.chunks(max).map(new));
+    }
+    lists.create.len() - before
+}
+
 /// Turns what was decided about one address type into writes.
 fn collect<'a>(pending: &mut Pending<'a>, lists: Lists<'a>, existing: &[&'a Slice], builder: &Builder<'_>) {
-    // An owner that is going away gets nothing new (R107).
-    if !builder.owner.terminating {
-        pending.create.extend(lists.create);
-    }
+    pending.create.extend(lists.create);
     for mut to in lists.update {
         builder.complete(&mut to);
         if let Some(from) = existing.iter().find(|slice| slice.metadata.name == to.metadata.name) {

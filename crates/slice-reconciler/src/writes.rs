@@ -84,6 +84,9 @@ pub(crate) struct Pending<'a> {
 impl Pending<'_> {
     /// Puts the writes in order: creates, updates, deletes, and each after those it waits for.
     pub(crate) fn into_writes(mut self, one_per_group: bool, builder: &mut Builder<'_>) -> Vec<Write> {
+        if builder.owner.terminating {
+            return self.into_writes_of_existing();
+        }
         loop {
             let waits = order::dependencies(&self.steps());
             match order::sort(&waits) {
@@ -91,6 +94,19 @@ impl Pending<'_> {
                 Err(stuck) => self.untangle(stuck - self.create.len(), one_per_group, builder),
             }
         }
+    }
+
+    /// The writes for an owner that is going away: it gets nothing new (R107). No slice of its own gives away then what would
+    /// have to be in something new first (I4); slices that it should not have go all the same.
+    fn into_writes_of_existing(self) -> Vec<Write> {
+        let creates = self.create.len();
+        let deletes = creates + self.update.len();
+        let mut waits = order::dependencies(&self.steps());
+        for waits in &mut waits[deletes..] {
+            waits.retain(|other| *other >= creates);
+        }
+        let sorted = order::sort_without_first(&waits, creates);
+        self.write(&sorted, &waits)
     }
 
     fn steps(&self) -> Vec<Step<'_>> {
@@ -159,7 +175,7 @@ impl Pending<'_> {
             .chain(self.unsupported)
             .map(|slice| Operation::Delete(Deletion::of(slice)));
         let mut operations: Vec<Option<Operation>> = create.chain(update).chain(delete).map(Some).collect();
-        let mut place = vec![0; sorted.len()];
+        let mut place = vec![0; operations.len()];
         for (now, before) in sorted.iter().enumerate() {
             place[*before] = now;
         }

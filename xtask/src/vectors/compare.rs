@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use slice_core::{
-    PortMapKey,
+    AddressType, PortMapKey,
     names::{TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
 };
 use slice_reconciler::{Operation, Plan, hints::HintEvent};
 
-use super::chain::{Event, Expected, Step};
+use super::{
+    chain::{Event, Expected, Step},
+    hints::{self, Zones},
+};
 
 /// What somebody does about a step.
 #[derive(Debug, Default)]
@@ -70,6 +73,12 @@ pub(super) enum Aspect {
     Content,
     /// Their labels, annotations and owners.
     Metadata,
+    /// How many endpoints topology hints give to each zone.
+    Hints,
+    /// How many a zone lacks of what it needs, or has beyond what it may have.
+    HintBounds,
+    /// What holds for all topology hints.
+    HintRules,
     Events,
     Error,
 }
@@ -83,10 +92,12 @@ pub(super) struct Difference {
 }
 
 /// What is compared.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Scope {
-    /// Hints exactly, or only whether there are any (topology mode Auto chooses at random upstream).
+    /// Hints exactly, or by zone (topology mode Auto chooses at random upstream).
     pub(super) exact_hints: bool,
+    /// What is known of zones.
+    pub(super) zones: Option<Zones>,
 }
 
 impl Scope {
@@ -102,6 +113,7 @@ impl Scope {
         });
         Self {
             exact_hints: !matches!(mode.map(String::as_str), Some("Auto" | "auto")),
+            zones: Zones::of_nodes(&step.nodes),
         }
     }
 }
@@ -111,7 +123,7 @@ pub(super) fn differences(
     existing: &[EndpointSlice],
     upstream: &Answer,
     ours: &Answer,
-    scope: Scope,
+    scope: &Scope,
 ) -> Vec<Difference> {
     let mut differences = Vec::new();
     let mut compare = |aspect: Aspect, what: &str, upstream: String, ours: String| {
@@ -159,6 +171,9 @@ pub(super) fn differences(
         upstream.error.to_string(),
         ours.error.to_string(),
     );
+    if !scope.exact_hints {
+        differences.extend(hint_differences(existing, upstream, ours, scope));
+    }
     differences.extend(moved(existing, ours).into_iter().map(|text| Difference {
         aspect: Aspect::Content,
         text,
@@ -193,7 +208,8 @@ struct Content {
     endpoints: Vec<String>,
 }
 
-fn apply(existing: &[EndpointSlice], answer: &Answer, scope: Scope) -> BTreeMap<String, Content> {
+/// The slices that there are once an answer is carried out.
+fn afterwards<'a>(existing: &'a [EndpointSlice], answer: &'a Answer) -> impl Iterator<Item = &'a EndpointSlice> {
     let untouched = existing.iter().filter(|slice| {
         let name = slice.metadata.name.as_deref().unwrap_or_default();
         let updated = answer
@@ -202,8 +218,34 @@ fn apply(existing: &[EndpointSlice], answer: &Answer, scope: Scope) -> BTreeMap<
             .any(|update| update.metadata.name == slice.metadata.name);
         !updated && !answer.deletes.iter().any(|deleted| deleted == name)
     });
+    untouched.chain(&answer.updates).chain(&answer.creates)
+}
+
+fn hint_differences(existing: &[EndpointSlice], upstream: &Answer, ours: &Answer, scope: &Scope) -> Vec<Difference> {
+    let of_type = |address_type: AddressType| {
+        let select = |slices: &mut dyn Iterator<Item = &'_ EndpointSlice>| -> Vec<EndpointSlice> {
+            slices
+                .filter(|slice| slice.address_type == address_type.as_str())
+                .cloned()
+                .collect()
+        };
+        hints::differences(
+            scope.zones.as_ref(),
+            address_type.as_str(),
+            &select(&mut afterwards(existing, upstream)),
+            &select(&mut afterwards(existing, ours)),
+            &select(&mut ours.updates.iter().chain(&ours.creates)),
+        )
+    };
+    [AddressType::IPv4, AddressType::IPv6]
+        .into_iter()
+        .flat_map(of_type)
+        .collect()
+}
+
+fn apply(existing: &[EndpointSlice], answer: &Answer, scope: &Scope) -> BTreeMap<String, Content> {
     let mut contents: BTreeMap<String, Content> = BTreeMap::new();
-    for slice in untouched.chain(&answer.updates).chain(&answer.creates) {
+    for slice in afterwards(existing, answer) {
         let content = contents.entry(key(slice)).or_default();
         let endpoints = slice.endpoints.iter().flatten();
         content.sizes.push(endpoints.clone().count());
@@ -246,7 +288,7 @@ fn metadata(slice: &EndpointSlice) -> String {
     )
 }
 
-fn describe(endpoint: &Endpoint, scope: Scope) -> String {
+fn describe(endpoint: &Endpoint, scope: &Scope) -> String {
     let mut endpoint = endpoint.clone();
     endpoint.addresses.sort();
     if !scope.exact_hints

@@ -10,14 +10,18 @@ use k8s_openapi::api::{
     discovery::v1::{Endpoint, EndpointSlice},
 };
 use mirroring::Subsets;
-use service_slices::{Pod, Service};
+use service_slices::{NodeState, Pod, Service};
 use slice_core::{
-    AddressType, PortMapKey, Slice,
+    AddressType, EndpointSet, PortMapKey, Slice,
     names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
 };
 use slice_reconciler::Group;
 
-use super::{chain::Step, compare::Aspect};
+use super::{
+    chain::Step,
+    compare::Aspect,
+    hints::{Zones, is_ready},
+};
 
 /// A deviation, and what of an answer it can change.
 pub(super) struct Deviation {
@@ -46,11 +50,13 @@ const EVERYTHING: &[Aspect] = &[
     Aspect::Sizes,
     Aspect::Content,
     Aspect::Metadata,
+    Aspect::Hints,
+    Aspect::HintBounds,
     Aspect::Events,
     Aspect::Error,
 ];
 
-const DEVIATIONS: [Deviation; 17] = [
+const DEVIATIONS: [Deviation; 21] = [
     Deviation {
         id: "W10",
         reaches: &[Aspect::Error],
@@ -72,6 +78,16 @@ const DEVIATIONS: [Deviation; 17] = [
         applies: |now| now.auto && has_node_without_zone(now.step),
     },
     Deviation {
+        id: "HD8",
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Hints],
+        applies: |now| now.auto && has_pod_in_zone_without_nodes(now.step),
+    },
+    Deviation {
+        id: "HD17",
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Hints],
+        applies: |now| now.auto && has_too_many_hints_for_a_zone(now.step),
+    },
+    Deviation {
         id: "HD9",
         reaches: &[Aspect::Events],
         applies: |now| now.auto && (now.dual_stack || has_slice_of_unsupported_type(now.step)),
@@ -83,7 +99,13 @@ const DEVIATIONS: [Deviation; 17] = [
     },
     Deviation {
         id: "HD6",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
+        reaches: &[
+            Aspect::Writes,
+            Aspect::Metadata,
+            Aspect::Sizes,
+            Aspect::Content,
+            Aspect::Hints,
+        ],
         applies: |now| now.auto && has_hints(now.step, has_node_hint),
     },
     Deviation {
@@ -126,6 +148,16 @@ const DEVIATIONS: [Deviation; 17] = [
         id: "I4",
         reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes],
         applies: |now| exchanges_endpoints(now.step),
+    },
+    Deviation {
+        id: "I4",
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
+        applies: |now| is_terminating(now.step) && wants_endpoints_elsewhere(now.step),
+    },
+    Deviation {
+        id: "D9",
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
+        applies: |now| now.step.endpoints.is_some() && has_endpoint_twice(now.step),
     },
     Deviation {
         id: "I3",
@@ -228,10 +260,6 @@ fn has_hints(step: &Step, wrong: fn(&Endpoint) -> bool) -> bool {
     endpoints.any(|endpoint| endpoint.hints.is_some() && wrong(endpoint))
 }
 
-fn is_ready(endpoint: &Endpoint) -> bool {
-    endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true)
-}
-
 fn has_node_hint(endpoint: &Endpoint) -> bool {
     endpoint
         .hints
@@ -249,22 +277,36 @@ fn has_slice_above(max: NonZeroUsize, step: &Step) -> bool {
 /// Endpoints go from one set of ports to another while there are several: slices may have to take endpoints from each other,
 /// which upstream does in an order in which some are missing in between.
 fn exchanges_endpoints(step: &Step) -> bool {
+    with_desired(step, |groups| groups.len() > 1) && wants_endpoints_elsewhere(step)
+}
+
+/// Endpoints are wanted with other ports than they are published with.
+fn wants_endpoints_elsewhere(step: &Step) -> bool {
     let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
-    of_groups(step, |groups| exchanges(&existing, groups))
+    let wanted_elsewhere = |slice: &Slice, group: &Group<'_>| {
+        let mut stored = slice.endpoints.iter();
+        slice.ports != group.ports && stored.any(|endpoint| group.endpoints.contains(&endpoint.view()))
+    };
+    with_desired(step, |groups| {
+        let mut pairs = existing
+            .iter()
+            .flat_map(|slice| groups.iter().map(move |group| (slice, group)));
+        pairs.any(|(slice, group)| wanted_elsewhere(slice, group))
+    })
 }
 
 /// Upstream publishes ports that the API server refuses, with all their endpoints.
 fn has_unpublishable_ports(step: &Step) -> bool {
     let refused = |ports: &PortMapKey| ports.publishable().is_err();
     ports(&step.existing_slices, None).any(|ports| refused(&ports))
-        || of_groups(step, |groups| groups.iter().any(|group| refused(&group.ports)))
+        || with_desired(step, |groups| groups.iter().any(|group| refused(&group.ports)))
 }
 
-/// Whether something is true of the groups that are wanted.
-fn of_groups(step: &Step, is: impl FnOnce(&[Group<'_>]) -> bool) -> bool {
+/// Judges what is wanted in a step.
+fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<'_>>) -> bool) -> bool {
     if let Some(endpoints) = &step.endpoints {
         let subsets = Subsets::read(endpoints);
-        return is(&subsets.desired(NonZeroUsize::MAX).groups);
+        return judge(subsets.desired(NonZeroUsize::MAX).groups);
     }
     let Some(service) = &step.service else {
         return false;
@@ -275,21 +317,57 @@ fn of_groups(step: &Step, is: impl FnOnce(&[Group<'_>]) -> bool) -> bool {
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node.into()))
         .collect();
-    is(&service_slices::desired(&Service::from(service), &pods, &nodes).groups)
+    judge(service_slices::desired(&Service::from(service), &pods, &nodes).groups)
 }
 
-fn exchanges(existing: &[Slice], groups: &[Group<'_>]) -> bool {
-    let wanted_elsewhere = |slice: &Slice, group: &Group<'_>| {
-        slice.ports != group.ports
-            && slice
-                .endpoints
-                .iter()
-                .any(|endpoint| group.endpoints.contains(&endpoint.view()))
+/// Upstream lets a slice give endpoints away although what should take them is not made for an owner that is going away.
+fn is_terminating(step: &Step) -> bool {
+    let service = step.service.as_ref().map(|service| &service.metadata);
+    let owner = step.endpoints.as_ref().map(|endpoints| &endpoints.metadata).or(service);
+    owner.is_some_and(|owner| owner.deletion_timestamp.is_some())
+}
+
+/// Upstream counts an endpoint that a slice holds twice for another one, and misses that.
+fn has_endpoint_twice(step: &Step) -> bool {
+    step.existing_slices.iter().any(|slice| {
+        let slice = Slice::from(slice);
+        let mut once = EndpointSet::default();
+        once.extend(slice.endpoints.iter().map(slice_core::Endpoint::view));
+        once.len() < slice.endpoints.len()
+    })
+}
+
+/// Upstream leaves endpoints to zones without nodes, and rewrites their slices on every sync.
+fn has_pod_in_zone_without_nodes(step: &Step) -> bool {
+    let Some(zones) = Zones::of_nodes(&step.nodes) else {
+        return false;
     };
-    groups.len() > 1
-        && existing
+    pods(step).any(|(_, pod)| {
+        let node = node(step, pod.node.unwrap_or_default()).map(NodeState::from);
+        let zone = node.as_ref().and_then(|node| node.facts().zone);
+        zone.is_some_and(|zone| !zone.is_empty() && !zones.contains(zone))
+    })
+}
+
+/// Upstream rewrites slices that give a zone more than its share, whether that helps or not.
+fn has_too_many_hints_for_a_zone(step: &Step) -> bool {
+    let Some(zones) = Zones::of_nodes(&step.nodes) else {
+        return false;
+    };
+    [AddressType::IPv4, AddressType::IPv6].into_iter().any(|address_type| {
+        let stored = step
+            .existing_slices
             .iter()
-            .any(|slice| groups.iter().any(|group| wanted_elsewhere(slice, group)))
+            .filter(|slice| slice.address_type == address_type.as_str());
+        with_desired(step, |groups| {
+            let of_type = groups.into_iter().filter(|group| group.address_type == address_type);
+            let endpoints = of_type.flat_map(|group| group.endpoints.into_sorted());
+            let ready = endpoints
+                .filter(|endpoint| endpoint.conditions.ready == Some(true))
+                .count();
+            zones.bounds(ready).is_some_and(|bounds| bounds.are_exceeded_by(stored))
+        })
+    })
 }
 
 /// Upstream mixes up the pending creates of both families and stops at its own mistake.

@@ -3,6 +3,7 @@
 mod chain;
 mod compare;
 mod deviations;
+mod hints;
 mod mirroring_chains;
 mod record;
 mod service_chains;
@@ -114,7 +115,7 @@ fn replay(chain: &Chain, tally: &mut Tally) -> anyhow::Result<()> {
         auto |= !scope.exact_hints;
         dual_stack |= is_dual_stack(step);
         unpublishable |= has_unpublishable_address(step);
-        let found = differences(&step.existing_slices, &upstream, &ours, scope);
+        let found = differences(&step.existing_slices, &upstream, &ours, &scope);
         let deviations = Deviation::of(&Situation {
             chain: &chain.name,
             number,

@@ -4,7 +4,6 @@ use slice_core::{Address, Target};
 use super::*;
 use crate::testing::{endpoints, groups};
 
-mod arbitrary;
 mod limits;
 
 fn max(max: usize) -> NonZeroUsize {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{EndpointRef, Slice};
+use slice_core::{EndpointRef, EndpointSet, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
 use crate::{Group, MetadataPolicy, check::Sieve};
@@ -15,7 +15,7 @@ pub(super) fn pack<'a>(
     sieve: &mut Sieve,
 ) -> Packed<'a> {
     let mut packed = Packed::default();
-    let mut overflow = Vec::new();
+    let mut overflow = EndpointSet::default();
     let mut kept = Kept::default();
     for slice in existing {
         kept.look_at(slice, &mut group.endpoints);
@@ -28,19 +28,27 @@ pub(super) fn pack<'a>(
             Class::Unchanged => packed.unchanged.push(slice),
             Class::Delete => packed.delete.push(slice),
             Class::Update(to) => {
+                // What is too much may be in a later slice too, and then stays there.
+                group.endpoints.extend(kept.beyond(max));
                 overflow.extend(kept.beyond(max));
                 packed.update.push(*to);
             }
         }
     }
-    if group.endpoints.is_empty() && overflow.is_empty() {
+    if group.endpoints.is_empty() {
         return packed;
     }
     let ports = group.ports;
     let mut rest = group.endpoints.into_sorted();
-    rest.retain(|endpoint| sieve.passes(endpoint));
-    packed.changes.added = rest.len();
-    rest.extend(overflow);
+    rest.retain(|endpoint| {
+        let passes = sieve.passes(endpoint);
+        match (overflow.contains(endpoint), passes) {
+            (false, true) => packed.changes.added += 1,
+            (true, false) => packed.changes.removed += 1,
+            _ => {}
+        }
+        passes
+    });
     let rest = fill_updates(&mut packed.update, &rest, max);
     place_rest(&mut packed, rest, max, sieve, |endpoints| NewSlice {
         ports: ports.clone(),

@@ -28,7 +28,8 @@ pub(super) fn pack<'a>(
     let mut kept = Kept::default();
     kept.look_at(slice, &mut group.endpoints);
     let added = fitting(group.endpoints, cap.saturating_sub(kept.len()), cap, sieve);
-    if kept.is_intact() && kept.len() > 0 && added.is_empty() && !policy.differs(&slice.metadata) {
+    let is_intact = kept.is_intact() && kept.len() <= cap;
+    if is_intact && kept.len() > 0 && added.is_empty() && !policy.differs(&slice.metadata) {
         packed.unchanged.push(slice);
         return packed;
     }

@@ -119,8 +119,6 @@ pub(super) fn overloaded<Z: AsRef<str>>(counts: &[(Z, usize)], ratios: Option<&R
 
 /// Whether the hints of an unchanged slice fit in beside those `taken` so far (H34, R97); `in_slice` is then how many it
 /// has for each zone.
-///
-/// Hints for nodes never fit: readers would follow them first (HD6).
 pub(super) fn fits(
     slice: &Slice,
     ratios: &Ratios,
@@ -129,6 +127,16 @@ pub(super) fn fits(
     in_slice: &mut [usize],
 ) -> bool {
     in_slice.fill(0);
+    let both = |in_slice: &[usize]| {
+        let mut zones = in_slice.iter().zip(taken).zip(allocations);
+        zones.all(|((more, taken), allocation)| *more == 0 || more + taken <= allocation.max)
+    };
+    count_hints(slice, ratios, in_slice) && both(in_slice)
+}
+
+/// Counts a slice's hints by zone, unless there is a ready endpoint whose hints cannot stay: none, for a zone without nodes, or
+/// for nodes, which readers would follow first (HD6).
+pub(super) fn count_hints(slice: &Slice, ratios: &Ratios, counts: &mut [usize]) -> bool {
     for endpoint in slice.endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
         let hints = endpoint.hints.as_deref();
         let Some(hints) = hints.filter(|hints| !hints.for_zones.is_empty() && hints.for_nodes.is_empty()) else {
@@ -138,12 +146,10 @@ pub(super) fn fits(
             let Some(zone) = ratios.index(zone) else {
                 return false;
             };
-            in_slice[zone] += 1;
+            counts[zone] += 1;
         }
     }
-    let both = in_slice.iter().zip(taken).zip(allocations);
-    both.into_iter()
-        .all(|((more, taken), allocation)| *more == 0 || more + taken <= allocation.max)
+    true
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@ use slice_core::{Endpoint, Slice};
 use super::{
     super::{hints_for, is_meant_for, is_ready, named},
     Refusal,
-    allocation::{Allocation, allocate, fits},
-    balance::{Moves, balance},
-    float,
+    allocation::{Allocation, allocate, count_hints, fits},
+    balance::Moves,
     nodes::Ratios,
+    shares::{Shares, excess},
 };
 use crate::lists::Lists;
 
@@ -21,129 +21,194 @@ pub(super) type Counts = Vec<(Arc<str>, usize)>;
 pub(super) fn ready_endpoints(lists: &Lists<'_>) -> usize {
     let written = lists.create.iter().chain(&lists.update);
     let slices = written.chain(lists.unchanged.iter().copied());
-    slices.flat_map(ready).count()
+    let endpoints = slices.flat_map(|slice| &slice.endpoints);
+    endpoints.filter(|endpoint| is_ready(endpoint)).count()
 }
 
-fn ready(slice: &Slice) -> impl Iterator<Item = &Endpoint> {
-    slice.endpoints.iter().filter(|endpoint| is_ready(endpoint))
-}
-
-/// Gives every ready endpoint of the slices to be written one zone, and writes those unchanged slices too that do not fit
-/// in (H33–H40). Does nothing to them when it refuses.
+/// Gives every ready endpoint of the slices to be written one zone, and writes those unchanged slices too whose hints cannot
+/// stay (H33–H40). Does nothing to them when it refuses.
 pub(super) fn assign(ratios: Option<&Ratios>, endpoints: usize, lists: &mut Lists<'_>) -> Result<Counts, Refusal> {
     let allocations = allocate(ratios, endpoints)?;
     let ratios = ratios.ok_or(Refusal::UnknownNodes)?;
-    let mut counts = vec![0; ratios.len()];
-    let misfits = misfits(&lists.unchanged, ratios, &allocations, &mut counts);
-    let reopened = misfits.iter().map(|index| lists.unchanged[*index]);
+    let mut slices = Slices::new(lists);
+    let opened = slices.to_be_written(ratios);
     // Before anything is copied: with a zone missing, nothing would come of it (HD7).
-    let strays = count_own_zones(
-        lists.create.iter().chain(&lists.update).chain(reopened),
-        ratios,
-        &mut counts,
-    )?;
-    let moves = balance(
-        &allocations
-            .iter()
-            .map(|allocation| allocation.target)
-            .collect::<Vec<_>>(),
-        &counts.iter().map(|count| float(*count)).collect::<Vec<_>>(),
-        strays,
-    );
-    let first = lists.update.len();
-    lists
-        .update
-        .extend(misfits.iter().map(|index| lists.unchanged[*index].clone()));
-    place(
-        lists.create.iter_mut().chain(&mut lists.update),
-        ratios,
-        moves,
-        &mut counts,
-    );
-    put_back(lists, first, &misfits);
+    let shares = Shares::count(ratios, slices.get(&opened))?;
+    let moves = shares.balance(&allocations);
+    let mut counts = shares.after(&moves);
+    slices.place(&opened, ratios, moves);
+    // As long as some zone has more than it may, slices would be opened again the next time. If that helps, it is done now
+    // (HD17).
+    while excess(&counts, &allocations) > 0 {
+        let helps = |opened: Opened| {
+            let shares = Shares::count(ratios, slices.get(&opened)).ok()?;
+            let moves = shares.balance(&allocations);
+            let after = shares.after(&moves);
+            (excess(&after, &allocations) < excess(&counts, &allocations)).then_some((opened, moves, after))
+        };
+        let now = slices.misfits(ratios, &allocations);
+        let the_next_time = slices.misfits_of_unchanged(ratios, &allocations);
+        let Some((opened, moves, after)) = helps(now).or_else(|| helps(the_next_time)) else {
+            break;
+        };
+        slices.place(&opened, ratios, moves);
+        counts = after;
+    }
+    slices.put_back();
     Ok(ratios.iter().map(|(zone, _)| zone.clone()).zip(counts).collect())
 }
 
-/// The places of unchanged slices that cannot stay as they are; what the others have is counted. Earlier slices have a
-/// better chance (H34).
-fn misfits(unchanged: &[&Slice], ratios: &Ratios, allocations: &[Allocation], counts: &mut [usize]) -> Vec<usize> {
-    let mut in_slice = vec![0; counts.len()];
-    let mut misfits = Vec::new();
-    for (index, slice) in unchanged.iter().enumerate() {
-        if fits(slice, ratios, allocations, counts, &mut in_slice) {
-            for (count, more) in counts.iter_mut().zip(&in_slice) {
-                *count += more;
-            }
-        } else {
-            misfits.push(index);
+/// Where a slice is listed.
+#[derive(Clone, Copy)]
+enum Place {
+    Create(usize),
+    Update(usize),
+    Unchanged(usize),
+}
+
+/// Slices, and whether each is open: whether its hints are given anew.
+type Opened = Vec<(Place, bool)>;
+
+/// The slices of an owner while hints are given.
+struct Slices<'l, 'a> {
+    lists: &'l mut Lists<'a>,
+    /// Where in the update list copies of unchanged slices begin.
+    first: usize,
+    /// The places of the unchanged slices that were copied there.
+    copied: Vec<usize>,
+}
+
+impl<'l, 'a> Slices<'l, 'a> {
+    fn new(lists: &'l mut Lists<'a>) -> Self {
+        Self {
+            first: lists.update.len(),
+            lists,
+            copied: Vec::new(),
         }
     }
-    misfits
-}
 
-/// Counts ready endpoints for the zones that they are in; answers how many are in zones without nodes.
-fn count_own_zones<'s>(
-    slices: impl Iterator<Item = &'s Slice>,
-    ratios: &Ratios,
-    counts: &mut [usize],
-) -> Result<usize, Refusal> {
-    let mut strays = 0;
-    for endpoint in slices.flat_map(ready) {
-        let zone = named(endpoint.zone.as_ref()).ok_or(Refusal::EndpointWithoutZone)?;
-        *ratios.index(zone).map_or(&mut strays, |zone| &mut counts[zone]) += 1;
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let create = (0..self.lists.create.len()).map(Place::Create);
+        let update = (0..self.lists.update.len()).map(Place::Update);
+        let unchanged = (0..self.lists.unchanged.len()).filter(|index| !self.copied.contains(index));
+        create.chain(update).chain(unchanged.map(Place::Unchanged))
     }
-    Ok(strays)
-}
 
-/// Writes the hints: the endpoint's own zone, or, as long as that has to give, the first that has to receive (H36, H52).
-/// Endpoints that are not ready lose theirs (HD1).
-pub(super) fn place<'s>(
-    slices: impl Iterator<Item = &'s mut Slice>,
-    ratios: &Ratios,
-    moves: Moves,
-    counts: &mut [usize],
-) {
-    let Moves { mut give, mut receive } = moves;
-    for endpoint in slices.flat_map(|slice| &mut slice.endpoints) {
-        let own = named(endpoint.zone.as_ref()).filter(|_| is_ready(endpoint));
-        let Some(own) = own else {
-            endpoint.hints = None;
-            continue;
+    fn slice(&self, place: Place) -> &Slice {
+        match place {
+            Place::Create(index) => &self.lists.create[index],
+            Place::Update(index) => &self.lists.update[index],
+            Place::Unchanged(index) => self.lists.unchanged[index],
+        }
+    }
+
+    fn get(&self, opened: &Opened) -> impl Iterator<Item = (&Slice, bool)> {
+        opened.iter().map(|(place, open)| (self.slice(*place), *open))
+    }
+
+    /// All slices; those are open that are written anyway, or have no hints that could stay (H34).
+    fn to_be_written(&self, ratios: &Ratios) -> Opened {
+        let mut hints = vec![0; ratios.len()];
+        let mut open = |place| match place {
+            Place::Create(_) | Place::Update(_) => true,
+            Place::Unchanged(_) => !count_hints(self.slice(place), ratios, &mut hints),
         };
-        let home = ratios.index(own);
-        let gives = home.is_none_or(|home| give[home] > 0);
-        let to = if gives {
-            receive.iter().position(|left| *left > 0)
-        } else {
-            None
-        };
-        if let Some(to) = to {
-            receive[to] -= 1;
-            counts[to] += 1;
-            if let Some(home) = home {
-                give[home] -= 1;
-                counts[home] -= 1;
+        self.places().map(|place| (place, open(place))).collect()
+    }
+
+    /// All slices; those are open that are written anyway, or whose hints are too many beside the earlier unchanged ones' (H34).
+    fn misfits(&self, ratios: &Ratios, allocations: &[Allocation]) -> Opened {
+        let (unchanged, written): (Vec<Place>, Vec<Place>) =
+            self.places().partition(|place| matches!(place, Place::Unchanged(_)));
+        let mut opened: Opened = written.into_iter().map(|place| (place, true)).collect();
+        opened.extend(self.vet(unchanged, ratios, allocations));
+        opened
+    }
+
+    /// The same once everything is written and unchanged: in the order of ports and names.
+    fn misfits_of_unchanged(&self, ratios: &Ratios, allocations: &[Allocation]) -> Opened {
+        let mut places: Vec<Place> = self.places().collect();
+        places.sort_by_key(|place| {
+            let slice = self.slice(*place);
+            (&slice.ports, &slice.metadata.name)
+        });
+        self.vet(places, ratios, allocations).collect()
+    }
+
+    /// Which of these slices fit in beside the earlier ones, and which have to be opened.
+    fn vet(
+        &self,
+        places: Vec<Place>,
+        ratios: &Ratios,
+        allocations: &[Allocation],
+    ) -> impl Iterator<Item = (Place, bool)> {
+        let (mut taken, mut in_slice) = (vec![0; ratios.len()], vec![0; ratios.len()]);
+        places.into_iter().map(move |place| {
+            let fits = fits(self.slice(place), ratios, allocations, &taken, &mut in_slice);
+            if fits {
+                taken.iter_mut().zip(&in_slice).for_each(|(taken, more)| *taken += more);
+            }
+            (place, !fits)
+        })
+    }
+
+    /// Writes hints into the open slices; unchanged ones are copied before.
+    fn place(&mut self, opened: &Opened, ratios: &Ratios, mut moves: Moves) {
+        for (place, _) in opened.iter().filter(|(_, open)| *open) {
+            let slice = match *place {
+                Place::Create(index) => &mut self.lists.create[index],
+                Place::Update(index) => &mut self.lists.update[index],
+                Place::Unchanged(index) => {
+                    self.copied.push(index);
+                    self.lists.update.push(self.lists.unchanged[index].clone());
+                    let last = self.lists.update.len() - 1;
+                    &mut self.lists.update[last]
+                }
+            };
+            for endpoint in &mut slice.endpoints {
+                give_hints(endpoint, ratios, &mut moves);
             }
         }
-        let zone = Some(to.map_or(own, |to| ratios.zone(to)));
-        if !is_meant_for(endpoint, zone, None) {
-            endpoint.hints = hints_for(zone, None);
+    }
+
+    /// A slice that was copied and came out as it was needs no write.
+    fn put_back(self) {
+        let Self { lists, first, copied } = self;
+        let mut written = vec![false; lists.unchanged.len()];
+        for (slice, index) in lists.update.split_off(first).into_iter().zip(copied) {
+            written[index] = slice.endpoints != lists.unchanged[index].endpoints;
+            if written[index] {
+                lists.update.push(slice);
+            }
         }
+        let mut written = written.into_iter();
+        lists.unchanged.retain(|_| written.next() == Some(false));
     }
 }
 
-/// A slice that was reopened, from place `first` of the update list on, and came out as it was needs no write.
-fn put_back(lists: &mut Lists<'_>, first: usize, misfits: &[usize]) {
-    if misfits.is_empty() {
+/// The endpoint's own zone, or, as long as that has to give, the first that has to receive (H36, H52). Endpoints that are not
+/// ready lose theirs (HD1).
+pub(super) fn give_hints(endpoint: &mut Endpoint, ratios: &Ratios, moves: &mut Moves) {
+    let own = named(endpoint.zone.as_ref()).filter(|_| is_ready(endpoint));
+    let Some(own) = own else {
+        endpoint.hints = None;
         return;
-    }
-    let mut written = vec![false; lists.unchanged.len()];
-    for (slice, index) in lists.update.split_off(first).into_iter().zip(misfits) {
-        written[*index] = slice.endpoints != lists.unchanged[*index].endpoints;
-        if written[*index] {
-            lists.update.push(slice);
+    };
+    let home = ratios.index(own);
+    let gives = home.is_none_or(|home| moves.give[home] > 0);
+    let to = if gives {
+        moves.receive.iter().position(|left| *left > 0)
+    } else {
+        None
+    };
+    if let Some(to) = to {
+        moves.receive[to] -= 1;
+        if let Some(home) = home {
+            moves.give[home] -= 1;
         }
     }
-    let mut written = written.into_iter();
-    lists.unchanged.retain(|_| written.next() == Some(false));
+    let zone = Some(to.map_or(own, |to| ratios.zone(to)));
+    if !is_meant_for(endpoint, zone, None) {
+        endpoint.hints = hints_for(zone, None);
+    }
 }

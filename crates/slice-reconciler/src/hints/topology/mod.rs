@@ -8,6 +8,7 @@ mod assign;
 mod balance;
 mod cache;
 mod nodes;
+mod shares;
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,86 @@
+//! How many endpoints each zone has, before and after some change zones.
+
+use slice_core::Slice;
+
+use super::{
+    super::{is_ready, named},
+    Refusal,
+    allocation::{Allocation, count_hints},
+    balance::{Moves, balance},
+    float,
+    nodes::Ratios,
+};
+
+/// How many endpoints each zone has while some slices are open, that is, while their hints are given anew.
+pub(super) struct Shares {
+    /// Endpoints of the other slices, by the zones that they are meant for.
+    held: Vec<usize>,
+    /// Endpoints of open slices, by the zones that they are in.
+    own: Vec<usize>,
+    /// Endpoints of open slices in zones without nodes.
+    strays: usize,
+}
+
+impl Shares {
+    /// Counts ready endpoints of slices and whether each is open.
+    pub(super) fn count<'s>(ratios: &Ratios, slices: impl Iterator<Item = (&'s Slice, bool)>) -> Result<Self, Refusal> {
+        let mut shares = Self {
+            held: vec![0; ratios.len()],
+            own: vec![0; ratios.len()],
+            strays: 0,
+        };
+        for (slice, open) in slices {
+            if !open {
+                count_hints(slice, ratios, &mut shares.held);
+                continue;
+            }
+            for endpoint in slice.endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
+                let zone = named(endpoint.zone.as_ref()).ok_or(Refusal::EndpointWithoutZone)?;
+                match ratios.index(zone) {
+                    Some(zone) => shares.own[zone] += 1,
+                    None => shares.strays += 1,
+                }
+            }
+        }
+        Ok(shares)
+    }
+
+    /// Which endpoints of open slices should change zones.
+    pub(super) fn balance(&self, allocations: &[Allocation]) -> Moves {
+        let target: Vec<f64> = allocations.iter().map(|allocation| allocation.target).collect();
+        let have: Vec<f64> = self
+            .held
+            .iter()
+            .zip(&self.own)
+            .map(|(held, own)| float(held + own))
+            .collect();
+        balance(&target, &have, self.strays)
+    }
+
+    /// What each zone has when these moves are made, as far as open slices hold enough endpoints of the zones that give (H53).
+    pub(super) fn after(&self, moves: &Moves) -> Vec<usize> {
+        let given: Vec<usize> = self
+            .own
+            .iter()
+            .zip(&moves.give)
+            .map(|(own, give)| *own.min(give))
+            .collect();
+        let mut moving = given.iter().sum::<usize>() + self.strays;
+        let zones = self.held.iter().zip(&self.own).zip(given).zip(&moves.receive);
+        zones
+            .map(|(((held, own), given), receive)| {
+                let received = moving.min(*receive);
+                moving -= received;
+                held + own - given + received
+            })
+            .collect()
+    }
+}
+
+/// How many endpoints are in zones that have more than they may.
+pub(super) fn excess(counts: &[usize], allocations: &[Allocation]) -> usize {
+    let zones = counts.iter().zip(allocations);
+    zones
+        .map(|(count, allocation)| count.saturating_sub(allocation.max))
+        .sum()
+}

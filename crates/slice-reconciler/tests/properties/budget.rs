@@ -1,0 +1,206 @@
+//! How many writes a plan may have, counted from what there is and what is wanted.
+
+use std::collections::BTreeMap;
+
+use slice_core::{AddressType, Endpoint, Slice, names::TRIGGER_TIME_ANNOTATION};
+use slice_reconciler::{
+    Annotations, Operation, Plan, TriggerTime,
+    hints::{HintMode, TrafficDistribution},
+};
+
+use crate::world::{Key, World, is_live, is_same, key};
+
+/// What there is to do.
+#[derive(Debug, Default)]
+pub(crate) struct Budget<'w> {
+    /// Our slices of wanted groups, and what of them stays wanted there.
+    pub(crate) kept: Vec<(&'w Slice, Vec<&'w Endpoint>)>,
+    /// Slices that cannot stay as they are.
+    touched: usize,
+    /// Slices that it takes to hold what comes into each group, or is too much where it was.
+    new: usize,
+    placeholders: usize,
+    /// Where slices exchange endpoints, one of two has them first put into a new slice (I4): at most so many, one less in each
+    /// address type than there are slices with endpoints that are wanted elsewhere.
+    pub(crate) exchanges: usize,
+}
+
+/// What is wanted of one group.
+#[derive(Default)]
+struct Open<'w> {
+    /// What was found in no slice yet.
+    left: Vec<&'w Endpoint>,
+    /// What is too much in a slice that is written, and only for its hints: nobody has looked for another place.
+    beyond: usize,
+    has_slice: bool,
+}
+
+impl<'w> Budget<'w> {
+    pub(crate) fn of(world: &'w World, plan: &Plan) -> Self {
+        let mut budget = Self {
+            exchanges: exchanges(world),
+            placeholders: placeholders(world),
+            ..Self::default()
+        };
+        let mut groups: BTreeMap<Key, Open<'_>> = BTreeMap::new();
+        for (key, left) in world.by_key() {
+            groups.insert(
+                key,
+                Open {
+                    left,
+                    ..Open::default()
+                },
+            );
+        }
+        let mut existing: Vec<&Slice> = world.existing.iter().filter(|slice| is_live(slice)).collect();
+        existing.sort_by_key(|slice| slice.metadata.name.clone());
+        for slice in existing {
+            let group = key(slice).filter(|_| world.is_ours(slice));
+            let group = group.and_then(|group| groups.get_mut(&group));
+            match group.filter(|group| world.fills() || !group.has_slice) {
+                Some(group) => budget.look_at(world, plan, slice, group),
+                None => budget.touched += 1,
+            }
+        }
+        let new = |group: &Open<'_>| (group.left.len() + group.beyond).div_ceil(world.max());
+        budget.new = groups.values().map(new).sum();
+        budget
+    }
+
+    fn look_at(&mut self, world: &World, plan: &Plan, slice: &'w Slice, group: &mut Open<'w>) {
+        let mut kept = take(slice, &mut group.left);
+        group.has_slice = true;
+        let stays = stays(world, slice, &kept, group);
+        let too_much = kept.len().saturating_sub(world.max());
+        if !stays {
+            // What is too much may be in a later slice too.
+            let beyond = kept.drain(kept.len() - too_much..);
+            group.left.extend(beyond.map(|(_, wanted)| wanted));
+        }
+        let written = !stays || is_written_for_hints(world, slice, plan);
+        self.touched += usize::from(written);
+        if stays && written {
+            kept.truncate(world.max());
+            group.beyond += too_much;
+        }
+        self.kept
+            .push((slice, kept.into_iter().map(|(stored, _)| stored).collect()));
+    }
+
+    pub(crate) fn writes(&self) -> usize {
+        self.touched + self.new + self.placeholders + self.exchanges
+    }
+}
+
+/// The endpoints of a slice that are wanted in its group and were not found before, as stored and as wanted.
+fn take<'w>(slice: &'w Slice, left: &mut Vec<&'w Endpoint>) -> Vec<(&'w Endpoint, &'w Endpoint)> {
+    let take = |stored: &'w Endpoint| {
+        let place = left.iter().position(|wanted| is_same(wanted, stored))?;
+        Some((stored, left.swap_remove(place)))
+    };
+    slice.endpoints.iter().filter_map(take).collect()
+}
+
+/// Whether a slice can stay as it is, as far as hints do not matter. A slice that is the only one of its group has to hold
+/// something, and no more than fits.
+fn stays(world: &World, slice: &Slice, kept: &[(&Endpoint, &Endpoint)], group: &Open<'_>) -> bool {
+    let as_wanted = |(stored, wanted): &(&Endpoint, &Endpoint)| wanted.view().equals_beyond_identity(&stored.view());
+    let fits = kept.len() <= world.max() && !(kept.is_empty() && group.left.is_empty());
+    kept.len() == slice.endpoints.len()
+        && kept.iter().all(as_wanted)
+        && has_right_metadata(world, slice)
+        && (world.fills() || fits)
+}
+
+fn has_right_metadata(world: &World, slice: &Slice) -> bool {
+    let policy = &world.metadata;
+    let labels = slice.metadata.labels.iter().flatten();
+    let annotations = slice.metadata.annotations.iter().flatten();
+    let managed = world.trigger_time != TriggerTime::Unmanaged;
+    labels
+        .filter(|(key, _)| !policy.reserved.contains_key(*key))
+        .eq(&policy.labels)
+        && match &policy.annotations {
+            Annotations::Preserve => true,
+            Annotations::Set(ours) => {
+                let stored: BTreeMap<_, _> = annotations.collect();
+                ours.iter().all(|(key, value)| stored.get(key) == Some(&value))
+            }
+            Annotations::Replace(wanted) => annotations
+                .filter(|(key, _)| !managed || *key != TRIGGER_TIME_ANNOTATION)
+                .eq(wanted),
+        }
+}
+
+/// Whether a slice has to be written for its hints. Whether it must with topology hints, only the plan can say; that it is
+/// not written for nothing is another property.
+fn is_written_for_hints(world: &World, slice: &Slice, plan: &Plan) -> bool {
+    let mut ready = slice
+        .endpoints
+        .iter()
+        .filter(|endpoint| endpoint.conditions.ready == Some(true));
+    match (world.hints, &world.nodes) {
+        (None, _) => false,
+        (Some(HintMode::TrafficDistribution(distribution)), _) => ready.any(|endpoint| {
+            let given = |name: &Option<_>| {
+                name.iter()
+                    .filter(|name: &&std::sync::Arc<str>| !name.is_empty())
+                    .cloned()
+                    .collect::<Vec<_>>()
+            };
+            let zones = given(&endpoint.zone);
+            let nodes = match distribution {
+                TrafficDistribution::PreferSameNode => given(&endpoint.node_name),
+                _ => vec![],
+            };
+            let hints = endpoint.hints.as_deref().cloned().unwrap_or_default();
+            (hints.for_zones, hints.for_nodes) != (zones, nodes)
+        }),
+        (Some(HintMode::Auto), Some(_)) => plan.writes.iter().any(|write| match &write.operation {
+            Operation::Update(to) => {
+                to.metadata.name == slice.metadata.name
+                    && to
+                        .endpoints
+                        .iter()
+                        .zip(&slice.endpoints)
+                        .all(|(to, from)| is_same(to, from))
+                    && to.endpoints.len() <= slice.endpoints.len()
+            }
+            _ => false,
+        }),
+        (Some(HintMode::None | HintMode::Auto), _) => slice.endpoints.iter().any(|endpoint| endpoint.hints.is_some()),
+    }
+}
+
+fn placeholders(world: &World) -> usize {
+    let wanted = world.by_key();
+    let has_none = |address_type: &&AddressType| {
+        let mut of_type = wanted.iter().filter(|((known, _), _)| known == *address_type);
+        of_type.all(|(_, endpoints)| endpoints.is_empty())
+    };
+    let types = world.supported.iter().filter(has_none).count();
+    if world.options.placeholder { types } else { 0 }
+}
+
+fn exchanges(world: &World) -> usize {
+    let wanted = world.by_key();
+    let wants = |endpoints: &[&Endpoint], slice: &Slice| {
+        let mut stored = slice.endpoints.iter();
+        stored.any(|stored| endpoints.iter().any(|wanted| is_same(stored, wanted)))
+    };
+    // With one slice per group, others of the same ports give what they hold to the first.
+    let gives = |slice: &&Slice| {
+        let of_type = wanted
+            .iter()
+            .filter(|((address_type, _), _)| slice.address_type.as_ref() == Ok(address_type));
+        let mut elsewhere = of_type.filter(|((_, ports), _)| slice.ports != *ports || !world.fills());
+        elsewhere.any(|(_, endpoints)| wants(endpoints, slice))
+    };
+    let giving = |address_type: &AddressType| {
+        let ours = world.existing.iter().filter(|slice| world.is_ours(slice));
+        let of_type = ours.filter(|slice| slice.address_type.as_ref() == Ok(address_type));
+        of_type.filter(gives).count()
+    };
+    let types = world.supported.iter();
+    types.map(|address_type| giving(address_type).saturating_sub(1)).sum()
+}

@@ -1,0 +1,171 @@
+//! The things in a world: owners, ports, endpoints and slices.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use slice_core::{
+    Address, AddressType, Conditions, Endpoint, Hints, Port, PortMapKey, Slice, Target, UnknownAddressType, names,
+};
+use slice_reconciler::{Annotations, MetadataPolicy, Owner};
+
+use crate::blueprint::{Hint, Labels, Look, Reference, StoredSlice};
+
+pub(crate) const OWNER: Owner<'static> = Owner {
+    api_version: "v1",
+    kind: "Service",
+    namespace: "ns",
+    name: "web",
+    uid: "uid-1",
+    terminating: false,
+};
+
+pub(crate) fn policy(replace_annotations: bool) -> MetadataPolicy {
+    MetadataPolicy {
+        labels: map(&[("app", "web")]),
+        reserved: [
+            (names::SERVICE_NAME_LABEL.to_owned(), Some("web".to_owned())),
+            (names::MANAGED_BY_LABEL.to_owned(), Some("us".to_owned())),
+            (names::HEADLESS_LABEL.to_owned(), None),
+        ]
+        .into(),
+        annotations: if replace_annotations {
+            Annotations::Replace(map(&[("from", "the owner")]))
+        } else {
+            Annotations::Preserve
+        },
+        ..MetadataPolicy::default()
+    }
+}
+
+fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let text = |text: &&str| (*text).to_owned();
+    pairs.iter().map(|(key, value)| (text(key), text(value))).collect()
+}
+
+pub(crate) fn port_key(number: usize) -> PortMapKey {
+    let port = |name: &str, port| Port {
+        name: name.into(),
+        protocol: "TCP".into(),
+        port: Some(port),
+        app_protocol: None,
+    };
+    PortMapKey::new(match number {
+        0 => vec![],
+        1 => vec![port("http", 80)],
+        2 => vec![port("http", 81)],
+        _ => vec![port("http", 80), port("https", 443)],
+    })
+}
+
+/// Some pods share an address, one has two, and one is known by a hostname.
+pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoint {
+    let number = pod % 8;
+    let address = |number: u8| {
+        Address::stored(&match address_type {
+            AddressType::IPv4 => format!("10.0.0.{}", number + 1),
+            AddressType::IPv6 => format!("fd00::{}", number + 1),
+            AddressType::Fqdn => format!("pod-{number}.example.com"),
+        })
+    };
+    let usual_zone = ["a", "b", "c"][usize::from(pod % 3)];
+    let (ready, zone, has_node, recreated) = match look {
+        Look::Usual => (Some(true), Some(usual_zone), true, false),
+        Look::Odd {
+            ready,
+            zone,
+            has_node,
+            recreated,
+        } => (ready, zone, has_node, recreated),
+    };
+    let mut addresses = vec![address(number)];
+    addresses.extend((pod == 7).then(|| address(number + 50)));
+    Endpoint {
+        addresses: addresses.into_iter().collect(),
+        conditions: Conditions {
+            ready,
+            ..Conditions::default()
+        },
+        hostname: (pod == 6).then(|| "six".into()),
+        node_name: has_node.then(|| format!("node-{pod}").into()),
+        zone: zone.map(Into::into),
+        target: Some(Box::new(Target {
+            kind: Some("Pod".into()),
+            namespace: Some("ns".into()),
+            name: Some(format!("pod-{pod}").into()),
+            uid: Some(format!("{}-{pod}", if recreated { "again" } else { "uid" }).into()),
+            ..Target::default()
+        })),
+        ..Endpoint::default()
+    }
+}
+
+fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
+    let zones = |zones: &[&str]| zones.iter().map(|zone| (*zone).into()).collect();
+    let (for_zones, for_nodes) = match hint {
+        Hint::None => return endpoint,
+        Hint::OwnZone => (endpoint.zone.iter().cloned().collect(), vec![]),
+        Hint::Zones(names) => (zones(names), vec![]),
+        Hint::ZoneAndNode(name) => (zones(&[name]), vec!["node-1".into()]),
+    };
+    Endpoint {
+        hints: Some(Box::new(Hints { for_zones, for_nodes })),
+        ..endpoint
+    }
+}
+
+pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice) -> Slice {
+    let address_type = blueprint.address_type;
+    let endpoint = |(pod, look, hint): &(u8, Look, Hint)| {
+        hinted(endpoint(address_type.unwrap_or(AddressType::IPv4), *pod, *look), hint)
+    };
+    Slice {
+        metadata: ObjectMeta {
+            name: Some(format!("stored-{number}")),
+            namespace: Some("ns".to_owned()),
+            uid: Some(format!("uid-of-stored-{number}")),
+            resource_version: Some(format!("{}", 100 + number)),
+            labels: Some(labels(blueprint.labels)),
+            annotations: blueprint
+                .annotated
+                .then(|| map(&[("foreign", "yes"), (names::TRIGGER_TIME_ANNOTATION, "long ago")])),
+            finalizers: blueprint.terminating.then(|| vec!["example.com/held".to_owned()]),
+            deletion_timestamp: blueprint
+                .terminating
+                .then(|| Time("2024-01-01T00:00:00Z".parse().unwrap())),
+            owner_references: Some(references(blueprint.owner)),
+            ..ObjectMeta::default()
+        },
+        address_type: address_type.ok_or_else(|| UnknownAddressType("IP".to_owned())),
+        ports: port_key(blueprint.ports),
+        endpoints: blueprint.endpoints.iter().map(endpoint).collect(),
+    }
+}
+
+fn labels(labels: Labels) -> BTreeMap<String, String> {
+    let ours = [(names::SERVICE_NAME_LABEL, "web"), (names::MANAGED_BY_LABEL, "us")];
+    let with = |more: &[(&str, &str)]| map(&[&ours[..], more].concat());
+    match labels {
+        Labels::Right => with(&[("app", "web")]),
+        Labels::Changed => with(&[("app", "db")]),
+        Labels::Missing => with(&[]),
+        Labels::Extra => with(&[("app", "web"), ("more", "yes")]),
+        Labels::ReservedMissing => map(&[("app", "web")]),
+    }
+}
+
+fn references(owner: Reference) -> Vec<OwnerReference> {
+    let reference = |uid: &str| OwnerReference {
+        api_version: "v1".to_owned(),
+        kind: "Service".to_owned(),
+        name: "web".to_owned(),
+        uid: uid.to_owned(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    };
+    match owner {
+        Reference::Ours => vec![reference("uid-1")],
+        Reference::OursAndAnother => vec![reference("uid-0"), reference("uid-1")],
+        Reference::Another => vec![reference("uid-0")],
+        Reference::Nobody => vec![],
+    }
+}

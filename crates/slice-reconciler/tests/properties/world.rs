@@ -1,0 +1,249 @@
+//! From blueprints to what plans are made from.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use slice_core::{AddressType, Endpoint, EndpointSet, PortMapKey, Slice};
+use slice_reconciler::{
+    Group, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
+    hints::{HintMode, NodeFacts, TopologyCache},
+    plan, plan_with_topology,
+};
+
+use crate::{
+    blueprint::{Blueprint, Trigger, WantedGroup},
+    objects::{OWNER, endpoint, policy, port_key, stored_slice},
+    store::Store,
+};
+
+/// An owner, what is wanted for it, and the slices it has.
+pub(crate) struct World {
+    pub(crate) options: Options,
+    pub(crate) owner: Owner<'static>,
+    pub(crate) supported: BTreeSet<AddressType>,
+    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) metadata: MetadataPolicy,
+    pub(crate) trigger_time: TriggerTime,
+    pub(crate) hints: Option<HintMode>,
+    pub(crate) nodes: Option<Vec<(&'static str, u64)>>,
+    pub(crate) existing: Vec<Slice>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    pub(crate) address_type: AddressType,
+    pub(crate) ports: PortMapKey,
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+/// What a controller remembers from one plan to the next.
+pub(crate) type Memory = TopologyCache<()>;
+
+impl World {
+    pub(crate) fn new(blueprint: &Blueprint) -> Self {
+        let settings = &blueprint.settings;
+        let supported: BTreeSet<AddressType> = settings.supported.iter().copied().collect();
+        let mut world = Self {
+            options: Options {
+                packing: settings.packing,
+                placeholder: settings.placeholder,
+                ownership: settings.ownership,
+                owner_flags: OwnerFlags::default(),
+            },
+            owner: OWNER,
+            supported,
+            wanted: vec![],
+            metadata: policy(settings.replace_annotations),
+            trigger_time: TriggerTime::Unmanaged,
+            hints: settings.hints,
+            nodes: settings.nodes.clone(),
+            existing: vec![],
+        };
+        if let Some(earlier) = &blueprint.earlier {
+            let now = world.options;
+            world.options.packing = earlier.packing;
+            world.wanted = world.groups(&earlier.wanted);
+            let mut store = Store::new(vec![]);
+            store.apply(&world.plan());
+            world.existing = store.into_slices();
+            world.options = now;
+        }
+        let stored = blueprint.stored.iter().enumerate();
+        world
+            .existing
+            .extend(stored.map(|(number, slice)| stored_slice(number, slice)));
+        world.wanted = world.groups(&blueprint.wanted);
+        world.owner.terminating = settings.terminating;
+        world.trigger_time = match settings.trigger_time {
+            Trigger::Set => TriggerTime::Set("2024-01-02T03:04:05Z".to_owned()),
+            Trigger::Clear => TriggerTime::Clear,
+            Trigger::Unmanaged => TriggerTime::Unmanaged,
+        };
+        world
+    }
+
+    /// What is wanted of the supported types. A pod that is in two groups of the same key looks the same in both: which of
+    /// them comes later is no question then.
+    fn groups(&self, blueprints: &[WantedGroup]) -> Vec<Wanted> {
+        let mut looks = BTreeMap::new();
+        let supported = blueprints
+            .iter()
+            .filter(|group| self.supported.contains(&group.address_type));
+        supported
+            .map(|group| Wanted {
+                address_type: group.address_type,
+                ports: port_key(group.ports),
+                endpoints: group
+                    .pods
+                    .iter()
+                    .map(|(pod, look)| {
+                        let look = looks.entry((group.address_type, group.ports, *pod)).or_insert(*look);
+                        endpoint(group.address_type, *pod, *look)
+                    })
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// Wants what these slices hold, as far as their types are supported.
+    pub(crate) fn want(&mut self, slices: impl Iterator<Item = Slice>) {
+        let wanted = |slice: Slice| {
+            let (address_type, ports) = key(&slice).filter(|_| self.supports(&slice))?;
+            Some(Wanted {
+                address_type,
+                ports,
+                endpoints: slice.endpoints,
+            })
+        };
+        let mut wanted: Vec<Wanted> = slices.filter_map(wanted).collect();
+        self.wanted.append(&mut wanted);
+    }
+
+    /// A controller that knows the nodes and has not planned yet.
+    pub(crate) fn memory(&self) -> Memory {
+        let mut memory = Memory::default();
+        let nodes = self.nodes.iter().flatten().map(|(zone, cpu)| NodeFacts {
+            ready: true,
+            excluded: false,
+            zone: Some(zone),
+            cpu_milli: Some(*cpu),
+        });
+        assert!(memory.set_nodes(nodes).is_empty(), "nobody has asked for hints yet");
+        memory
+    }
+
+    /// What a controller that has just started plans.
+    pub(crate) fn plan(&self) -> Plan {
+        self.plan_for(&self.existing, &mut self.memory())
+    }
+
+    /// What is planned for these slices instead of those that there are.
+    pub(crate) fn plan_for(&self, existing: &[Slice], memory: &mut Memory) -> Plan {
+        let request = Request {
+            owner: self.owner,
+            partition: Partition::default(),
+            supported: self.supported.clone(),
+            groups: self.wanted.iter().map(Wanted::group).collect(),
+            existing,
+            metadata: &self.metadata,
+            hints: self.hints,
+            trigger_time: self.trigger_time.clone(),
+            name_prefix: "web-",
+            names_taken: &[],
+        };
+        match self.nodes {
+            Some(_) => plan_with_topology(request, &self.options, &(), memory),
+            None => plan(request, &self.options),
+        }
+        .expect("only supported types are wanted")
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        Store::new(self.existing.clone())
+    }
+
+    /// Endpoints per slice.
+    pub(crate) fn max(&self) -> usize {
+        match self.options.packing {
+            Packing::Fill { max } => max.get(),
+            Packing::OnePerGroup { cap } => cap.get(),
+        }
+    }
+
+    pub(crate) fn fills(&self) -> bool {
+        matches!(self.options.packing, Packing::Fill { .. })
+    }
+
+    /// Whether a slice counts for this owner: it is here to stay, and it is ours or may become ours.
+    pub(crate) fn is_ours(&self, slice: &Slice) -> bool {
+        let ours = self.options.ownership == Ownership::Ignore || self.owner.owns(slice);
+        ours && is_live(slice)
+    }
+
+    pub(crate) fn supports(&self, slice: &Slice) -> bool {
+        let known = slice.address_type.as_ref();
+        known.is_ok_and(|known| self.supported.contains(known))
+    }
+
+    /// What is wanted, by address type and ports.
+    pub(crate) fn by_key(&self) -> BTreeMap<Key, Vec<&Endpoint>> {
+        let mut by_key: BTreeMap<Key, Vec<&Endpoint>> = BTreeMap::new();
+        for wanted in &self.wanted {
+            let endpoints = by_key.entry((wanted.address_type, wanted.ports.clone())).or_default();
+            for endpoint in &wanted.endpoints {
+                if !endpoints.iter().any(|other| is_same(other, endpoint)) {
+                    endpoints.push(endpoint);
+                }
+            }
+        }
+        by_key
+    }
+}
+
+/// What the endpoints of one slice share.
+pub(crate) type Key = (AddressType, PortMapKey);
+
+pub(crate) fn key(slice: &Slice) -> Option<Key> {
+    let address_type = slice.address_type.as_ref().ok()?;
+    Some((*address_type, slice.ports.clone()))
+}
+
+pub(crate) fn is_live(slice: &Slice) -> bool {
+    slice.metadata.deletion_timestamp.is_none()
+}
+
+/// Whether two endpoints are the same one (R76).
+pub(crate) fn is_same(a: &Endpoint, b: &Endpoint) -> bool {
+    identity(a) == identity(b)
+}
+
+/// Addresses, hostname, and the namespace and name of what is behind an endpoint.
+pub(crate) type Identity = (Vec<String>, String, String, String);
+
+/// What makes an endpoint the same one, spelled out once more.
+pub(crate) fn identity(endpoint: &Endpoint) -> Identity {
+    let text = |text: Option<&Arc<str>>| text.map(ToString::to_string).unwrap_or_default();
+    let target = endpoint.target.as_deref();
+    let mut addresses: Vec<String> = endpoint.addresses.iter().map(ToString::to_string).collect();
+    addresses.sort_unstable();
+    (
+        addresses,
+        text(endpoint.hostname.as_ref()),
+        text(target.and_then(|target| target.namespace.as_ref())),
+        text(target.and_then(|target| target.name.as_ref())),
+    )
+}
+
+impl Wanted {
+    fn group(&self) -> Group<'_> {
+        let mut endpoints = EndpointSet::default();
+        endpoints.extend(self.endpoints.iter().map(Endpoint::view));
+        Group {
+            address_type: self.address_type,
+            ports: self.ports.clone(),
+            endpoints,
+        }
+    }
+}

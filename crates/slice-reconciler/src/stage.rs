@@ -62,7 +62,6 @@ impl<'a> Stage<'a, '_> {
             outcome.create.extend(packed.create);
             doomed.extend(packed.delete);
         }
-        self.adopt(&mut outcome);
         // Slices of ports that nobody wants (G24).
         let unwanted = stored.into_values().flatten();
         let (spared, unwanted): (Vec<_>, Vec<_>) = unwanted.partition(|slice| holds_any(slice, &barred));
@@ -73,6 +72,7 @@ impl<'a> Stage<'a, '_> {
                 placeholder::provide(self.policy, &mut doomed, &mut outcome);
             }
         }
+        self.adopt(&mut outcome);
         let reused = reuse(std::mem::take(&mut outcome.create), &doomed, self.policy);
         outcome.create = reused.create;
         outcome.update.extend(reused.update);

@@ -52,6 +52,7 @@ const EVERYTHING: &[Aspect] = &[
     Aspect::Metadata,
     Aspect::Hints,
     Aspect::HintBounds,
+    Aspect::HintRules,
     Aspect::Events,
     Aspect::Error,
 ];
@@ -211,7 +212,12 @@ fn has_foreign_metadata(step: &Step) -> bool {
     step.existing_slices.iter().any(|slice| {
         let mut annotations = slice.metadata.annotations.iter().flatten();
         let owners: Vec<_> = slice.metadata.owner_references.iter().flatten().collect();
-        let is_foreign = |kind: &str| !["Service", "Endpoints"].contains(&kind);
+        let ours = if step.endpoints.is_some() {
+            "Endpoints"
+        } else {
+            "Service"
+        };
+        let is_foreign = |kind: &str| kind != ours;
         owners.len() > 1
             || owners.iter().any(|owner| is_foreign(&owner.kind))
             || annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION)

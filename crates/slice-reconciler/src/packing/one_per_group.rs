@@ -14,7 +14,7 @@ pub(super) fn pack<'a>(
 ) -> Packed<'a> {
     let mut packed = Packed::default();
     let Some((slice, duplicates)) = existing.split_first() else {
-        let endpoints = fitting(group.endpoints, cap, cap, sieve);
+        let endpoints = fitting(publishable(group.endpoints, sieve), cap, cap, sieve);
         packed.changes.added = endpoints.len();
         if !endpoints.is_empty() {
             packed.create.push(NewSlice {
@@ -27,13 +27,16 @@ pub(super) fn pack<'a>(
     packed.delete.extend(duplicates);
     let mut kept = Kept::default();
     kept.look_at(slice, &mut group.endpoints);
-    let added = fitting(group.endpoints, cap.saturating_sub(kept.len()), cap, sieve);
-    let is_intact = kept.is_intact() && kept.len() <= cap;
-    if is_intact && kept.len() > 0 && added.is_empty() && !policy.differs(&slice.metadata) {
+    let others = publishable(group.endpoints, sieve);
+    let is_intact = kept.is_intact() && (1..=cap).contains(&kept.len()) && !policy.differs(&slice.metadata);
+    if is_intact && (others.is_empty() || kept.len() == cap) {
+        fitting(others, 0, cap, sieve);
         packed.unchanged.push(slice);
         return packed;
     }
+    // Before the room is counted: what the slice loses makes room.
     kept.sift(sieve);
+    let added = fitting(others, cap.saturating_sub(kept.len()), cap, sieve);
     packed.changes.added = added.len();
     packed.changes.removed = kept.dropped;
     packed.changes.changed = kept.changed;
@@ -58,10 +61,20 @@ pub(super) fn pack<'a>(
     packed
 }
 
-/// The first of what can be published, as many as there is room for.
-fn fitting<'a>(endpoints: EndpointSet<'a>, room: usize, cap: usize, sieve: &mut Sieve) -> Vec<EndpointRef<'a>> {
+/// What can be published.
+fn publishable<'a>(endpoints: EndpointSet<'a>, sieve: &mut Sieve) -> Vec<EndpointRef<'a>> {
     let mut endpoints = endpoints.into_sorted();
     endpoints.retain(|endpoint| sieve.passes(endpoint));
+    endpoints
+}
+
+/// The first of these, as many as there is room for; the others are left out.
+fn fitting<'a>(
+    mut endpoints: Vec<EndpointRef<'a>>,
+    room: usize,
+    cap: usize,
+    sieve: &mut Sieve,
+) -> Vec<EndpointRef<'a>> {
     for beyond in endpoints.iter().skip(room) {
         sieve.leave_out(beyond, EndpointProblem::OverCap(cap));
     }

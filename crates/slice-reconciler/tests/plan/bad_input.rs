@@ -314,3 +314,17 @@ fn owners_that_are_left_out_as_a_whole() {
         assert_eq!(plan.err(), (!fits).then(|| PlanError::NamePrefix(prefix.to_owned())));
     }
 }
+
+/// F25, I6: what a slice loses makes room for others at once, and not only in the next plan.
+#[test]
+fn with_one_slice_per_group_what_is_left_out_makes_room() {
+    let mut ask = Ask::of(&port(80), pods(0..2)).with(stored(&[&[changed(|_| {})]], &port(80)));
+    ask.groups[0]
+        .2
+        .push(changed(|e| e.node_name = Some("Not a name".into())));
+    ask.options = one_per_group(1);
+    let plan = ask.sync();
+    assert_eq!((order(&plan).as_str(), plan.left_out.len()), ("u", 2));
+    assert_eq!(ask.existing[0].endpoints, [pod(0, true)]);
+    assert_eq!(order(&ask.sync()), "");
+}

@@ -102,3 +102,15 @@ fn owner_references_read_as_asked_for() {
     );
     assert_eq!(owners(&ask), expected);
 }
+
+/// G16, G25: a placeholder that is kept is adopted like any other slice.
+#[test]
+fn a_placeholder_is_adopted() {
+    let mut ask = Ask::default();
+    ask.sync();
+    ask.existing[0].metadata.owner_references = None;
+    ask.options.ownership = Ignore;
+    assert_eq!(order(&ask.sync()), "u");
+    assert!(ask.owner.owns(&ask.existing[0]));
+    assert_eq!(order(&ask.sync()), "");
+}

@@ -43,9 +43,22 @@ pub(crate) struct Settings {
     pub(crate) hints: Option<HintMode>,
     /// What is known of zones: the CPUs of each node. Nothing, when there is no cache.
     pub(crate) nodes: Option<Vec<(&'static str, u64)>>,
-    pub(crate) replace_annotations: bool,
+    pub(crate) annotations: Annotated,
+    pub(crate) keep_other_labels: bool,
+    /// Whether the owner has several slice sets.
+    pub(crate) partitioned: bool,
+    /// Whether the last pod has addresses that no slice may hold.
+    pub(crate) unpublishable: bool,
     pub(crate) trigger_time: Trigger,
     pub(crate) terminating: bool,
+}
+
+/// What is done with annotations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Annotated {
+    Preserve,
+    Set,
+    Replace,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +105,8 @@ pub(crate) struct StoredSlice {
     pub(crate) labels: Labels,
     pub(crate) annotated: bool,
     pub(crate) terminating: bool,
+    /// Whether it belongs to another slice set, if there are several.
+    pub(crate) apart: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -106,7 +121,10 @@ pub(crate) enum Hint {
 pub(crate) enum Reference {
     Ours,
     OursAndAnother,
+    /// An earlier owner of the same name.
     Another,
+    /// One of another name.
+    Stranger,
     Nobody,
 }
 
@@ -136,7 +154,11 @@ pub(crate) fn blueprints() -> impl Strategy<Value = Blueprint> {
 }
 
 fn settings() -> impl Strategy<Value = Settings> {
-    let ownership = prop_oneof![3 => Just(Ownership::Enforce), 1 => Just(Ownership::Ignore)];
+    let ownership = prop_oneof![
+        3 => Just(Ownership::Enforce),
+        1 => Just(Ownership::Ignore),
+        1 => Just(Ownership::RebuildOnForeignUid),
+    ];
     let supported = prop_oneof![
         3 => Just(vec![AddressType::IPv4]),
         2 => Just(vec![AddressType::IPv4, AddressType::IPv6]),
@@ -144,6 +166,9 @@ fn settings() -> impl Strategy<Value = Settings> {
         1 => subsequence(vec![AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn], 0..=3),
     ];
     let trigger = prop_oneof![Just(Trigger::Unmanaged), Just(Trigger::Clear), Just(Trigger::Set)];
+    let annotations =
+        prop_oneof![3 => Just(Annotated::Preserve), 1 => Just(Annotated::Set), 2 => Just(Annotated::Replace)];
+    let switches = (weighted(0.1), weighted(0.2), weighted(0.2), weighted(0.2));
     let node = (select(&ZONES[..]), prop_oneof![Just(1000), 1..4000_u64]);
     (
         packing(),
@@ -152,31 +177,27 @@ fn settings() -> impl Strategy<Value = Settings> {
         supported,
         hint_mode(),
         option::weighted(0.9, vec(node, 0..6)),
-        weighted(0.3),
+        annotations,
         trigger,
-        weighted(0.1),
+        switches,
     )
         .prop_map(
-            |(
-                packing,
-                placeholder,
-                ownership,
-                supported,
-                hints,
-                nodes,
-                replace_annotations,
-                trigger_time,
-                terminating,
-            )| Settings {
-                packing,
-                placeholder,
-                ownership,
-                supported,
-                hints,
-                nodes,
-                replace_annotations,
-                trigger_time,
-                terminating,
+            |(packing, placeholder, ownership, supported, hints, nodes, annotations, trigger_time, switches)| {
+                let (terminating, keep_other_labels, partitioned, unpublishable) = switches;
+                Settings {
+                    packing,
+                    placeholder,
+                    ownership,
+                    supported,
+                    hints,
+                    nodes,
+                    annotations,
+                    keep_other_labels,
+                    partitioned,
+                    unpublishable,
+                    trigger_time,
+                    terminating,
+                }
             },
         )
 }
@@ -260,6 +281,7 @@ fn stored_slice() -> impl Strategy<Value = StoredSlice> {
         8 => Just(Reference::Ours),
         1 => Just(Reference::OursAndAnother),
         1 => Just(Reference::Another),
+        1 => Just(Reference::Stranger),
         1 => Just(Reference::Nobody),
     ];
     let labels = prop_oneof![
@@ -277,9 +299,10 @@ fn stored_slice() -> impl Strategy<Value = StoredSlice> {
         labels,
         weighted(0.2),
         weighted(0.1),
+        weighted(0.2),
     )
         .prop_map(
-            |(address_type, ports, endpoints, owner, labels, annotated, terminating)| StoredSlice {
+            |(address_type, ports, endpoints, owner, labels, annotated, terminating, apart)| StoredSlice {
                 address_type,
                 ports,
                 endpoints,
@@ -287,6 +310,7 @@ fn stored_slice() -> impl Strategy<Value = StoredSlice> {
                 labels,
                 annotated,
                 terminating,
+                apart,
             },
         )
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use slice_core::{AddressType, Endpoint, Slice, names::TRIGGER_TIME_ANNOTATION};
 use slice_reconciler::{
-    Annotations, Operation, Plan, TriggerTime,
+    Annotations, Operation, Ownership, Plan, TriggerTime,
     hints::{HintMode, TrafficDistribution},
 };
 
-use crate::world::{Key, World, is_live, is_same, key};
+use crate::world::{Key, World, is_same, key};
 
 /// What there is to do.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl<'w> Budget<'w> {
                 },
             );
         }
-        let mut existing: Vec<&Slice> = world.existing.iter().filter(|slice| is_live(slice)).collect();
+        let mut existing: Vec<&Slice> = world.existing.iter().filter(|slice| world.concerns(slice)).collect();
         existing.sort_by_key(|slice| slice.metadata.name.clone());
         for slice in existing {
             let group = key(slice).filter(|_| world.is_ours(slice));
@@ -114,22 +114,27 @@ fn stays(world: &World, slice: &Slice, kept: &[(&Endpoint, &Endpoint)], group: &
 
 fn has_right_metadata(world: &World, slice: &Slice) -> bool {
     let policy = &world.metadata;
-    let labels = slice.metadata.labels.iter().flatten();
-    let annotations = slice.metadata.annotations.iter().flatten();
-    let managed = world.trigger_time != TriggerTime::Unmanaged;
-    labels
-        .filter(|(key, _)| !policy.reserved.contains_key(*key))
-        .eq(&policy.labels)
-        && match &policy.annotations {
-            Annotations::Preserve => true,
-            Annotations::Set(ours) => {
-                let stored: BTreeMap<_, _> = annotations.collect();
-                ours.iter().all(|(key, value)| stored.get(key) == Some(&value))
-            }
-            Annotations::Replace(wanted) => annotations
-                .filter(|(key, _)| !managed || *key != TRIGGER_TIME_ANNOTATION)
-                .eq(wanted),
-        }
+    let stored = |map: &Option<BTreeMap<String, String>>| map.clone().unwrap_or_default();
+    let mut labels = stored(&slice.metadata.labels);
+    labels.retain(|key, _| !policy.reserved.contains_key(key) && world.partition.0.iter().all(|(ours, _)| ours != key));
+    let mut annotations = stored(&slice.metadata.annotations);
+    if world.trigger_time != TriggerTime::Unmanaged {
+        annotations.remove(TRIGGER_TIME_ANNOTATION);
+    }
+    let holds = |stored: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>| {
+        wanted.iter().all(|(key, value)| stored.get(key) == Some(value))
+    };
+    let labels_are_right = match policy.keep_other_labels {
+        true => holds(&labels, &policy.labels),
+        false => labels == policy.labels,
+    };
+    let annotations_are_right = match &policy.annotations {
+        Annotations::Preserve => true,
+        Annotations::Set(wanted) => holds(&annotations, wanted),
+        Annotations::Replace(wanted) => annotations == *wanted,
+    };
+    let is_adopted = world.options.ownership != Ownership::Ignore || world.owner.owns(slice);
+    labels_are_right && annotations_are_right && is_adopted
 }
 
 /// Whether a slice has to be written for its hints. Whether it must with topology hints, only the plan can say; that it is

@@ -14,14 +14,14 @@ mod world;
 
 use proptest::{collection::vec, prelude::*};
 use slice_core::{Endpoint, Slice, names::TRIGGER_TIME_ANNOTATION};
-use slice_reconciler::{Operation, Plan};
+use slice_reconciler::{Operation, Ownership, Plan};
 
 use crate::{
     blueprint::blueprints,
     budget::Budget,
     published::Published,
     store::{Store, schedules},
-    world::{Memory, World, is_live, is_same, key},
+    world::{Memory, World, is_same, key},
 };
 
 proptest! {
@@ -55,7 +55,7 @@ proptest! {
         let plan = world.plan();
         let stays = Published::for_good(&world, &finally(&world, &plan));
         let mut missing = Vec::new();
-        world.store().carry_out(&plan, &schedule, |slices| missing.push(stays.without(&Published::of(slices))));
+        world.store().carry_out(&plan, &schedule, |slices| missing.push(stays.without(&Published::of(&world, slices))));
         missing.retain(|missing| *missing != Published::default());
         prop_assert_eq!(missing, []);
     }
@@ -65,6 +65,7 @@ proptest! {
     #[test]
     fn i1_every_wanted_endpoint_ends_in_one_slice_of_its_group(mut blueprint in blueprints()) {
         blueprint.settings.terminating = false;
+        blueprint.settings.unpublishable = false;
         let world = World::new(&blueprint);
         let plan = world.plan();
         check_content(&world, &finally(&world, &plan))?;
@@ -82,7 +83,8 @@ proptest! {
     /// An endpoint that stays wanted in its group stays in its slice, unless that slice was above the maximum and had to be
     /// written (I3), or it is the only one of its group and has to exchange endpoints with another (I4).
     #[test]
-    fn an_endpoint_that_stays_wanted_never_moves(blueprint in blueprints()) {
+    fn an_endpoint_that_stays_wanted_never_moves(mut blueprint in blueprints()) {
+        blueprint.settings.unpublishable = false;
         let world = World::new(&blueprint);
         let plan = world.plan();
         let finally = finally(&world, &plan);
@@ -100,7 +102,8 @@ proptest! {
     /// I6: writes ≤ slices touched + ⌈adds / max⌉ per group, one for a placeholder, and one for each exchange of endpoints
     /// (I4).
     #[test]
-    fn i6_writes_are_bounded(blueprint in blueprints()) {
+    fn i6_writes_are_bounded(mut blueprint in blueprints()) {
+        blueprint.settings.unpublishable = false;
         let world = World::new(&blueprint);
         let plan = world.plan();
         let budget = Budget::of(&world, &plan);
@@ -108,13 +111,24 @@ proptest! {
     }
 
     /// I6: no write repeats what is stored, but for that of a placeholder beside which other slices go (R89, T-CTL-11).
-    /// I7: slices of other owners are not written, except to delete them.
+    /// I7, G68: slices of other owners are not written, except to delete them; those of other slice sets are not touched.
     #[test]
     fn i6_i7_every_update_changes_something_of_ours(blueprint in blueprints()) {
         let world = World::new(&blueprint);
+        let stored = |name: Option<&String>| {
+            let mut existing = world.existing.iter();
+            existing.find(|slice| slice.metadata.name.as_ref() == name).unwrap()
+        };
         for write in world.plan().writes {
-            let Operation::Update(to) = write.operation else { continue };
-            let from = world.existing.iter().find(|from| from.metadata.name == to.metadata.name).unwrap();
+            let to = match write.operation {
+                Operation::Create(_) => continue,
+                Operation::Update(to) => to,
+                Operation::Delete(deletion) => {
+                    prop_assert!(world.concerns(stored(Some(&deletion.name))));
+                    continue;
+                }
+            };
+            let from = stored(to.metadata.name.as_ref());
             prop_assert!(world.is_ours(from), "{from:?}");
             let is_placeholder = to.endpoints.is_empty() && to.ports.ports().is_empty();
             prop_assert!(is_placeholder || comparable(from) != comparable(&to), "nothing changes in {from:?}");
@@ -183,9 +197,11 @@ fn finally(world: &World, plan: &Plan) -> Vec<Slice> {
 }
 
 fn check_content(world: &World, finally: &[Slice]) -> Result<(), TestCaseError> {
-    let live: Vec<&Slice> = finally.iter().filter(|slice| is_live(slice)).collect();
+    let live: Vec<&Slice> = finally.iter().filter(|slice| world.concerns(slice)).collect();
     for slice in &live {
         prop_assert!(world.is_ours(slice), "a slice of another owner is left: {slice:?}");
+        let is_adopted = world.options.ownership == Ownership::RebuildOnForeignUid || world.owner.owns(slice);
+        prop_assert!(is_adopted, "a slice is not adopted: {slice:?}");
         prop_assert!(world.supports(slice), "a slice of another type is left: {slice:?}");
     }
     let wanted = world.by_key();

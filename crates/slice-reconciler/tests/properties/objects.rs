@@ -8,7 +8,7 @@ use slice_core::{
 };
 use slice_reconciler::{Annotations, MetadataPolicy, Owner};
 
-use crate::blueprint::{Hint, Labels, Look, Reference, StoredSlice};
+use crate::blueprint::{Annotated, Hint, Labels, Look, Reference, Settings, StoredSlice};
 
 pub(crate) const OWNER: Owner<'static> = Owner {
     api_version: "v1",
@@ -19,21 +19,26 @@ pub(crate) const OWNER: Owner<'static> = Owner {
     terminating: false,
 };
 
-pub(crate) fn policy(replace_annotations: bool) -> MetadataPolicy {
+/// The labels of the slice set that is meant, and of another one.
+pub(crate) const PARTITION: [(&str, &str); 1] = [("cluster", "east")];
+const ANOTHER_PARTITION: (&str, &str) = ("cluster", "west");
+
+pub(crate) fn policy(settings: &Settings) -> MetadataPolicy {
+    let annotations = map(&[("from", "the owner")]);
     MetadataPolicy {
         labels: map(&[("app", "web")]),
+        keep_other_labels: settings.keep_other_labels,
         reserved: [
             (names::SERVICE_NAME_LABEL.to_owned(), Some("web".to_owned())),
             (names::MANAGED_BY_LABEL.to_owned(), Some("us".to_owned())),
             (names::HEADLESS_LABEL.to_owned(), None),
         ]
         .into(),
-        annotations: if replace_annotations {
-            Annotations::Replace(map(&[("from", "the owner")]))
-        } else {
-            Annotations::Preserve
+        annotations: match settings.annotations {
+            Annotated::Preserve => Annotations::Preserve,
+            Annotated::Set => Annotations::Set(annotations),
+            Annotated::Replace => Annotations::Replace(annotations),
         },
-        ..MetadataPolicy::default()
     }
 }
 
@@ -57,9 +62,27 @@ pub(crate) fn port_key(number: usize) -> PortMapKey {
     })
 }
 
+/// From this pod on, pods have the addresses of earlier ones.
+const SHARED_FROM: u8 = 8;
+
+/// What no slice may name as a node.
+const NO_NODE: &str = "Not a name";
+
+/// Makes the last pod unpublishable.
+pub(crate) fn spoil(endpoint: &mut Endpoint) {
+    let target = endpoint.target.as_ref();
+    if target.is_some_and(|target| target.name.as_deref() == Some("pod-9")) {
+        endpoint.node_name = Some(NO_NODE.into());
+    }
+}
+
+pub(crate) fn is_spoilt(endpoint: &Endpoint) -> bool {
+    endpoint.node_name.as_deref() == Some(NO_NODE)
+}
+
 /// Some pods share an address, one has two, and one is known by a hostname.
 pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoint {
-    let number = pod % 8;
+    let number = pod % SHARED_FROM;
     let address = |number: u8| {
         Address::stored(&match address_type {
             AddressType::IPv4 => format!("10.0.0.{}", number + 1),
@@ -113,7 +136,7 @@ fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
     }
 }
 
-pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice) -> Slice {
+pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice, partitioned: bool) -> Slice {
     let address_type = blueprint.address_type;
     let endpoint = |(pod, look, hint): &(u8, Look, Hint)| {
         hinted(endpoint(address_type.unwrap_or(AddressType::IPv4), *pod, *look), hint)
@@ -124,7 +147,7 @@ pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice) -> Slice {
             namespace: Some("ns".to_owned()),
             uid: Some(format!("uid-of-stored-{number}")),
             resource_version: Some(format!("{}", 100 + number)),
-            labels: Some(labels(blueprint.labels)),
+            labels: Some(labels(blueprint, partitioned)),
             annotations: blueprint
                 .annotated
                 .then(|| map(&[("foreign", "yes"), (names::TRIGGER_TIME_ANNOTATION, "long ago")])),
@@ -141,31 +164,41 @@ pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice) -> Slice {
     }
 }
 
-fn labels(labels: Labels) -> BTreeMap<String, String> {
+fn labels(blueprint: &StoredSlice, partitioned: bool) -> BTreeMap<String, String> {
     let ours = [(names::SERVICE_NAME_LABEL, "web"), (names::MANAGED_BY_LABEL, "us")];
     let with = |more: &[(&str, &str)]| map(&[&ours[..], more].concat());
-    match labels {
+    let mut labels = match blueprint.labels {
         Labels::Right => with(&[("app", "web")]),
         Labels::Changed => with(&[("app", "db")]),
         Labels::Missing => with(&[]),
         Labels::Extra => with(&[("app", "web"), ("more", "yes")]),
         Labels::ReservedMissing => map(&[("app", "web")]),
+    };
+    if partitioned {
+        let partition = if blueprint.apart {
+            ANOTHER_PARTITION
+        } else {
+            PARTITION[0]
+        };
+        labels.extend(map(&[partition]));
     }
+    labels
 }
 
 fn references(owner: Reference) -> Vec<OwnerReference> {
-    let reference = |uid: &str| OwnerReference {
+    let reference = |name: &str, uid: &str| OwnerReference {
         api_version: "v1".to_owned(),
         kind: "Service".to_owned(),
-        name: "web".to_owned(),
+        name: name.to_owned(),
         uid: uid.to_owned(),
         controller: Some(true),
         block_owner_deletion: Some(true),
     };
     match owner {
-        Reference::Ours => vec![reference("uid-1")],
-        Reference::OursAndAnother => vec![reference("uid-0"), reference("uid-1")],
-        Reference::Another => vec![reference("uid-0")],
+        Reference::Ours => vec![reference("web", "uid-1")],
+        Reference::OursAndAnother => vec![reference("web", "uid-0"), reference("web", "uid-1")],
+        Reference::Another => vec![reference("web", "uid-0")],
+        Reference::Stranger => vec![reference("db", "uid-2")],
         Reference::Nobody => vec![],
     }
 }

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use slice_core::{Endpoint, Slice};
 
-use crate::world::{Identity, World, identity, is_live};
+use crate::{
+    objects::is_spoilt,
+    world::{Identity, World, identity},
+};
 
 /// What readers find in slices that are not being deleted.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,21 +18,23 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub(crate) fn of(slices: &[Slice]) -> Self {
+    pub(crate) fn of(world: &World, slices: &[Slice]) -> Self {
+        let endpoints = || endpoints(world, slices);
         Self {
-            endpoints: endpoints(slices).map(identity).collect(),
-            pods: endpoints(slices).map(|endpoint| pod(endpoint).0).collect(),
+            endpoints: endpoints().map(identity).collect(),
+            pods: endpoints().map(|endpoint| pod(endpoint).0).collect(),
         }
     }
 
-    /// What is published and stays wanted: endpoints, and pods whose address type goes away. With one slice per group, what
+    /// What is published and stays wanted, and may be: endpoints, and pods whose address type goes away. With one slice per group, what
     /// does not fit in cannot stay; nor what only slices hold that an owner should not have, when it is going away itself and
     /// gets nothing new.
     pub(crate) fn for_good(world: &World, finally: &[Slice]) -> Self {
         let wanted: Vec<&Endpoint> = if world.fills() {
-            world.wanted.iter().flat_map(|wanted| &wanted.endpoints).collect()
+            let wanted = world.wanted.iter().flat_map(|wanted| &wanted.endpoints);
+            wanted.filter(|endpoint| !is_spoilt(endpoint)).collect()
         } else {
-            endpoints(finally).collect()
+            endpoints(world, finally).collect()
         };
         let is_right = |slice: &&Slice| world.is_ours(slice) && world.supports(slice);
         let stored = world.existing.iter();
@@ -38,9 +43,9 @@ impl Published {
             .cloned()
             .collect();
         let unsupported = stored.iter().filter(|slice| !world.supports(slice)).cloned();
-        let leaving: BTreeSet<_> = endpoints(&unsupported.collect::<Vec<_>>()).map(pod).collect();
+        let leaving: BTreeSet<_> = endpoints(world, &unsupported.collect::<Vec<_>>()).map(pod).collect();
         Self {
-            endpoints: &Self::of(&stored).endpoints & &wanted.iter().copied().map(identity).collect(),
+            endpoints: &Self::of(world, &stored).endpoints & &wanted.iter().copied().map(identity).collect(),
             pods: (&leaving & &wanted.into_iter().map(pod).collect())
                 .into_iter()
                 .map(|(name, _)| name)
@@ -56,9 +61,9 @@ impl Published {
     }
 }
 
-fn endpoints(slices: &[Slice]) -> impl Iterator<Item = &Endpoint> {
-    let live = slices.iter().filter(|slice| is_live(slice));
-    live.flat_map(|slice| &slice.endpoints)
+fn endpoints<'s>(world: &World, slices: &'s [Slice]) -> impl Iterator<Item = &'s Endpoint> {
+    let concerned = slices.iter().filter(|slice| world.concerns(slice));
+    concerned.flat_map(|slice| &slice.endpoints)
 }
 
 /// The name and uid of what is behind an endpoint.

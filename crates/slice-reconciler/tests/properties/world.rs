@@ -14,7 +14,7 @@ use slice_reconciler::{
 
 use crate::{
     blueprint::{Blueprint, Trigger, WantedGroup},
-    objects::{OWNER, endpoint, policy, port_key, stored_slice},
+    objects::{OWNER, PARTITION, endpoint, policy, port_key, spoil, stored_slice},
     store::Store,
 };
 
@@ -25,6 +25,7 @@ pub(crate) struct World {
     pub(crate) supported: BTreeSet<AddressType>,
     pub(crate) wanted: Vec<Wanted>,
     pub(crate) metadata: MetadataPolicy,
+    pub(crate) partition: Partition<'static>,
     pub(crate) trigger_time: TriggerTime,
     pub(crate) hints: Option<HintMode>,
     pub(crate) nodes: Option<Vec<(&'static str, u64)>>,
@@ -55,7 +56,8 @@ impl World {
             owner: OWNER,
             supported,
             wanted: vec![],
-            metadata: policy(settings.replace_annotations),
+            metadata: policy(settings),
+            partition: Partition(if settings.partitioned { &PARTITION } else { &[] }),
             trigger_time: TriggerTime::Unmanaged,
             hints: settings.hints,
             nodes: settings.nodes.clone(),
@@ -73,8 +75,12 @@ impl World {
         let stored = blueprint.stored.iter().enumerate();
         world
             .existing
-            .extend(stored.map(|(number, slice)| stored_slice(number, slice)));
+            .extend(stored.map(|(number, slice)| stored_slice(number, slice, settings.partitioned)));
         world.wanted = world.groups(&blueprint.wanted);
+        if settings.unpublishable {
+            let wanted = world.wanted.iter_mut().flat_map(|wanted| &mut wanted.endpoints);
+            wanted.for_each(spoil);
+        }
         world.owner.terminating = settings.terminating;
         world.trigger_time = match settings.trigger_time {
             Trigger::Set => TriggerTime::Set("2024-01-02T03:04:05Z".to_owned()),
@@ -143,7 +149,7 @@ impl World {
     pub(crate) fn plan_for(&self, existing: &[Slice], memory: &mut Memory) -> Plan {
         let request = Request {
             owner: self.owner,
-            partition: Partition::default(),
+            partition: self.partition,
             supported: self.supported.clone(),
             groups: self.wanted.iter().map(Wanted::group).collect(),
             existing,
@@ -176,10 +182,22 @@ impl World {
         matches!(self.options.packing, Packing::Fill { .. })
     }
 
-    /// Whether a slice counts for this owner: it is here to stay, and it is ours or may become ours.
+    /// Whether a slice counts at all: it is here to stay, and of the slice set that is meant.
+    pub(crate) fn concerns(&self, slice: &Slice) -> bool {
+        slice.metadata.deletion_timestamp.is_none() && self.partition.holds(slice)
+    }
+
+    /// Whether a slice counts for this owner: besides, it is ours or may become ours.
     pub(crate) fn is_ours(&self, slice: &Slice) -> bool {
-        let ours = self.options.ownership == Ownership::Ignore || self.owner.owns(slice);
-        ours && is_live(slice)
+        let mut references = slice.metadata.owner_references.iter().flatten();
+        let ours = match self.options.ownership {
+            Ownership::Enforce => self.owner.owns(slice),
+            Ownership::Ignore => true,
+            Ownership::RebuildOnForeignUid => {
+                self.owner.owns(slice) || references.all(|reference| reference.name != self.owner.name)
+            }
+        };
+        ours && self.concerns(slice)
     }
 
     pub(crate) fn supports(&self, slice: &Slice) -> bool {
@@ -208,10 +226,6 @@ pub(crate) type Key = (AddressType, PortMapKey);
 pub(crate) fn key(slice: &Slice) -> Option<Key> {
     let address_type = slice.address_type.as_ref().ok()?;
     Some((*address_type, slice.ports.clone()))
-}
-
-pub(crate) fn is_live(slice: &Slice) -> bool {
-    slice.metadata.deletion_timestamp.is_none()
 }
 
 /// Whether two endpoints are the same one (R76).

@@ -48,6 +48,7 @@ mod address;
 mod address_type;
 mod endpoint;
 mod endpoint_set;
+mod identity;
 pub mod limits;
 pub mod names;
 mod port;
@@ -59,8 +60,8 @@ mod trigger_time;
 
 pub use address::{Address, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
-pub use endpoint::{Addresses, Conditions, Endpoint, EndpointRef, Hints, Target};
-pub use endpoint_set::EndpointSet;
+pub use endpoint::{Addresses, Conditions, Endpoint, EndpointRef, EndpointSource, Hints, Target};
+pub use endpoint_set::{EndpointSet, Place};
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;

@@ -1,17 +1,17 @@
 //! One slice per group, and no more endpoints than fit (M78–M86).
 
-use slice_core::{EndpointRef, EndpointSet, Slice};
+use slice_core::{EndpointSet, EndpointSource, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
 use crate::{EndpointProblem, Group, MetadataPolicy, check::Sieve};
 
-pub(super) fn pack<'a>(
+pub(super) fn pack<'a, E: EndpointSource>(
     existing: &[&'a Slice],
-    mut group: Group<'a>,
+    mut group: Group<E>,
     cap: usize,
     policy: &MetadataPolicy,
     sieve: &mut Sieve,
-) -> Packed<'a> {
+) -> Packed<'a, E> {
     let mut packed = Packed::default();
     let Some((slice, duplicates)) = existing.split_first() else {
         let endpoints = fitting(group.endpoints, cap, cap, sieve);
@@ -50,7 +50,7 @@ pub(super) fn pack<'a>(
         endpoints: kept.first(cap),
     };
     policy.apply(&mut to.metadata);
-    to.endpoints.extend(added.iter().map(EndpointRef::to_endpoint));
+    to.endpoints.extend(added.iter().map(E::to_endpoint));
     for beyond in kept.beyond(cap) {
         sieve.leave_out(&beyond, EndpointProblem::OverCap(cap));
     }
@@ -59,7 +59,7 @@ pub(super) fn pack<'a>(
 }
 
 /// The first of what can be published, as many as there is room for.
-fn fitting<'a>(endpoints: EndpointSet<'a>, room: usize, cap: usize, sieve: &mut Sieve) -> Vec<EndpointRef<'a>> {
+fn fitting<E: EndpointSource>(endpoints: EndpointSet<E>, room: usize, cap: usize, sieve: &mut Sieve) -> Vec<E> {
     let mut endpoints = endpoints.into_sorted();
     endpoints.retain(|endpoint| sieve.passes(endpoint));
     for beyond in endpoints.iter().skip(room) {

@@ -1,5 +1,6 @@
 //! The project's commands: `cargo xtask --help`.
 
+mod bench;
 mod catalogue;
 mod conformance;
 mod control_plane;
@@ -12,6 +13,7 @@ mod steps;
 mod targets;
 mod test;
 mod tidy;
+mod upstream;
 mod vectors;
 
 use std::process::ExitCode;
@@ -35,6 +37,8 @@ enum Command {
     Catalogue(catalogue::Args),
     /// Play the same scenarios with upstream's controllers and with ours, and compare
     Conformance(conformance::Args),
+    /// Measure how fast we are beside upstream
+    Bench(bench::Args),
     /// Build the real control plane that tests run against, once per user
     ControlPlane(control_plane::Args),
 }
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         Command::Vectors(args) => vectors::run(&args),
         Command::Catalogue(args) => catalogue::run(&args),
         Command::Conformance(args) => conformance::run(&args),
+        Command::Bench(args) => bench::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

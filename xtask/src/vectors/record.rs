@@ -1,11 +1,13 @@
 //! Recording what upstream answers, by a Go program beside the control plane's modules.
 
 use std::{
-    path::{self, Path, PathBuf},
+    path::{self, PathBuf},
     process::Command,
 };
 
 use anyhow::{Context as _, bail};
+
+use crate::upstream;
 
 /// What to record.
 #[derive(Debug, clap::Args)]
@@ -44,16 +46,15 @@ pub(super) fn record(recording: &Recording) -> anyhow::Result<()> {
         Kind::Service => "service",
         Kind::Mirroring => "mirroring",
     };
-    let status = Command::new("go")
-        .args(["run", "./recorder", "record", "--kind", kind])
+    let place = tempfile::tempdir().context("cannot make a directory for the recorder")?;
+    let recorder = place.path().join("recorder");
+    upstream::build_recorder(&recorder)?;
+    let status = Command::new(&recorder)
+        .args(["record", "--kind", kind])
         .args(["--seed", &seed.to_string(), "--count", &count.to_string(), "-o"])
         .arg(output)
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("upstream"))
-        // The module decides, not a workspace or flags of another project.
-        .env("GOWORK", "off")
-        .env("GOFLAGS", "-mod=readonly -buildvcs=false")
         .status()
-        .context("cannot start `go`: install the version of Go that xtask/upstream/go.mod names, or a newer one")?;
+        .context("cannot start the recorder")?;
     if !status.success() {
         bail!("the recorder ended with {status}");
     }

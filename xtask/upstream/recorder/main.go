@@ -66,7 +66,7 @@ func runTime(args []string) error {
 	if kind != "service" {
 		return fmt.Errorf("--kind %q: only service can be timed", kind)
 	}
-	return timeServices(os.Stdin, os.Stdout, os.Stderr)
+	return timeServices(os.Stdin, os.Stdout)
 }
 
 func newFlags(name string, kind *string) *flag.FlagSet {

@@ -26,13 +26,21 @@ type timed struct {
 	Iterations           int                        `json:"iterations"`
 }
 
-// timing is what it prints.
+// timing is what it prints: how long a sync took, and what it wrote.
 type timing struct {
 	NsPerSync int64 `json:"ns_per_sync"`
+	tally
+}
+
+// tally answers every write at once, and counts them.
+type tally struct {
+	Creates int `json:"creates"`
+	Updates int `json:"updates"`
+	Deletes int `json:"deletes"`
 }
 
 // timeServices measures each document of the input and prints a line for it.
-func timeServices(in io.Reader, out io.Writer, progress io.Writer) error {
+func timeServices(in io.Reader, out io.Writer) error {
 	metrics.RegisterMetrics()
 	decoder, encoder := json.NewDecoder(in), json.NewEncoder(out)
 	for number := 1; ; number++ {
@@ -45,10 +53,7 @@ func timeServices(in io.Reader, out io.Writer, progress io.Writer) error {
 		if err := objects.check(); err != nil {
 			return fmt.Errorf("document %d of the input: %w", number, err)
 		}
-		fmt.Fprintf(progress, "recorder: timing %d pods, %d slices, %d iterations\n",
-			len(objects.Pods), len(objects.ExistingSlices), objects.Iterations)
-		median := timeService(&objects)
-		if err := encoder.Encode(timing{NsPerSync: median.Nanoseconds()}); err != nil {
+		if err := encoder.Encode(timeService(&objects)); err != nil {
 			return fmt.Errorf("printing the result: %w", err)
 		}
 	}
@@ -71,11 +76,12 @@ func (t *timed) check() error {
 // is not counted: it fills the caches that a running controller has filled.
 // Upstream leaves the objects it is given as they are, so every sync starts
 // from the same state.
-func timeService(objects *timed) time.Duration {
+func timeService(objects *timed) timing {
 	logger := logr.Discard()
 	cache := topologycache.NewTopologyCache()
 	cache.SetNodes(logger, objects.Nodes)
-	reconciler := newServiceReconciler(accepted{}, objects.Nodes, objects.MaxEndpointsPerSlice, cache)
+	var first, written tally
+	reconciler := newServiceReconciler(&written, objects.Nodes, objects.MaxEndpointsPerSlice, cache)
 	trigger := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
 	times := make([]time.Duration, 0, objects.Iterations)
 	for i := range objects.Iterations + 1 {
@@ -85,23 +91,27 @@ func timeService(objects *timed) time.Duration {
 		_ = reconciler.Reconcile(logger, objects.Service, objects.Pods, existing, trigger)
 		if took := time.Since(began); i > 0 {
 			times = append(times, took)
+		} else {
+			first = written
 		}
 	}
 	slices.Sort(times)
-	return times[len(times)/2]
+	return timing{NsPerSync: times[len(times)/2].Nanoseconds(), tally: first}
 }
 
-// accepted answers every write at once.
-type accepted struct{}
-
-func (accepted) create(slice *discovery.EndpointSlice) (*discovery.EndpointSlice, error) {
+func (t *tally) create(slice *discovery.EndpointSlice) (*discovery.EndpointSlice, error) {
+	t.Creates++
 	return slice, nil
 }
 
-func (accepted) update(slice *discovery.EndpointSlice) (*discovery.EndpointSlice, error) {
+func (t *tally) update(slice *discovery.EndpointSlice) (*discovery.EndpointSlice, error) {
+	t.Updates++
 	return slice, nil
 }
 
-func (accepted) delete(string) error { return nil }
+func (t *tally) delete(string) error {
+	t.Deletes++
+	return nil
+}
 
-func (accepted) event(*corev1.Event) {}
+func (t *tally) event(*corev1.Event) {}

@@ -1,0 +1,136 @@
+//! The objects of a cluster, the same for the same size.
+
+use std::net::Ipv6Addr;
+
+use fastrand::Rng;
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
+use serde_json::{Value, from_value, json};
+use slice_core::names::ZONE_LABEL;
+use slice_reconciler::hints::NodeFacts;
+
+/// Pods per node, as on a busy cluster.
+const PODS_PER_NODE: usize = 20;
+const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+const CPUS_PER_NODE: u64 = 8;
+
+/// A Service's namespace, and its nodes.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    rng: Rng,
+    nodes: usize,
+    pods_made: u32,
+}
+
+impl Cluster {
+    pub(crate) fn new(pods: usize) -> Self {
+        Self {
+            rng: Rng::with_seed(pods as u64),
+            nodes: pods.div_ceil(PODS_PER_NODE).max(ZONES.len()),
+            pods_made: 0,
+        }
+    }
+
+    pub(crate) fn nodes(&self) -> anyhow::Result<Vec<Node>> {
+        let node = |number: usize| {
+            Ok(from_value(json!({
+                "metadata": {
+                    "name": node_name(number),
+                    "labels": {ZONE_LABEL: zone(number), "kubernetes.io/hostname": node_name(number)},
+                },
+                "status": {
+                    "allocatable": {"cpu": CPUS_PER_NODE.to_string(), "memory": "32Gi", "pods": "110"},
+                    "conditions": [{"type": "Ready", "status": "True"}],
+                },
+            }))?)
+        };
+        (0..self.nodes).map(node).collect()
+    }
+
+    /// What matters of the nodes for topology hints.
+    pub(crate) fn node_facts(nodes: usize) -> impl Iterator<Item = NodeFacts<'static>> {
+        (0..nodes).map(|number| NodeFacts {
+            ready: true,
+            excluded: false,
+            zone: Some(zone(number)),
+            cpu_milli: Some(CPUS_PER_NODE * 1000),
+        })
+    }
+
+    /// New pods, in no order.
+    pub(crate) fn pods(&mut self, count: usize) -> anyhow::Result<Vec<Pod>> {
+        let mut pods = (0..count).map(|_| self.pod()).collect::<anyhow::Result<Vec<_>>>()?;
+        self.rng.shuffle(&mut pods);
+        Ok(pods)
+    }
+
+    /// One more pod, ready.
+    pub(crate) fn pod(&mut self) -> anyhow::Result<Pod> {
+        let number = self.pods_made;
+        self.pods_made += 1;
+        let [a, b, c, d] = (0x0a00_0100 + number).to_be_bytes();
+        let ipv4 = format!("{a}.{b}.{c}.{d}");
+        let ipv6 = Ipv6Addr::from_bits((0xfd00 << 112) | (u128::from(number) + 1));
+        let suffix: String = (0..5).map(|_| self.rng.lowercase()).collect();
+        let condition =
+            |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map(condition);
+        Ok(from_value(json!({
+            "metadata": {
+                // The number keeps names apart where chance does not.
+                "namespace": "shop", "name": format!("web-6f7c8d9b5-{suffix}{number:x}"), "uid": self.uid(),
+                "resourceVersion": "1",
+                "labels": {"app": "web", "pod-template-hash": "6f7c8d9b5"},
+                "ownerReferences": [
+                    {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-6f7c8d9b5", "uid": "1", "controller": true},
+                ],
+            },
+            "spec": {
+                "nodeName": node_name(self.rng.usize(..self.nodes)),
+                "serviceAccountName": "default",
+                "restartPolicy": "Always",
+                "containers": [{
+                    "name": "web", "image": "example.com/shop/web:1.2.3",
+                    "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+                    "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+                }],
+            },
+            "status": {
+                "phase": "Running", "hostIP": "192.168.0.1", "podIP": ipv4,
+                "podIPs": [{"ip": ipv4}, {"ip": ipv6.to_string()}],
+                "conditions": conditions,
+            },
+        }))?)
+    }
+
+    fn uid(&mut self) -> String {
+        let uid = format!("{:032x}", self.rng.u128(..));
+        [&uid[..8], &uid[8..12], &uid[12..16], &uid[16..20], &uid[20..]].join("-")
+    }
+}
+
+fn node_name(number: usize) -> String {
+    format!("node-{number}")
+}
+
+fn zone(node: usize) -> &'static str {
+    ZONES[node % ZONES.len()]
+}
+
+/// The Service, and what a case asks of it besides.
+pub(crate) fn service(
+    ip_families: &Value,
+    annotations: &Value,
+    traffic_distribution: &Value,
+) -> anyhow::Result<Service> {
+    Ok(from_value(json!({
+        "metadata": {
+            "namespace": "shop", "name": "web", "uid": "5f0c1b5e-0d4b-4a53-9a43-0e7c3e5d1a77",
+            "labels": {"app": "web"}, "annotations": annotations,
+        },
+        "spec": {
+            "clusterIP": "10.96.0.1", "ipFamilies": ip_families, "selector": {"app": "web"},
+            "ports": [{"name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP"}],
+            "trafficDistribution": traffic_distribution,
+        },
+    }))?)
+}

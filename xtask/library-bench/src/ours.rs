@@ -1,0 +1,175 @@
+//! Our side: one sync, from compact objects and from those of the API.
+
+use std::{
+    collections::HashMap,
+    hint::black_box,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use foldhash::fast::RandomState;
+use k8s_openapi::api::{core::v1 as api, discovery::v1::EndpointSlice};
+use service_slices::{Node, Nodes, Pod, Service, Text, desired};
+use slice_core::Slice;
+use slice_reconciler::{
+    Operation, Options, OwnerFlags, Ownership, Packing, Plan, Request, TriggerTime,
+    hints::{TopologyCache, TopologyOptions},
+    plan_with_topology,
+};
+
+use crate::{MAX_ENDPOINTS_PER_SLICE, case::Sync, cluster::Cluster, upstream::Writes};
+
+const OPTIONS: Options = Options {
+    packing: Packing::Fill {
+        max: MAX_ENDPOINTS_PER_SLICE,
+    },
+    placeholder: true,
+    ownership: Ownership::Enforce,
+    owner_flags: OwnerFlags {
+        controller: true,
+        block_owner_deletion: true,
+    },
+};
+
+/// Long enough for a steady figure, short enough to wait for.
+const TIME_PER_FIGURE: Duration = Duration::from_millis(500);
+const SYNCS_MIN: usize = 5;
+
+/// What our side needs for a sync, and does in it.
+#[derive(Debug)]
+pub(crate) struct Timing {
+    pub(crate) compact_ns: u64,
+    pub(crate) public_ns: u64,
+    pub(crate) writes: Writes,
+}
+
+/// Times both ways to a plan. All that lives from sync to sync is what a controller keeps of zones.
+pub(crate) fn time(sync: &Sync) -> anyhow::Result<Timing> {
+    let compact = Compact::from(sync);
+    let mut topology = topology(sync);
+    let plan = compact.plan(&mut topology)?;
+    Ok(Timing {
+        compact_ns: median(|| compact.plan(&mut topology).map(drop))?,
+        public_ns: median(|| public_sync(sync, &mut topology).map(drop))?,
+        writes: count(&plan),
+    })
+}
+
+/// The slices that we make where there are none, as they are stored.
+pub(crate) fn slices_from_scratch(sync: &Sync) -> anyhow::Result<Vec<EndpointSlice>> {
+    let mut slices = public_sync(sync, &mut topology(sync))?;
+    for (number, slice) in slices.iter_mut().enumerate() {
+        slice.metadata.uid = Some(format!("{number:08x}-0000-4000-8000-000000000000"));
+        slice.metadata.resource_version = Some("1".to_owned());
+        slice.metadata.generation = Some(1);
+    }
+    Ok(slices)
+}
+
+/// The objects as a controller keeps them: equal strings are stored once.
+struct Compact {
+    service: Service,
+    pods: Vec<Pod>,
+    nodes: HashMap<Arc<str>, Node, RandomState>,
+    existing: Vec<Slice>,
+}
+
+impl From<&Sync> for Compact {
+    fn from(sync: &Sync) -> Self {
+        let mut texts: HashMap<Box<str>, Arc<str>> = HashMap::new();
+        let mut share = |text: &str| Arc::clone(texts.entry(text.into()).or_insert_with(|| text.into()));
+        let mut node = |node: &api::Node| {
+            let zone = Node::from(node).zone.map(|zone| share(&zone));
+            (share(node.metadata.name.as_deref().unwrap_or_default()), Node { zone })
+        };
+        Self {
+            service: Service::from(&sync.service),
+            nodes: sync.nodes.iter().map(&mut node).collect(),
+            existing: sync
+                .existing_slices
+                .iter()
+                .map(|slice| Slice::from_api_with(slice, &mut share))
+                .collect(),
+            pods: sync
+                .pods
+                .iter()
+                .map(|pod| Pod::<&str>::from(pod).map(|text| share(text)))
+                .collect(),
+        }
+    }
+}
+
+impl Compact {
+    fn plan(&self, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
+        plan(&self.service, &self.pods, &self.nodes, &self.existing, topology)
+    }
+}
+
+/// From objects of the API to the slices to write.
+fn public_sync(sync: &Sync, topology: &mut TopologyCache<()>) -> anyhow::Result<Vec<EndpointSlice>> {
+    let service = Service::from(&sync.service);
+    let pods: Vec<Pod<&str>> = sync.pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
+    let nodes: HashMap<&str, Node> = sync
+        .nodes
+        .iter()
+        .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
+        .collect();
+    let existing: Vec<Slice> = sync.existing_slices.iter().map(Slice::from).collect();
+    let plan = plan(&service, &pods, &nodes, &existing, topology)?;
+    let written = plan.writes.iter().filter_map(|write| match &write.operation {
+        Operation::Create(slice) | Operation::Update(slice) => Some(slice.to_api()),
+        Operation::Delete(_) => None,
+    });
+    Ok(written.collect())
+}
+
+fn plan<T: Text, N: Nodes>(
+    service: &Service,
+    pods: &[Pod<T>],
+    nodes: &N,
+    existing: &[Slice],
+    topology: &mut TopologyCache<()>,
+) -> anyhow::Result<Plan> {
+    let desired = desired(service, pods, nodes);
+    let (metadata, prefix) = (service.metadata_policy(), format!("{}-", service.name));
+    let request = Request {
+        supported: desired.address_types.iter().copied().collect(),
+        groups: desired.groups,
+        hints: Some(service.hints),
+        trigger_time: TriggerTime::Set("2026-01-01T00:00:00Z".to_owned()),
+        ..Request::new(service.owner(), existing, &metadata, &prefix)
+    };
+    Ok(plan_with_topology(request, &OPTIONS, &(), topology)?)
+}
+
+fn topology(sync: &Sync) -> TopologyCache<()> {
+    let mut topology = TopologyCache::new(TopologyOptions::default());
+    // Nobody has hints yet, so nobody needs another sync.
+    let _ = topology.set_nodes(Cluster::node_facts(sync.nodes.len()));
+    topology
+}
+
+fn count(plan: &Plan) -> Writes {
+    let mut writes = Writes::default();
+    for write in &plan.writes {
+        match write.operation {
+            Operation::Create(_) => writes.creates += 1,
+            Operation::Update(_) => writes.updates += 1,
+            Operation::Delete(_) => writes.deletes += 1,
+        }
+    }
+    writes
+}
+
+/// The median time of a run, as it is taken of upstream.
+fn median(mut run: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<u64> {
+    let mut times = Vec::new();
+    let start = Instant::now();
+    while start.elapsed() < TIME_PER_FIGURE || times.len() < SYNCS_MIN {
+        let began = Instant::now();
+        black_box(run())?;
+        times.push(began.elapsed());
+    }
+    times.sort_unstable();
+    Ok(u64::try_from(times[times.len() / 2].as_nanos())?)
+}

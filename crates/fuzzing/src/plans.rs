@@ -1,13 +1,10 @@
 //! From objects to writes, and once more when these are carried out.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    ops::Deref,
-};
+use std::collections::{BTreeSet, HashMap};
 
 use k8s_openapi::api::core::v1 as api;
 use mirroring::{Metadata, Subsets, mirrored};
-use service_slices::{Node, Pod, Service, ServiceKey, desired};
+use service_slices::{Node, Pod, Service, ServiceKey, Text, desired};
 use slice_core::{AddressType, Slice, names::ZONE_LABEL};
 use slice_reconciler::{
     MetadataPolicy, Operation, Options, Owner, Packing, Plan, Request, TriggerTime,
@@ -76,7 +73,7 @@ fn carry_out(plan: &Plan, mut slices: Vec<Slice>) -> Vec<Slice> {
 }
 
 /// Plans for a Service, as a controller that lives on from one plan to the next.
-fn planner_of_service<'s, T: Deref<Target = str>>(
+fn planner_of_service<'s, T: Text>(
     step: &'s Step,
     service: &'s Service,
     pods: &'s [Pod<T>],

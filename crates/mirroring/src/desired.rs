@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Desired<'a> {
     /// For every set of ports one group of each IP family, also where it is empty (M67).
-    pub groups: Vec<Group<'a>>,
+    pub groups: Vec<Group<EndpointRef<'a>>>,
     /// Addresses that are not mirrored, over all canonical subsets, invalid ones included (M71).
     pub skipped: usize,
     /// Addresses among them that cannot be published, as far as they were looked at (M70).
@@ -136,7 +136,7 @@ fn with_unique_names(ports: &[Port]) -> Vec<Vec<Port>> {
 }
 
 /// Of endpoints with one identity the last one stays (M63).
-fn group<'a>(address_type: AddressType, ports: PortMapKey, endpoints: &[EndpointRef<'a>]) -> Group<'a> {
+fn group<'a>(address_type: AddressType, ports: PortMapKey, endpoints: &[EndpointRef<'a>]) -> Group<EndpointRef<'a>> {
     let fits = |endpoint: &&EndpointRef<'a>| endpoint.addresses[0].address_type() == address_type;
     let mut set = EndpointSet::with_capacity(endpoints.iter().filter(fits).count());
     set.extend(endpoints.iter().filter(fits).copied());

@@ -85,7 +85,7 @@ pub(crate) fn ports(ports: &[Port]) -> String {
 }
 
 /// Groups in the notation of this module, preceded by their address type.
-pub(crate) fn groups(groups: Vec<Group<'_>>) -> String {
+pub(crate) fn groups(groups: Vec<Group<EndpointRef<'_>>>) -> String {
     let word = |endpoint: &EndpointRef<'_>| {
         let [address] = endpoint.addresses else {
             panic!("one address each")
@@ -101,7 +101,7 @@ pub(crate) fn groups(groups: Vec<Group<'_>>) -> String {
             name.map(|name| format!("@{name}")).unwrap_or_default()
         )
     };
-    let line = |group: Group<'_>| {
+    let line = |group: Group<EndpointRef<'_>>| {
         let endpoints: Vec<String> = group.endpoints.into_sorted().iter().map(word).collect();
         let (address_type, ports) = (group.address_type, ports(group.ports.ports()));
         format!("{address_type} {} :{ports}", endpoints.join(" "))

@@ -1,20 +1,20 @@
 //! What the slices of a Service should hold.
 
-use std::ops::Deref;
+use std::sync::Arc;
 
-use slice_core::{AddressType, Conditions, EndpointRef, Target};
+use slice_core::{AddressType, Conditions};
 use slice_reconciler::Group;
 
-use crate::{AddressProblem, Nodes, Pod, Service, groups::Groups};
+use crate::{AddressProblem, Nodes, Pod, PodEndpoint, Service, Text, groups::Groups};
 
 /// What the slices of a Service should hold.
 #[derive(Debug)]
-pub struct Desired<'a> {
+pub struct Desired<'a, T = Arc<str>> {
     /// The types of slices that the Service has, in order. Slices of another type are not wanted.
     pub address_types: &'static [AddressType],
     /// The endpoints by address type and ports, in that order. No pods, no groups; but the group of a pod is there even if
     /// the pod itself was left out or has no address of the type.
-    pub groups: Vec<Group<'a>>,
+    pub groups: Vec<Group<PodEndpoint<'a, T>>>,
     /// What could not be published, by pod. It concerns nobody but the pods named.
     pub left_out: Vec<LeftOut<'a>>,
 }
@@ -51,9 +51,9 @@ pub enum Reason<'a> {
 ///
 /// Nothing is allocated per pod.
 #[must_use]
-pub fn desired<'a, T, N>(service: &Service, pods: impl IntoIterator<Item = &'a Pod<T>>, nodes: &'a N) -> Desired<'a>
+pub fn desired<'a, T, N>(service: &Service, pods: impl IntoIterator<Item = &'a Pod<T>>, nodes: &'a N) -> Desired<'a, T>
 where
-    T: Deref<Target = str> + 'a,
+    T: Text + 'a,
     N: Nodes + ?Sized,
 {
     let pods = pods.into_iter();
@@ -63,8 +63,12 @@ where
         let groups = groups.of(&pod.named_ports);
         match endpoint(service, pod, nodes) {
             Ok(endpoint) => {
-                insert(endpoint, pod, groups);
-                left_out.extend(refused_addresses(service, pod));
+                for group in groups {
+                    group.endpoints.extend(endpoint(group.address_type).each());
+                }
+                if !pod.addresses.refused().is_empty() {
+                    left_out.extend(refused_addresses(service, pod));
+                }
             }
             Err(reason) => left_out.push(because(pod, reason)),
         }
@@ -77,52 +81,41 @@ where
     }
 }
 
-/// The endpoint of a pod, without addresses.
-fn endpoint<'a, T, N>(service: &Service, pod: &'a Pod<T>, nodes: &'a N) -> Result<EndpointRef<'a>, Reason<'a>>
+/// What a pod is for each address type.
+fn endpoint<'a, T, N>(
+    service: &Service,
+    pod: &'a Pod<T>,
+    nodes: &'a N,
+) -> Result<impl Fn(AddressType) -> PodEndpoint<'a, T>, Reason<'a>>
 where
-    T: Deref<Target = str>,
+    T: Text,
     N: Nodes + ?Sized,
 {
-    let node_name = pod.node.as_deref();
-    let node = nodes.node(node_name.unwrap_or_default());
+    let node_name = pod.node.as_deref().unwrap_or_default();
+    let node = nodes.node(node_name);
     if node.is_none() && !service.publish_not_ready_addresses {
-        return Err(Reason::UnknownNode(node_name.unwrap_or_default()));
+        return Err(Reason::UnknownNode(node_name));
     }
-    let given = |text: &'a str| (!text.is_empty()).then_some(text);
-    Ok(EndpointRef {
-        addresses: &[],
-        conditions: Conditions {
-            ready: Some(service.publish_not_ready_addresses || (pod.ready && !pod.terminating)),
-            serving: Some(pod.ready),
-            terminating: Some(pod.terminating),
-        },
-        hostname: pod.hostname_for(&service.namespace, &service.name),
-        node_name,
-        zone: node.and_then(|node| node.zone.as_deref()),
-        target: Some(Target {
-            kind: Some("Pod"),
-            namespace: given(&pod.namespace),
-            name: given(&pod.name),
-            uid: pod.uid.as_deref(),
-            ..Target::default()
-        }),
+    let conditions = Conditions {
+        ready: Some(service.publish_not_ready_addresses || (pod.ready && !pod.terminating)),
+        serving: Some(pod.ready),
+        terminating: Some(pod.terminating),
+    };
+    let has_hostname = pod.hostname_for(&service.namespace, &service.name).is_some();
+    Ok(move |address_type| PodEndpoint {
+        pod,
+        zone: node.and_then(|node| node.zone.as_ref()),
+        conditions,
+        address_type,
+        only: None,
+        has_hostname,
     })
-}
-
-/// Without an address of a family there is no endpoint (R55 step 2d, R60).
-fn insert<'a, T>(endpoint: EndpointRef<'a>, pod: &'a Pod<T>, groups: &mut [Group<'a>]) {
-    for group in groups {
-        let endpoints = pod.addresses.endpoints(group.address_type);
-        group
-            .endpoints
-            .extend(endpoints.map(|addresses| EndpointRef { addresses, ..endpoint }));
-    }
 }
 
 /// Those that the Service would have published.
 fn refused_addresses<'a, T>(service: &Service, pod: &'a Pod<T>) -> impl Iterator<Item = LeftOut<'a>>
 where
-    T: Deref<Target = str>,
+    T: Text,
 {
     let wanted = service.families.address_types();
     let refused = pod.addresses.refused().iter();
@@ -143,7 +136,7 @@ where
         })
 }
 
-fn because<'a, T: Deref<Target = str>>(pod: &'a Pod<T>, reason: Reason<'a>) -> LeftOut<'a> {
+fn because<'a, T: Text>(pod: &'a Pod<T>, reason: Reason<'a>) -> LeftOut<'a> {
     LeftOut {
         namespace: &pod.namespace,
         pod: &pod.name,

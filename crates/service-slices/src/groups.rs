@@ -1,12 +1,12 @@
 //! Sorting pods into groups by the ports they have for a Service.
 
-use std::{collections::BTreeMap, ops::Deref, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use slice_core::{AddressType, EndpointSet, PortMapKey};
 use slice_reconciler::Group;
 use smallvec::SmallVec;
 
-use crate::{NamedPort, Service};
+use crate::{NamedPort, PodEndpoint, Service, Text};
 
 /// The numbers of a Service's ports with some pod, in the Service's order; `None` leads nowhere.
 type Numbers = SmallVec<[Option<i32>; 4]>;
@@ -19,7 +19,7 @@ pub(crate) struct Groups<'s, 'a, T> {
     has_named_targets: bool,
     /// How many pods there are; nearly always all of them are in the first group.
     pods: usize,
-    made: Vec<Group<'a>>,
+    made: Vec<Group<PodEndpoint<'a, T>>>,
     /// Where the groups of a set of ports begin.
     by_numbers: BTreeMap<Numbers, usize>,
     by_ports: BTreeMap<PortMapKey, usize>,
@@ -27,7 +27,7 @@ pub(crate) struct Groups<'s, 'a, T> {
     last: Option<(&'a Arc<[NamedPort<T>]>, usize)>,
 }
 
-impl<'s, 'a, T: Deref<Target = str>> Groups<'s, 'a, T> {
+impl<'s, 'a, T: Text> Groups<'s, 'a, T> {
     pub(crate) fn new(service: &'s Service, pods: usize) -> Self {
         Self {
             service,
@@ -43,17 +43,20 @@ impl<'s, 'a, T: Deref<Target = str>> Groups<'s, 'a, T> {
 
     /// The groups of a pod with these ports, one per address type of the Service. They exist from now on, whether or not
     /// the pod turns out to be an endpoint (R55 step 2b, G40, G41).
-    pub(crate) fn of(&mut self, named_ports: &'a Arc<[NamedPort<T>]>) -> &mut [Group<'a>] {
+    pub(crate) fn of(&mut self, named_ports: &'a Arc<[NamedPort<T>]>) -> &mut [Group<PodEndpoint<'a, T>>] {
         let start = match self.last {
             Some((last, start)) if !self.has_named_targets || Arc::ptr_eq(last, named_ports) => start,
-            _ => self.look_up(named_ports),
+            _ => {
+                let start = self.look_up(named_ports);
+                self.last = Some((named_ports, start));
+                start
+            }
         };
-        self.last = Some((named_ports, start));
         &mut self.made[start..start + self.address_types.len()]
     }
 
     /// The groups in the order of address types and ports, whichever pod came first.
-    pub(crate) fn into_sorted(self) -> Vec<Group<'a>> {
+    pub(crate) fn into_sorted(self) -> Vec<Group<PodEndpoint<'a, T>>> {
         let mut groups = self.made;
         groups.sort_unstable_by(|a, b| (a.address_type, &a.ports).cmp(&(b.address_type, &b.ports)));
         groups

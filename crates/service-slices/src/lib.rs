@@ -67,14 +67,16 @@ mod node;
 mod node_state;
 mod pod;
 mod pod_addresses;
+mod pod_endpoint;
 mod service;
 mod service_key;
 
 pub use desired::{Desired, LeftOut, Reason, desired};
 pub use node::{Node, Nodes};
 pub use node_state::NodeState;
-pub use pod::{NamedPort, Pod};
+pub use pod::{NamedPort, Pod, Text};
 pub use pod_addresses::{AddressProblem, PodAddresses, RefusedAddress};
+pub use pod_endpoint::PodEndpoint;
 pub use service::{Families, RESERVED_LABELS, Service, ServicePort, TargetPort};
 pub use service_key::{NoServiceName, ServiceKey};
 

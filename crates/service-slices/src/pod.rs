@@ -11,22 +11,25 @@ pub(crate) const DEFAULT_PROTOCOL: &str = "TCP";
 
 /// What matters of a Pod, in strings of the caller's choice: `Pod` is compact and kept, its strings shared with other
 /// pods; `Pod<&str>` is borrowed from the API's object and costs next to nothing.
+///
+/// Laid out by hand: what is compared on every sync, long after the pod was last looked at, lies in two lines of cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(C, align(64))]
 pub struct Pod<T = Arc<str>> {
-    /// Its namespace.
-    pub namespace: T,
-    /// Its name.
-    pub name: T,
     /// Its uid.
     pub uid: Option<T>,
     /// The node it runs on. Like the rest, never empty: `None` says that.
     pub node: Option<T>,
+    /// Its namespace.
+    pub namespace: T,
+    /// Its name.
+    pub name: T,
+    /// Where it is.
+    pub addresses: PodAddresses,
     /// Its hostname, published when `subdomain` names the Service.
     pub hostname: Option<T>,
     /// The Service under whose name its hostname can be found.
     pub subdomain: Option<T>,
-    /// Where it is.
-    pub addresses: PodAddresses,
     /// Where named target ports are looked up: first match wins. Pods with equal ports best share one allocation.
     pub named_ports: Arc<[NamedPort<T>]>,
     /// Whether it can be an endpoint at all: it has not come to its end, and it has an address (R57).
@@ -36,6 +39,11 @@ pub struct Pod<T = Arc<str>> {
     /// Whether it is being deleted.
     pub terminating: bool,
 }
+
+/// A string of a pod: shared, borrowed or owned.
+pub trait Text: Clone + Deref<Target = str> + Into<Arc<str>> {}
+
+impl<T: Clone + Deref<Target = str> + Into<Arc<str>>> Text for T {}
 
 /// A container port that has a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -71,7 +79,7 @@ impl<T> Pod<T> {
     }
 }
 
-impl<T: Deref<Target = str>> Pod<T> {
+impl<T: Text> Pod<T> {
     /// The hostname under which a Service publishes the pod (R64). Whether the Service is headless does not matter.
     #[must_use]
     pub fn hostname_for(&self, namespace: &str, service: &str) -> Option<&str> {

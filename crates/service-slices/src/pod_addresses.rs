@@ -2,17 +2,23 @@
 
 use std::sync::Arc;
 
-use slice_core::{Address, AddressType, Unpublishable, limits::ADDRESSES_PER_ENDPOINT_MAX};
-use smallvec::SmallVec;
+use slice_core::{Address, AddressType, Addresses, Unpublishable, limits::ADDRESSES_PER_ENDPOINT_MAX};
 
-/// The addresses of a pod, read once and kept in the order in which they are published.
+/// The addresses of a pod, read once and kept in the order in which they are published: sorted as text (R61).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct PodAddresses {
-    /// IPv4 before IPv6, each sorted as text (R61). Room for two, so that a dual-stack pod needs no allocation.
-    published: SmallVec<[Address; 2]>,
-    /// Whether each is an endpoint of its own.
+    v4: Addresses,
+    v6: Addresses,
+    unusual: Option<Box<Unusual>>,
+}
+
+/// What hardly any pod has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Unusual {
+    /// Each address is an endpoint of its own.
     apart: bool,
-    refused: Box<[RefusedAddress]>,
+    refused: Vec<RefusedAddress>,
 }
 
 /// An address of a pod that no slice may hold: one of them would make its whole slice unwritable (W23).
@@ -43,15 +49,12 @@ pub enum AddressProblem {
 impl PodAddresses {
     /// Reads `status.podIPs` (R60). All addresses of a family are one endpoint.
     pub fn read<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let mut addresses = Self::read_apart(texts);
-        addresses.apart = false;
-        if addresses.published.len() > ADDRESSES_PER_ENDPOINT_MAX {
-            let mut refused = std::mem::take(&mut addresses.refused).into_vec();
-            // From the back: taking IPv6 addresses out leaves the IPv4 ones where they are.
-            for address_type in [AddressType::IPv6, AddressType::IPv4] {
-                addresses.refuse_surplus(address_type, &mut refused);
-            }
-            addresses.refused = refused.into();
+        let (mut addresses, mut refused) = Self::sorted(texts);
+        for published in [&mut addresses.v4, &mut addresses.v6] {
+            refused.extend(surplus(published));
+        }
+        if !refused.is_empty() {
+            addresses.unusual = Some(Box::new(Unusual { apart: false, refused }));
         }
         addresses
     }
@@ -59,66 +62,61 @@ impl PodAddresses {
     /// Reads addresses from another source than `status.podIPs`: other networks of the pod, or devices (G84). Each address is
     /// an endpoint of its own, because readers look at the first of an endpoint only (G77).
     pub fn read_apart<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let mut published = SmallVec::new();
+        let (mut addresses, refused) = Self::sorted(texts);
+        addresses.unusual = Some(Box::new(Unusual { apart: true, refused }));
+        addresses
+    }
+
+    fn sorted<'t>(texts: impl IntoIterator<Item = &'t str>) -> (Self, Vec<RefusedAddress>) {
+        let mut addresses = Self::default();
         let mut refused = Vec::new();
         for text in texts {
             match read(text) {
-                Ok(address) => published.push(address),
+                Ok(address @ Address::V4(_)) => addresses.v4.push(address),
+                Ok(address) => addresses.v6.push(address),
                 Err(address) => refused.push(address),
             }
         }
-        published.sort_by(|a: &Address, b: &Address| {
-            let by_text = || a.to_string().cmp(&b.to_string());
-            a.address_type().cmp(&b.address_type()).then_with(by_text)
-        });
-        Self {
-            published,
-            apart: true,
-            refused: refused.into(),
+        for published in [&mut addresses.v4, &mut addresses.v6] {
+            if published.len() > 1 {
+                published.sort_by_cached_key(Address::to_string);
+            }
         }
-    }
-
-    /// Those of one family, by endpoint.
-    pub fn endpoints(&self, address_type: AddressType) -> impl Iterator<Item = &[Address]> {
-        let together = if self.apart { 1 } else { usize::MAX };
-        self.of(address_type).chunks(together)
+        (addresses, refused)
     }
 
     /// Those of one family.
     #[must_use]
+    #[inline]
     pub fn of(&self, address_type: AddressType) -> &[Address] {
-        let (v4, v6) = self.published.split_at(self.v4_count());
         match address_type {
-            AddressType::IPv4 => v4,
-            AddressType::IPv6 => v6,
+            AddressType::IPv4 => &self.v4,
+            AddressType::IPv6 => &self.v6,
             AddressType::Fqdn => &[],
         }
+    }
+
+    /// Whether each is an endpoint of its own, and not one together with the others of its family.
+    #[must_use]
+    pub fn are_apart(&self) -> bool {
+        self.unusual.as_ref().is_some_and(|unusual| unusual.apart)
     }
 
     /// Those that cannot be published.
     #[must_use]
     pub fn refused(&self) -> &[RefusedAddress] {
-        &self.refused
+        self.unusual.as_ref().map_or(&[], |unusual| &unusual.refused)
     }
+}
 
-    fn v4_count(&self) -> usize {
-        self.published
-            .partition_point(|address| matches!(address, Address::V4(_)))
-    }
-
-    fn refuse_surplus(&mut self, address_type: AddressType, refused: &mut Vec<RefusedAddress>) {
-        let count = self.of(address_type).len();
-        let start = match address_type {
-            AddressType::IPv4 => 0,
-            AddressType::IPv6 | AddressType::Fqdn => self.v4_count(),
-        };
-        let surplus = start + count.min(ADDRESSES_PER_ENDPOINT_MAX)..start + count;
-        refused.extend(self.published.drain(surplus).map(|address| RefusedAddress {
-            text: address.to_string().into(),
-            address_type: Some(address_type),
-            problem: AddressProblem::TooMany,
-        }));
-    }
+/// Takes out what is more than an endpoint may have.
+fn surplus(published: &mut Addresses) -> impl Iterator<Item = RefusedAddress> {
+    let surplus = published.drain(published.len().min(ADDRESSES_PER_ENDPOINT_MAX)..);
+    surplus.map(|address| RefusedAddress {
+        text: address.to_string().into(),
+        address_type: Some(address.address_type()),
+        problem: AddressProblem::TooMany,
+    })
 }
 
 fn read(text: &str) -> Result<Address, RefusedAddress> {

@@ -1,6 +1,6 @@
 //! One endpoint of a slice: owned and compact, or borrowed from whatever it is derived from.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ptr, sync::Arc};
 
 use smallvec::SmallVec;
 
@@ -50,6 +50,8 @@ pub struct Target<T> {
 
 impl<T> Target<T> {
     /// The same target in other strings.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Target<U> {
         Target {
             kind: self.kind.as_ref().map(&mut to),
@@ -77,7 +79,7 @@ pub struct Endpoint {
     /// The zone it is in.
     pub zone: Option<Arc<str>>,
     /// What is behind it.
-    pub target: Option<Box<Target<Arc<str>>>>,
+    pub target: Option<Target<Arc<str>>>,
     /// For whom it is meant.
     pub hints: Option<Box<Hints>>,
     /// What only old API versions could write; kept, never compared (R67).
@@ -87,6 +89,8 @@ pub struct Endpoint {
 impl Endpoint {
     /// The endpoint without hints, borrowed.
     #[must_use]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     pub fn view(&self) -> EndpointRef<'_> {
         EndpointRef {
             addresses: &self.addresses,
@@ -99,7 +103,7 @@ impl Endpoint {
     }
 }
 
-/// An endpoint as it is derived: borrowed, without hints, cheap to make for every pod on every sync.
+/// An endpoint without hints, borrowed from wherever it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointRef<'a> {
     /// Where it is.
@@ -117,26 +121,6 @@ pub struct EndpointRef<'a> {
 }
 
 impl EndpointRef<'_> {
-    /// Whether two endpoints with the same identity also say the same (R79, M64): node, zone, conditions, and the target
-    /// but for its version.
-    #[must_use]
-    pub fn equals_beyond_identity(&self, other: &EndpointRef<'_>) -> bool {
-        let unversioned = |target: Target<_>| Target {
-            resource_version: None,
-            ..target
-        };
-        self.conditions == other.conditions
-            && self.node_name == other.node_name
-            && self.zone == other.zone
-            && self.target.map(unversioned) == other.target.map(unversioned)
-    }
-
-    /// An endpoint to keep.
-    #[must_use]
-    pub fn to_endpoint(&self) -> Endpoint {
-        self.to_endpoint_with(|text| text.into())
-    }
-
     /// An endpoint to keep, its strings made by `share`, which can make one of equal ones.
     pub fn to_endpoint_with(&self, mut share: impl FnMut(&str) -> Arc<str>) -> Endpoint {
         Endpoint {
@@ -145,12 +129,74 @@ impl EndpointRef<'_> {
             hostname: self.hostname.map(&mut share),
             node_name: self.node_name.map(&mut share),
             zone: self.zone.map(&mut share),
-            target: self
-                .target
-                .as_ref()
-                .map(|target| Box::new(target.map(|text| share(text)))),
+            target: self.target.as_ref().map(|target| target.map(|text| share(text))),
             hints: None,
             deprecated_topology: None,
+        }
+    }
+}
+
+/// Whether two endpoints agree in a text. Strings that are shared are equal without a look at them.
+#[inline]
+pub(crate) fn agree<A: EndpointSource, B: EndpointSource>(
+    a: &A,
+    b: &B,
+    text: impl for<'a> Fn(&EndpointRef<'a>) -> Option<&'a str>,
+) -> bool {
+    match (text(&a.view()), text(&b.view())) {
+        (Some(a), Some(b)) => ptr::eq(a, b) || a == b,
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// Whatever an endpoint can be read off. What is wanted is derived anew on every sync, so that it is best left where it is
+/// until it is compared or written.
+pub trait EndpointSource: Copy {
+    /// The endpoint, without hints.
+    fn view(&self) -> EndpointRef<'_>;
+
+    /// Whether two endpoints with the same identity also say the same (R79, M64): node, zone, conditions, and the target
+    /// but for its version.
+    fn equals_beyond_identity(&self, other: &impl EndpointSource) -> bool {
+        self.view().conditions == other.view().conditions
+            && agree(self, other, |endpoint| endpoint.node_name)
+            && agree(self, other, |endpoint| endpoint.zone)
+            && self.view().target.is_some() == other.view().target.is_some()
+            && agree(self, other, |endpoint| endpoint.target?.uid)
+            && agree(self, other, |endpoint| endpoint.target?.name)
+            && agree(self, other, |endpoint| endpoint.target?.namespace)
+            && agree(self, other, |endpoint| endpoint.target?.kind)
+            && agree(self, other, |endpoint| endpoint.target?.api_version)
+            && agree(self, other, |endpoint| endpoint.target?.field_path)
+    }
+
+    /// An endpoint to keep.
+    fn to_endpoint(&self) -> Endpoint {
+        self.view().to_endpoint_with(|text| text.into())
+    }
+}
+
+impl EndpointSource for EndpointRef<'_> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+    fn view(&self) -> EndpointRef<'_> {
+        *self
+    }
+}
+
+impl EndpointSource for &Endpoint {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+    fn view(&self) -> EndpointRef<'_> {
+        Endpoint::view(self)
+    }
+
+    fn to_endpoint(&self) -> Endpoint {
+        Endpoint {
+            hints: None,
+            deprecated_topology: None,
+            ..(*self).clone()
         }
     }
 }
@@ -169,13 +215,13 @@ mod tests {
             },
             node_name: Some("node-1".into()),
             zone: Some("zone-1".into()),
-            target: Some(Box::new(Target {
+            target: Some(Target {
                 kind: Some("Pod".into()),
                 namespace: Some("ns".into()),
                 name: Some("pod0".into()),
                 resource_version: Some("1".into()),
                 ..Target::default()
-            })),
+            }),
             ..Endpoint::default()
         }
     }
@@ -230,6 +276,8 @@ mod tests {
 
     #[test]
     fn a_view_makes_the_same_endpoint_again() {
-        assert_eq!(endpoint().view().to_endpoint(), endpoint());
+        let hinted = changed(|endpoint| endpoint.hints = Some(Box::default()));
+        assert_eq!(hinted.view().to_endpoint(), endpoint());
+        assert_eq!((&hinted).to_endpoint(), endpoint());
     }
 }

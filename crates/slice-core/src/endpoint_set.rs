@@ -1,74 +1,11 @@
 //! Endpoints by identity.
 
-use std::{
-    cmp::Ordering,
-    hash::{BuildHasher as _, Hash as _, Hasher as _},
+use hashbrown::{HashTable, hash_table::Entry};
+
+use crate::{
+    EndpointSource,
+    identity::{compare, hash_of_addresses, hash_with_name, have_same_addresses, is_same},
 };
-
-use foldhash::fast::FixedState;
-use hashbrown::HashTable;
-use smallvec::SmallVec;
-
-use crate::{Address, EndpointRef};
-
-/// What makes an endpoint the same one (R76, G5): its addresses in any order, its hostname, and the namespace and name of
-/// what is behind it. Absent and empty are the same here.
-#[derive(Clone, Copy, Debug)]
-struct Identity<'a> {
-    addresses: &'a [Address],
-    hostname: &'a str,
-    namespace: &'a str,
-    name: &'a str,
-}
-
-impl<'a> Identity<'a> {
-    fn of(endpoint: &EndpointRef<'a>) -> Self {
-        let target = endpoint.target.unwrap_or_default();
-        Self {
-            addresses: endpoint.addresses,
-            hostname: endpoint.hostname.unwrap_or_default(),
-            namespace: target.namespace.unwrap_or_default(),
-            name: target.name.unwrap_or_default(),
-        }
-    }
-
-    /// Spread by what differs between the endpoints of one owner; the rest is left to the comparison.
-    fn hash(&self) -> u64 {
-        let mut hasher = FixedState::default().build_hasher();
-        if let [address] = self.addresses {
-            address.hash(&mut hasher);
-        }
-        hasher.write(self.name.as_bytes());
-        hasher.finish()
-    }
-
-    fn cmp(&self, other: &Identity<'_>) -> Ordering {
-        compare_sets(self.addresses, other.addresses)
-            .then_with(|| self.hostname.cmp(other.hostname))
-            .then_with(|| self.namespace.cmp(other.namespace))
-            .then_with(|| self.name.cmp(other.name))
-    }
-
-    /// Names differ sooner than namespaces.
-    fn eq(&self, other: &Identity<'_>) -> bool {
-        self.name == other.name
-            && compare_sets(self.addresses, other.addresses).is_eq()
-            && self.hostname == other.hostname
-            && self.namespace == other.namespace
-    }
-}
-
-fn compare_sets(a: &[Address], b: &[Address]) -> Ordering {
-    if let ([a], [b]) = (a, b) {
-        return a.cmp(b);
-    }
-    let sorted = |addresses: &[Address]| {
-        let mut sorted: SmallVec<[Address; 4]> = addresses.iter().cloned().collect();
-        sorted.sort_unstable();
-        sorted
-    };
-    sorted(a).cmp(&sorted(b))
-}
 
 /// The endpoints that are wanted, each identity once.
 ///
@@ -79,86 +16,134 @@ fn compare_sets(a: &[Address], b: &[Address]) -> Ordering {
 ///
 /// let stored = Endpoint { addresses: [Address::stored("10.0.0.1")].into_iter().collect(), ..Endpoint::default() };
 /// let mut wanted = EndpointSet::with_capacity(1);
-/// wanted.insert(stored.view());
+/// wanted.insert(&stored);
 /// assert!(wanted.take(&stored.view()).is_some(), "it is wanted");
 /// assert!(wanted.take(&stored.view()).is_none(), "but only once");
 /// ```
-#[derive(Debug, Default)]
-pub struct EndpointSet<'a> {
-    slots: Vec<EndpointRef<'a>>,
-    /// Places in `slots` of what has not been taken.
+#[derive(Debug)]
+pub struct EndpointSet<E> {
+    slots: Vec<E>,
+    /// Places in `slots` of what has not been taken, by address.
     index: HashTable<u32>,
+    /// Places of those whose addresses were in the index already, by address and name: pods on the network of their node.
+    crowd: HashTable<u32>,
 }
 
-impl<'a> EndpointSet<'a> {
+/// Where an endpoint was found in a set, until another one is inserted.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    /// In this bucket of the index.
+    Index(usize),
+    /// In this bucket of the crowd.
+    Crowd(usize),
+}
+
+impl<E> Default for EndpointSet<E> {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
+}
+
+impl<E> EndpointSet<E> {
     /// An empty set with room for so many.
     #[must_use]
     pub fn with_capacity(endpoints: usize) -> Self {
         Self {
             slots: Vec::with_capacity(endpoints),
             index: HashTable::with_capacity(endpoints),
+            crowd: HashTable::new(),
         }
-    }
-
-    /// Adds an endpoint; one with the same identity makes room for it (R78).
-    ///
-    /// # Panics
-    /// At more than 4,294,967,295 endpoints.
-    pub fn insert(&mut self, endpoint: EndpointRef<'a>) {
-        let identity = Identity::of(&endpoint);
-        let slots = &self.slots;
-        let entry = self.index.entry(
-            identity.hash(),
-            |slot| Identity::of(&slots[*slot as usize]).eq(&identity),
-            |slot| Identity::of(&slots[*slot as usize]).hash(),
-        );
-        let slot = u32::try_from(self.slots.len()).expect("a set holds fewer endpoints than there are IPv4 addresses");
-        *entry.or_insert(slot).get_mut() = slot;
-        self.slots.push(endpoint);
-    }
-
-    /// Removes and answers the endpoint with the same identity.
-    pub fn take(&mut self, like: &EndpointRef<'_>) -> Option<EndpointRef<'a>> {
-        let identity = Identity::of(like);
-        let slots = &self.slots;
-        let found = self.index.find_entry(identity.hash(), |slot| {
-            Identity::of(&slots[*slot as usize]).eq(&identity)
-        });
-        let (slot, _) = found.ok()?.remove();
-        Some(self.slots[slot as usize])
-    }
-
-    /// Whether an endpoint with the same identity is left.
-    #[must_use]
-    pub fn contains(&self, like: &EndpointRef<'_>) -> bool {
-        let identity = Identity::of(like);
-        let is_same = |slot: &u32| Identity::of(&self.slots[*slot as usize]).eq(&identity);
-        self.index.find(identity.hash(), is_same).is_some()
     }
 
     /// How many are left.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.index.len()
+        self.index.len() + self.crowd.len()
     }
 
     /// Whether none is left.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.index.is_empty()
+        self.len() == 0
+    }
+}
+
+impl<E: EndpointSource> EndpointSet<E> {
+    /// Adds an endpoint; one with the same identity makes room for it (R78).
+    ///
+    /// # Panics
+    /// At more than 4,294,967,295 endpoints.
+    pub fn insert(&mut self, endpoint: E) {
+        let slot = u32::try_from(self.slots.len()).expect("a set holds fewer endpoints than there are IPv4 addresses");
+        let at = |slot: &u32| &self.slots[*slot as usize];
+        let entry = self.index.entry(
+            hash_of_addresses(&endpoint),
+            |slot| have_same_addresses(at(slot), &endpoint),
+            |slot| hash_of_addresses(at(slot)),
+        );
+        match entry {
+            Entry::Occupied(mut found) if is_same(at(found.get()), &endpoint) => *found.get_mut() = slot,
+            Entry::Vacant(room) if self.crowd.is_empty() => {
+                room.insert(slot);
+            }
+            _ => {
+                let entry = self.crowd.entry(
+                    hash_with_name(&endpoint),
+                    |slot| is_same(at(slot), &endpoint),
+                    |slot| hash_with_name(at(slot)),
+                );
+                *entry.or_insert(slot).get_mut() = slot;
+            }
+        }
+        self.slots.push(endpoint);
+    }
+
+    /// Where the endpoint with the same identity is, if it is left.
+    #[must_use]
+    pub fn find(&self, like: &impl EndpointSource) -> Option<Place> {
+        let is_like = |slot: &u32| is_same(&self.slots[*slot as usize], like);
+        let found = self.index.find_bucket_index(hash_of_addresses(like), is_like);
+        if found.is_some() || self.crowd.is_empty() {
+            return found.map(Place::Index);
+        }
+        let found = self.crowd.find_bucket_index(hash_with_name(like), is_like);
+        found.map(Place::Crowd)
+    }
+
+    /// Whether an endpoint with the same identity is left.
+    #[must_use]
+    pub fn contains(&self, like: &impl EndpointSource) -> bool {
+        self.find(like).is_some()
+    }
+
+    /// Removes and answers what was found at a place, if it is left.
+    pub fn take_from(&mut self, place: Place) -> Option<E> {
+        let found = match place {
+            Place::Index(bucket) => self.index.get_bucket_entry(bucket),
+            Place::Crowd(bucket) => self.crowd.get_bucket_entry(bucket),
+        };
+        let (slot, _) = found.ok()?.remove();
+        Some(self.slots[slot as usize])
+    }
+
+    /// Removes and answers the endpoint with the same identity. To take many, find them all first: memory answers
+    /// several questions sooner at once than one after the other.
+    pub fn take(&mut self, like: &impl EndpointSource) -> Option<E> {
+        self.find(like).and_then(|place| self.take_from(place))
     }
 
     /// What is left, in the order of identities: the same for the same endpoints, in whatever order they came (G32).
     #[must_use]
-    pub fn into_sorted(self) -> Vec<EndpointRef<'a>> {
-        let mut left: Vec<EndpointRef<'a>> = self.index.iter().map(|slot| self.slots[*slot as usize]).collect();
-        left.sort_unstable_by(|a, b| Identity::of(a).cmp(&Identity::of(b)));
+    pub fn into_sorted(self) -> Vec<E> {
+        let left = self.index.iter().chain(&self.crowd);
+        let mut left: Vec<E> = left.map(|slot| self.slots[*slot as usize]).collect();
+        left.sort_unstable_by(compare);
         left
     }
 }
 
-impl<'a> Extend<EndpointRef<'a>> for EndpointSet<'a> {
-    fn extend<I: IntoIterator<Item = EndpointRef<'a>>>(&mut self, endpoints: I) {
+impl<E: EndpointSource> Extend<E> for EndpointSet<E> {
+    fn extend<I: IntoIterator<Item = E>>(&mut self, endpoints: I) {
         for endpoint in endpoints {
             self.insert(endpoint);
         }
@@ -167,19 +152,19 @@ impl<'a> Extend<EndpointRef<'a>> for EndpointSet<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
-    use crate::{Conditions, Endpoint, Target};
+    use crate::{Address, Conditions, Endpoint, Target};
 
     fn endpoint(addresses: &[&str], hostname: Option<&str>, target: Option<(&str, &str)>) -> Endpoint {
         Endpoint {
             addresses: addresses.iter().map(|address| Address::stored(address)).collect(),
             hostname: hostname.map(Into::into),
-            target: target.map(|(namespace, name)| {
-                Box::new(Target {
-                    namespace: Some(namespace.into()),
-                    name: Some(name.into()),
-                    ..Target::default()
-                })
+            target: target.map(|(namespace, name)| Target {
+                namespace: Some(namespace.into()),
+                name: Some(name.into()),
+                ..Target::default()
             }),
             ..Endpoint::default()
         }
@@ -259,10 +244,55 @@ mod tests {
         assert_eq!(set.take(&endpoints[0].view()), Some(endpoints[0].view()));
         assert_eq!(set.take(&endpoints[0].view()), None);
         assert_eq!(
-            endpoints.each_ref().map(|endpoint| set.contains(&endpoint.view())),
+            endpoints.each_ref().map(|endpoint| set.contains(&endpoint)),
             [false, true]
         );
         assert_eq!((set.len(), set.is_empty()), (1, false));
+    }
+
+    /// R77: pods on the network of their node share its address. Whatever was taken before, a set answers as a map would.
+    #[test]
+    fn r77_endpoints_that_share_an_address_are_told_apart() {
+        let endpoints: Vec<Endpoint> = (0..12)
+            .map(|n| pod(["10.0.0.1", "10.0.0.2"][n % 2], &(n / 4).to_string()))
+            .collect();
+        let identity = |endpoint: &Endpoint| format!("{:?}", (&endpoint.addresses, &endpoint.target));
+        let mut state = 1_usize;
+        let mut draw = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let (mut set, mut map) = (EndpointSet::default(), BTreeMap::new());
+        for _ in 0..10_000 {
+            let endpoint = &endpoints[draw(endpoints.len())];
+            if draw(2) == 0 {
+                set.insert(endpoint);
+                map.insert(identity(endpoint), endpoint);
+            } else {
+                let (taken, expected) = (set.take(&endpoint), map.remove(&identity(endpoint)));
+                assert!(
+                    taken.is_some() == expected.is_some()
+                        && taken.zip(expected).is_none_or(|(a, b)| std::ptr::eq(a, b))
+                );
+            }
+            assert_eq!(set.len(), map.len());
+        }
+        let left: Vec<String> = set.into_sorted().into_iter().map(identity).collect();
+        assert_eq!(left, map.into_keys().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_was_found_is_taken_once() {
+        let endpoints = [pod("10.0.0.1", "a"), pod("10.0.0.1", "b")];
+        let mut set = EndpointSet::default();
+        set.extend(&endpoints);
+        for endpoint in &endpoints {
+            let place = set.find(&endpoint).unwrap();
+            assert_eq!(set.take_from(place), Some(endpoint));
+            assert_eq!(set.take_from(place), None);
+        }
     }
 
     #[test]

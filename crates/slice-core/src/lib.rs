@@ -15,7 +15,7 @@
 //!
 //! ```
 //! use k8s_openapi::api::discovery::v1::EndpointSlice;
-//! use slice_core::{Address, AddressType, Endpoint, EndpointSet, Slice};
+//! use slice_core::{Address, AddressType, Endpoint, EndpointSet, EndpointSource as _, Slice};
 //!
 //! // What is there, as a client reads it.
 //! let stored: EndpointSlice = serde_json::from_value(serde_json::json!({
@@ -48,6 +48,7 @@ mod address;
 mod address_type;
 mod endpoint;
 mod endpoint_set;
+mod identity;
 pub mod limits;
 pub mod names;
 mod port;
@@ -59,8 +60,8 @@ mod trigger_time;
 
 pub use address::{Address, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
-pub use endpoint::{Addresses, Conditions, Endpoint, EndpointRef, Hints, Target};
-pub use endpoint_set::EndpointSet;
+pub use endpoint::{Addresses, Conditions, Endpoint, EndpointRef, EndpointSource, Hints, Target};
+pub use endpoint_set::{EndpointSet, Place};
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;

@@ -73,10 +73,7 @@ fn read_endpoint(endpoint: &api::Endpoint, share: &mut impl FnMut(&str) -> Arc<s
         hostname: endpoint.hostname.as_deref().map(&mut *share),
         node_name: endpoint.node_name.as_deref().map(&mut *share),
         zone: endpoint.zone.as_deref().map(&mut *share),
-        target: endpoint
-            .target_ref
-            .as_ref()
-            .map(|target| Box::new(read_target(target, share))),
+        target: endpoint.target_ref.as_ref().map(|target| read_target(target, share)),
         hints: endpoint.hints.as_ref().map(|hints| Box::new(read_hints(hints, share))),
         deprecated_topology: endpoint.deprecated_topology.clone().map(Box::new),
     }
@@ -119,7 +116,7 @@ fn write_endpoint(endpoint: &Endpoint) -> api::Endpoint {
         hostname: text(&endpoint.hostname),
         node_name: text(&endpoint.node_name),
         zone: text(&endpoint.zone),
-        target_ref: endpoint.target.as_deref().map(write_target),
+        target_ref: endpoint.target.as_ref().map(write_target),
         hints: endpoint.hints.as_deref().map(write_hints),
         deprecated_topology: endpoint.deprecated_topology.as_deref().cloned(),
     }

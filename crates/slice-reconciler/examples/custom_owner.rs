@@ -106,7 +106,7 @@ fn metadata() -> MetadataPolicy {
 }
 
 /// The endpoints of one family. They have the same ports, so they share slices.
-fn group(family: AddressType, endpoints: &[Endpoint]) -> Group<'_> {
+fn group(family: AddressType, endpoints: &[Endpoint]) -> Group<&Endpoint> {
     let port = Port {
         name: "postgres".into(),
         protocol: "TCP".into(),
@@ -115,7 +115,7 @@ fn group(family: AddressType, endpoints: &[Endpoint]) -> Group<'_> {
     };
     let is_of_family = |endpoint: &&Endpoint| endpoint.addresses[0].address_type() == family;
     let mut set = EndpointSet::default();
-    set.extend(endpoints.iter().filter(is_of_family).map(Endpoint::view));
+    set.extend(endpoints.iter().filter(is_of_family));
     Group {
         address_type: family,
         ports: PortMapKey::new([port]),

@@ -5,7 +5,7 @@
 //! slice is written: what is stored as it should be was accepted once, and its list is not looked at again (R144).
 
 use slice_core::{
-    AddressType, EndpointRef,
+    AddressType, EndpointRef, EndpointSource,
     limits::{ADDRESSES_PER_ENDPOINT_MAX, LABEL_VALUE_MAX},
     spelling::{is_dns_label, is_dns_name, is_label_value, is_qualified_name},
 };
@@ -28,12 +28,12 @@ impl Sieve {
     }
 
     /// Whether an endpoint may be published; if not, it is noted.
-    pub(crate) fn passes(&mut self, wanted: &EndpointRef<'_>) -> bool {
-        let checked = endpoint(wanted, self.address_type);
+    pub(crate) fn passes(&mut self, wanted: &impl EndpointSource) -> bool {
+        let checked = endpoint(&wanted.view(), self.address_type);
         checked.map_err(|why| self.leave_out(wanted, why)).is_ok()
     }
 
-    pub(crate) fn leave_out(&mut self, wanted: &EndpointRef<'_>, why: EndpointProblem) {
+    pub(crate) fn leave_out(&mut self, wanted: &impl EndpointSource, why: EndpointProblem) {
         self.left_out.push(LeftOut::Endpoint {
             address_type: self.address_type,
             endpoint: Box::new(wanted.to_endpoint()),

@@ -7,11 +7,11 @@ use slice_core::{AddressType, EndpointSet, PortMapKey};
 /// A group without endpoints is not the same as no group: its slices are emptied as unwanted endpoints are, not dropped as
 /// slices of unknown ports are (G40).
 #[derive(Debug)]
-pub struct Group<'a> {
+pub struct Group<E> {
     /// The type of their addresses.
     pub address_type: AddressType,
     /// Their ports.
     pub ports: PortMapKey,
     /// The endpoints, each identity once.
-    pub endpoints: EndpointSet<'a>,
+    pub endpoints: EndpointSet<E>,
 }

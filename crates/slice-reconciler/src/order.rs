@@ -24,7 +24,7 @@ enum Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     fn endpoint(endpoint: &'a Endpoint) -> Self {
-        let name = endpoint.target.as_deref().and_then(|target| target.name.as_deref());
+        let name = endpoint.target.as_ref().and_then(|target| target.name.as_deref());
         let hostname = endpoint.hostname.as_deref();
         Self::Endpoint(
             &endpoint.addresses,
@@ -36,7 +36,7 @@ impl<'a> Wanted<'a> {
     fn target(endpoint: &'a Endpoint) -> Option<Self> {
         endpoint
             .target
-            .as_deref()
+            .as_ref()
             .and_then(|target| target.uid.as_deref())
             .map(Self::Target)
     }
@@ -142,10 +142,10 @@ mod tests {
 
     fn endpoints(names: &str) -> Vec<Endpoint> {
         let pod = |name: char| Endpoint {
-            target: Some(Box::new(Target {
+            target: Some(Target {
                 name: Some(name.to_string().into()),
                 ..Target::default()
-            })),
+            }),
             ..Endpoint::default()
         };
         names.chars().map(pod).collect()

@@ -6,7 +6,7 @@ use crate::{MetadataPolicy, packing::NewSlice, stage::Outcome};
 
 /// Provides for a placeholder where everything there is would be deleted: one of ours that already is one stays, otherwise one
 /// is created (and reusing slices usually turns that into an update).
-pub(crate) fn provide<'a>(policy: &MetadataPolicy, doomed: &mut Vec<&'a Slice>, outcome: &mut Outcome<'a>) {
+pub(crate) fn provide<'a, E>(policy: &MetadataPolicy, doomed: &mut Vec<&'a Slice>, outcome: &mut Outcome<'a, E>) {
     if let [only] = doomed[..]
         && is_placeholder(only, policy)
     {

@@ -5,7 +5,7 @@ use std::{
     hash::Hash,
 };
 
-use slice_core::{AddressType, Endpoint, EndpointRef, PortMapKey, Slice, spelling::is_dns_name};
+use slice_core::{AddressType, Endpoint, EndpointRef, EndpointSource, PortMapKey, Slice, spelling::is_dns_name};
 
 use crate::{
     Changes, Group, LabelProblem, LeftOut, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, Partition,
@@ -34,7 +34,7 @@ pub struct Options {
 
 /// Everything that one plan is made from.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct Request<'a, E = EndpointRef<'a>> {
     /// For whom.
     pub owner: Owner<'a>,
     /// Which of the owner's slice sets, if it has several.
@@ -42,7 +42,7 @@ pub struct Request<'a> {
     /// The address types that the owner has slices of. Slices of any other type are deleted.
     pub supported: BTreeSet<AddressType>,
     /// What is wanted; groups of the same type and ports are merged, the later endpoint of an identity wins.
-    pub groups: Vec<Group<'a>>,
+    pub groups: Vec<Group<E>>,
     /// The slices that carry the owner's labels, those that are being deleted included. Those outside the partition are not
     /// touched; their names are not used again.
     pub existing: &'a [Slice],
@@ -58,7 +58,7 @@ pub struct Request<'a> {
     pub names_taken: &'a [String],
 }
 
-impl<'a> Request<'a> {
+impl<'a, E> Request<'a, E> {
     /// A request to fill in: as it is, nothing is wanted, and hints and trigger times are none of our business.
     #[must_use]
     pub fn new(owner: Owner<'a>, existing: &'a [Slice], metadata: &'a MetadataPolicy, name_prefix: &'a str) -> Self {
@@ -150,15 +150,15 @@ pub enum PlanError {
 /// Decides what to write. Equal requests give equal plans, whatever the order of their parts.
 ///
 /// Topology hints need a cache: see [`plan_with_topology`].
-pub fn plan(request: Request<'_>, options: &Options) -> Result<Plan, PlanError> {
+pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Result<Plan, PlanError> {
     decide(request, options, |mode, address_type, lists| {
         hints::apply::<()>(mode, &(), address_type, lists, None)
     })
 }
 
 /// Decides what to write, with what is known of zones and of who has hints for them. `key` identifies the owner there.
-pub fn plan_with_topology<K: Clone + Eq + Hash>(
-    request: Request<'_>,
+pub fn plan_with_topology<E: EndpointSource, K: Clone + Eq + Hash>(
+    request: Request<'_, E>,
     options: &Options,
     key: &K,
     topology: &mut TopologyCache<K>,
@@ -173,8 +173,8 @@ pub fn plan_with_topology<K: Clone + Eq + Hash>(
     })
 }
 
-fn decide<'a>(
-    request: Request<'a>,
+fn decide<'a, E: EndpointSource>(
+    request: Request<'a, E>,
     options: &Options,
     mut give_hints: impl FnMut(HintMode, AddressType, &mut Lists<'a>) -> HintOutcome,
 ) -> Result<Plan, PlanError> {
@@ -222,10 +222,10 @@ fn decide<'a>(
     Ok(plan)
 }
 
-impl<'a> Outcome<'a> {
+impl<'a, E: EndpointSource> Outcome<'a, E> {
     fn into_lists(self, address_type: AddressType, builder: &mut Builder<'_>) -> Lists<'a> {
-        let mut new = |new: NewSlice<'_>| {
-            let endpoints = new.endpoints.iter().map(EndpointRef::to_endpoint).collect();
+        let mut new = |new: NewSlice<E>| {
+            let endpoints = new.endpoints.iter().map(E::to_endpoint).collect();
             builder.new_slice(address_type, new.ports, endpoints)
         };
         Lists {
@@ -259,7 +259,7 @@ fn collect<'a>(pending: &mut Pending<'a>, lists: Lists<'a>, existing: &[&'a Slic
     }
 }
 
-fn check(request: &Request<'_>) -> Result<(), PlanError> {
+fn check<E>(request: &Request<'_, E>) -> Result<(), PlanError> {
     let owner = request.owner;
     if owner.name.is_empty() || owner.namespace.is_empty() || owner.uid.is_empty() {
         let [kind, namespace, name] = [owner.kind, owner.namespace, owner.name].map(str::to_owned);
@@ -298,8 +298,8 @@ fn split<'a>(existing: &[&'a Slice], supported: &BTreeSet<AddressType>) -> (ByTy
 }
 
 /// Groups by type and ports, each once (G8).
-fn merge(groups: Vec<Group<'_>>) -> BTreeMap<AddressType, BTreeMap<PortMapKey, Group<'_>>> {
-    let mut merged: BTreeMap<_, BTreeMap<_, Group<'_>>> = BTreeMap::new();
+fn merge<E: EndpointSource>(groups: Vec<Group<E>>) -> BTreeMap<AddressType, BTreeMap<PortMapKey, Group<E>>> {
+    let mut merged: BTreeMap<_, BTreeMap<_, Group<E>>> = BTreeMap::new();
     for group in groups {
         let of_type = merged.entry(group.address_type).or_default();
         match of_type.get_mut(&group.ports) {

@@ -2,22 +2,22 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use slice_core::{EndpointRef, EndpointSet, PortMapKey, Slice};
+use slice_core::{EndpointSet, EndpointSource, PortMapKey, Slice};
 
 use crate::{MetadataPolicy, packing::NewSlice};
 
 /// What is left to create and delete, and what is reused instead.
-#[derive(Debug, Default)]
-pub(crate) struct Reused<'a> {
-    pub(crate) create: Vec<NewSlice<'a>>,
+#[derive(Debug)]
+pub(crate) struct Reused<'a, E> {
+    pub(crate) create: Vec<NewSlice<E>>,
     pub(crate) update: Vec<Slice>,
     pub(crate) delete: Vec<&'a Slice>,
 }
 
 /// The new slices of one set of ports: their sizes, the largest first, and what goes into them.
-struct Wanted<'a> {
+struct Wanted<'a, E> {
     sizes: Vec<usize>,
-    endpoints: EndpointSet<'a>,
+    endpoints: EndpointSet<E>,
     /// Doomed slices that are reused here, with how many of the wanted endpoints each holds.
     reuses: Vec<(usize, &'a Slice)>,
 }
@@ -26,7 +26,11 @@ struct Wanted<'a> {
 /// slice goes where most of its endpoints are wanted, and keeps them as far as they fit. So a slice gives endpoints away only
 /// when it is full of its own, and takes others only when it gives none away: among the slices of one set of ports, no write
 /// ever waits for itself.
-pub(crate) fn reuse<'a>(create: Vec<NewSlice<'a>>, doomed: &[&'a Slice], policy: &MetadataPolicy) -> Reused<'a> {
+pub(crate) fn reuse<'a, E: EndpointSource>(
+    create: Vec<NewSlice<E>>,
+    doomed: &[&'a Slice],
+    policy: &MetadataPolicy,
+) -> Reused<'a, E> {
     if create.is_empty() || doomed.is_empty() {
         return Reused {
             create,
@@ -36,8 +40,9 @@ pub(crate) fn reuse<'a>(create: Vec<NewSlice<'a>>, doomed: &[&'a Slice], policy:
     }
     let mut wanted = by_ports(create);
     let mut reused = Reused {
+        create: Vec::new(),
+        update: Vec::new(),
         delete: pair(&mut wanted, doomed),
-        ..Reused::default()
     };
     for (ports, wanted) in wanted {
         distribute(&ports, wanted, policy, &mut reused);
@@ -45,8 +50,8 @@ pub(crate) fn reuse<'a>(create: Vec<NewSlice<'a>>, doomed: &[&'a Slice], policy:
     reused
 }
 
-fn by_ports(create: Vec<NewSlice<'_>>) -> BTreeMap<PortMapKey, Wanted<'_>> {
-    let mut wanted: BTreeMap<PortMapKey, Wanted<'_>> = BTreeMap::new();
+fn by_ports<'a, E: EndpointSource>(create: Vec<NewSlice<E>>) -> BTreeMap<PortMapKey, Wanted<'a, E>> {
+    let mut wanted: BTreeMap<PortMapKey, Wanted<'a, E>> = BTreeMap::new();
     for new in create {
         let wanted = wanted.entry(new.ports).or_insert_with(|| Wanted {
             sizes: Vec::new(),
@@ -63,14 +68,17 @@ fn by_ports(create: Vec<NewSlice<'_>>) -> BTreeMap<PortMapKey, Wanted<'_>> {
 }
 
 /// Gives each set of ports doomed slices, the best matches first, and answers those that nobody needs.
-fn pair<'a>(wanted: &mut BTreeMap<PortMapKey, Wanted<'a>>, doomed: &[&'a Slice]) -> Vec<&'a Slice> {
+fn pair<'a, E: EndpointSource>(
+    wanted: &mut BTreeMap<PortMapKey, Wanted<'a, E>>,
+    doomed: &[&'a Slice],
+) -> Vec<&'a Slice> {
     let mut matches = Vec::new();
     for (place, slice) in doomed.iter().enumerate() {
         for (ports, wanted) in wanted.iter() {
             let held = slice
                 .endpoints
                 .iter()
-                .filter(|endpoint| wanted.endpoints.contains(&endpoint.view()));
+                .filter(|endpoint| wanted.endpoints.contains(endpoint));
             matches.push((Reverse(held.count()), place, ports.clone()));
         }
     }
@@ -91,8 +99,13 @@ fn pair<'a>(wanted: &mut BTreeMap<PortMapKey, Wanted<'a>>, doomed: &[&'a Slice])
 }
 
 /// Fills the slices of one set of ports: what each reused one holds already, then the rest.
-fn distribute<'a>(ports: &PortMapKey, mut wanted: Wanted<'a>, policy: &MetadataPolicy, reused: &mut Reused<'a>) {
-    let kept: Vec<Vec<EndpointRef<'a>>> = wanted
+fn distribute<'a, E: EndpointSource>(
+    ports: &PortMapKey,
+    mut wanted: Wanted<'a, E>,
+    policy: &MetadataPolicy,
+    reused: &mut Reused<'a, E>,
+) {
+    let kept: Vec<Vec<E>> = wanted
         .reuses
         .iter()
         .zip(&wanted.sizes)
@@ -125,12 +138,12 @@ fn distribute<'a>(ports: &PortMapKey, mut wanted: Wanted<'a>, policy: &MetadataP
 }
 
 /// Other content for a stored slice, which keeps what others put into its metadata (W24).
-fn rewrite(from: &Slice, ports: &PortMapKey, endpoints: &[EndpointRef<'_>], policy: &MetadataPolicy) -> Slice {
+fn rewrite(from: &Slice, ports: &PortMapKey, endpoints: &[impl EndpointSource], policy: &MetadataPolicy) -> Slice {
     let mut to = Slice {
         metadata: from.metadata.clone(),
         address_type: from.address_type.clone(),
         ports: ports.clone(),
-        endpoints: endpoints.iter().map(EndpointRef::to_endpoint).collect(),
+        endpoints: endpoints.iter().map(EndpointSource::to_endpoint).collect(),
     };
     policy.apply(&mut to.metadata);
     to

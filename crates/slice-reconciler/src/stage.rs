@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slice_core::{AddressType, PortMapKey, Slice};
+use slice_core::{AddressType, EndpointSource, PortMapKey, Slice};
 
 use crate::{
     Changes, Group, LeftOut, MetadataPolicy, Options, Owner, Summary, check::Sieve, packing::NewSlice, placeholder,
@@ -18,22 +18,34 @@ pub(crate) struct Stage<'a, 'o> {
 }
 
 /// What becomes of the slices.
-#[derive(Debug, Default)]
-pub(crate) struct Outcome<'a> {
+#[derive(Debug)]
+pub(crate) struct Outcome<'a, E> {
     pub(crate) unchanged: Vec<&'a Slice>,
-    pub(crate) create: Vec<NewSlice<'a>>,
+    pub(crate) create: Vec<NewSlice<E>>,
     pub(crate) update: Vec<Slice>,
     pub(crate) delete: Vec<&'a Slice>,
     pub(crate) left_out: Vec<LeftOut>,
 }
 
+impl<E> Default for Outcome<'_, E> {
+    fn default() -> Self {
+        Self {
+            unchanged: Vec::new(),
+            create: Vec::new(),
+            update: Vec::new(),
+            delete: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
+}
+
 impl<'a> Stage<'a, '_> {
     /// Decides. `existing` are the slices of this type, in the order of their names.
-    pub(crate) fn run(
+    pub(crate) fn run<E: EndpointSource>(
         &self,
         existing: &[&'a Slice],
-        groups: BTreeMap<PortMapKey, Group<'a>>,
-    ) -> (Outcome<'a>, Summary) {
+        groups: BTreeMap<PortMapKey, Group<E>>,
+    ) -> (Outcome<'a, E>, Summary) {
         let mut summary = Summary::new(self.address_type);
         let mut outcome = Outcome::default();
         let (mut stored, foreign) = self.by_ports(existing);
@@ -83,7 +95,7 @@ impl<'a> Stage<'a, '_> {
     }
 
     /// Writes those slices too that need nothing but our owner reference.
-    fn adopt(&self, outcome: &mut Outcome<'a>) {
+    fn adopt<E>(&self, outcome: &mut Outcome<'a, E>) {
         let Outcome { unchanged, update, .. } = outcome;
         unchanged.retain(|slice| {
             let differs = self.options.ownership.differs(&self.owner, slice);
@@ -111,10 +123,9 @@ impl<'a> Stage<'a, '_> {
 
 /// Whether a slice holds endpoints of a group that was left out for its ports. With it they would be gone from all slices,
 /// although they are still wanted (I4); so it stays, as it does when the API server refuses the write that would replace it.
-fn holds_any(slice: &Slice, barred: &[Group<'_>]) -> bool {
+fn holds_any(slice: &Slice, barred: &[Group<impl EndpointSource>]) -> bool {
     let mut endpoints = slice.endpoints.iter();
-    !barred.is_empty()
-        && endpoints.any(|endpoint| barred.iter().any(|group| group.endpoints.contains(&endpoint.view())))
+    !barred.is_empty() && endpoints.any(|endpoint| barred.iter().any(|group| group.endpoints.contains(&endpoint)))
 }
 
 impl Summary {

@@ -152,7 +152,7 @@ impl Pending<'_> {
         held.extend(from.endpoints.iter().map(Endpoint::view));
         let (kept, taken) = std::mem::take(&mut to.endpoints)
             .into_iter()
-            .partition(|e| held.contains(&e.view()));
+            .partition(|e| held.contains(&e));
         let kept: Vec<Endpoint> = kept;
         if one_per_group || from.ports != to.ports || kept.is_empty() {
             let (from, to) = self.update.remove(stuck);

@@ -3,14 +3,13 @@
 use std::{
     collections::HashMap,
     hint::black_box,
-    ops::Deref,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use foldhash::fast::RandomState;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use service_slices::{Node, Nodes, Pod, Service, desired};
+use k8s_openapi::api::{core::v1 as api, discovery::v1::EndpointSlice};
+use service_slices::{Node, Nodes, Pod, Service, Text, desired};
 use slice_core::Slice;
 use slice_reconciler::{
     Operation, Options, OwnerFlags, Ownership, Packing, Plan, Request, TriggerTime,
@@ -79,20 +78,22 @@ impl From<&Sync> for Compact {
     fn from(sync: &Sync) -> Self {
         let mut texts: HashMap<Box<str>, Arc<str>> = HashMap::new();
         let mut share = |text: &str| Arc::clone(texts.entry(text.into()).or_insert_with(|| text.into()));
-        let pods = sync.pods.iter();
-        let nodes = sync.nodes.iter();
-        let slices = sync.existing_slices.iter();
+        let mut node = |node: &api::Node| {
+            let zone = Node::from(node).zone.map(|zone| share(&zone));
+            (share(node.metadata.name.as_deref().unwrap_or_default()), Node { zone })
+        };
         Self {
             service: Service::from(&sync.service),
-            existing: slices.map(|slice| Slice::from_api_with(slice, &mut share)).collect(),
-            pods: pods.map(|pod| Pod::<&str>::from(pod).map(|text| share(text))).collect(),
-            nodes: nodes
-                .map(|node| {
-                    (
-                        share(node.metadata.name.as_deref().unwrap_or_default()),
-                        Node::from(node),
-                    )
-                })
+            nodes: sync.nodes.iter().map(&mut node).collect(),
+            existing: sync
+                .existing_slices
+                .iter()
+                .map(|slice| Slice::from_api_with(slice, &mut share))
+                .collect(),
+            pods: sync
+                .pods
+                .iter()
+                .map(|pod| Pod::<&str>::from(pod).map(|text| share(text)))
                 .collect(),
         }
     }
@@ -122,7 +123,7 @@ fn public_sync(sync: &Sync, topology: &mut TopologyCache<()>) -> anyhow::Result<
     Ok(written.collect())
 }
 
-fn plan<T: Deref<Target = str>, N: Nodes>(
+fn plan<T: Text, N: Nodes>(
     service: &Service,
     pods: &[Pod<T>],
     nodes: &N,
@@ -130,8 +131,7 @@ fn plan<T: Deref<Target = str>, N: Nodes>(
     topology: &mut TopologyCache<()>,
 ) -> anyhow::Result<Plan> {
     let desired = desired(service, pods, nodes);
-    let metadata = service.metadata_policy();
-    let prefix = format!("{}-", service.name);
+    let (metadata, prefix) = (service.metadata_policy(), format!("{}-", service.name));
     let request = Request {
         supported: desired.address_types.iter().copied().collect(),
         groups: desired.groups,

@@ -12,7 +12,7 @@ use k8s_openapi::api::{
 use mirroring::Subsets;
 use service_slices::{NodeState, Pod, Service};
 use slice_core::{
-    AddressType, EndpointSet, PortMapKey, Slice,
+    AddressType, EndpointSet, EndpointSource, PortMapKey, Slice,
     names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
 };
 use slice_reconciler::Group;
@@ -289,9 +289,9 @@ fn exchanges_endpoints(step: &Step) -> bool {
 /// Endpoints are wanted with other ports than they are published with.
 fn wants_endpoints_elsewhere(step: &Step) -> bool {
     let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
-    let wanted_elsewhere = |slice: &Slice, group: &Group<'_>| {
+    let wanted_elsewhere = |slice: &Slice, group: &Group<&slice_core::Endpoint>| {
         let mut stored = slice.endpoints.iter();
-        slice.ports != group.ports && stored.any(|endpoint| group.endpoints.contains(&endpoint.view()))
+        slice.ports != group.ports && stored.any(|endpoint| group.endpoints.contains(&endpoint))
     };
     with_desired(step, |groups| {
         let mut pairs = existing
@@ -309,10 +309,10 @@ fn has_unpublishable_ports(step: &Step) -> bool {
 }
 
 /// Judges what is wanted in a step.
-fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<'_>>) -> bool) -> bool {
+fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<&slice_core::Endpoint>>) -> bool) -> bool {
     if let Some(endpoints) = &step.endpoints {
         let subsets = Subsets::read(endpoints);
-        return judge(subsets.desired(NonZeroUsize::MAX).groups);
+        return with_groups(subsets.desired(NonZeroUsize::MAX).groups, judge);
     }
     let Some(service) = &step.service else {
         return false;
@@ -323,7 +323,33 @@ fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<'_>>) -> bool) -> bool
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node.into()))
         .collect();
-    judge(service_slices::desired(&Service::from(service), &pods, &nodes).groups)
+    with_groups(
+        service_slices::desired(&Service::from(service), &pods, &nodes).groups,
+        judge,
+    )
+}
+
+/// Judges groups whatever their endpoints were read off.
+fn with_groups<E: EndpointSource>(
+    groups: Vec<Group<E>>,
+    judge: impl FnOnce(Vec<Group<&slice_core::Endpoint>>) -> bool,
+) -> bool {
+    let kept = groups.into_iter().map(|group| {
+        let endpoints = group.endpoints.into_sorted();
+        let endpoints: Vec<_> = endpoints.iter().map(E::to_endpoint).collect();
+        (group.address_type, group.ports, endpoints)
+    });
+    let kept: Vec<_> = kept.collect();
+    let borrowed = kept.iter().map(|(address_type, ports, endpoints)| {
+        let mut set = EndpointSet::default();
+        set.extend(endpoints);
+        Group {
+            address_type: *address_type,
+            ports: ports.clone(),
+            endpoints: set,
+        }
+    });
+    judge(borrowed.collect())
 }
 
 /// Upstream lets a slice give endpoints away although what should take them is not made for an owner that is going away.
@@ -338,7 +364,7 @@ fn has_endpoint_twice(step: &Step) -> bool {
     step.existing_slices.iter().any(|slice| {
         let slice = Slice::from(slice);
         let mut once = EndpointSet::default();
-        once.extend(slice.endpoints.iter().map(slice_core::Endpoint::view));
+        once.extend(&slice.endpoints);
         once.len() < slice.endpoints.len()
     })
 }

@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, num::NonZeroUsize};
 use k8s_openapi::api::core::v1::Endpoints;
 use mirroring::{Desired, LeftOut, Metadata, Reason, Subsets};
 use proptest::prelude::*;
-use slice_core::{AddressType, Endpoint, EndpointRef, Port, PortMapKey, Slice};
+use slice_core::{AddressType, Endpoint, EndpointSource, Port, PortMapKey, Slice};
 use slice_reconciler::{
     Annotations, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request,
     TriggerTime, plan,
@@ -128,7 +128,7 @@ impl Answer {
     fn of(desired: Desired<'_>) -> Self {
         let groups = desired.groups.into_iter().map(|group| {
             let endpoints = group.endpoints.into_sorted();
-            let endpoints = endpoints.iter().map(EndpointRef::to_endpoint).collect();
+            let endpoints = endpoints.iter().map(EndpointSource::to_endpoint).collect();
             ((group.address_type, group.ports), endpoints)
         });
         let mut left_out: Vec<String> = desired.left_out.iter().map(LeftOut::to_string).collect();

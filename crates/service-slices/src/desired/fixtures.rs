@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use k8s_openapi::api::core::v1 as api;
 use serde_json::{Value, json};
-use slice_core::Conditions;
+use slice_core::{Conditions, EndpointSource as _};
 
 use super::{Desired, desired};
-use crate::{Node, Pod, Service};
+use crate::{Node, Pod, Service, Text};
 
 /// Merges what is given into an object; null removes.
 fn merged(mut base: Value, patch: Value) -> Value {
@@ -73,12 +73,12 @@ pub(super) fn conditions(ready: bool, serving: bool, terminating: bool) -> Condi
 /// What came of it in a comparable form: address type, port numbers, and per endpoint its pod and addresses.
 pub(super) type GroupSummary = (&'static str, Vec<Option<i32>>, Vec<(String, Vec<String>)>);
 
-pub(super) fn summarise(desired: Desired<'_>) -> (Vec<GroupSummary>, Vec<String>) {
+pub(super) fn summarise<T: Text>(desired: Desired<'_, T>) -> (Vec<GroupSummary>, Vec<String>) {
     let groups = desired.groups.into_iter().map(|group| {
         let endpoints = group.endpoints.into_sorted();
         let endpoints = endpoints.iter().map(|endpoint| {
-            let addresses = endpoint.addresses.iter().map(ToString::to_string);
-            (endpoint.target.unwrap().name.unwrap().to_owned(), addresses.collect())
+            let addresses = endpoint.view().addresses.iter().map(ToString::to_string);
+            (endpoint.pod.name.to_string(), addresses.collect())
         });
         (
             group.address_type.as_str(),

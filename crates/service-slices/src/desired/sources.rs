@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1 as api;
 use serde_json::{Value, json};
+use slice_core::EndpointSource as _;
 
 use super::{
     desired,
     fixtures::{GroupSummary, group, nodes, pod, service, summarise, unready},
 };
-use crate::{Pod, PodAddresses, Service};
+use crate::{Pod, PodAddresses, PodEndpoint, Service};
 
 /// What is wanted for pods that were read in another way.
 fn derived(service: &Service, pods: &[Pod<&str>]) -> (Vec<GroupSummary>, Vec<String>) {
@@ -158,9 +159,9 @@ fn t_gx_14_addresses_of_devices() {
         let nodes = nodes(&[("node-1", "")]);
         let group = desired(&service, made, &nodes).groups.remove(0);
         let endpoints = group.endpoints.into_sorted();
-        let word = |endpoint: &slice_core::EndpointRef<'_>| {
+        let word = |endpoint: &PodEndpoint<'_, &str>| {
             (
-                endpoint.addresses[0].to_string(),
+                endpoint.view().addresses[0].to_string(),
                 endpoint.conditions.ready == Some(true),
             )
         };

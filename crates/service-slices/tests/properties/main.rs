@@ -13,8 +13,8 @@ use std::{
 
 use k8s_openapi::api::core::v1 as api;
 use proptest::prelude::*;
-use service_slices::{AddressProblem, Desired, LeftOut, Node, Pod, Reason, Service, desired};
-use slice_core::{Address, AddressType, Endpoint, EndpointRef, PortMapKey, Slice, spelling::is_label_value};
+use service_slices::{AddressProblem, Desired, LeftOut, Node, Pod, Reason, Service, Text, desired};
+use slice_core::{Address, AddressType, Endpoint, EndpointSource, PortMapKey, Slice, spelling::is_label_value};
 use slice_reconciler::{
     Operation, Options, OwnerFlags, Ownership, Packing, Partition, Plan, PlanError, Request, TriggerTime,
     hints::{NodeFacts, TopologyCache},
@@ -103,10 +103,10 @@ struct Answer {
 }
 
 impl Answer {
-    fn of(desired: Desired<'_>) -> Self {
+    fn of<T: Text>(desired: Desired<'_, T>) -> Self {
         let groups = desired.groups.into_iter().map(|group| {
             let endpoints = group.endpoints.into_sorted();
-            let endpoints = endpoints.iter().map(EndpointRef::to_endpoint);
+            let endpoints = endpoints.iter().map(EndpointSource::to_endpoint);
             ((group.address_type, group.ports), endpoints.collect())
         });
         Self {

@@ -2,18 +2,18 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{EndpointRef, EndpointSet, Slice};
+use slice_core::{EndpointSet, EndpointSource, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
 use crate::{Group, MetadataPolicy, check::Sieve};
 
-pub(super) fn pack<'a>(
+pub(super) fn pack<'a, E: EndpointSource>(
     existing: &[&'a Slice],
-    mut group: Group<'a>,
+    mut group: Group<E>,
     max: usize,
     policy: &MetadataPolicy,
     sieve: &mut Sieve,
-) -> Packed<'a> {
+) -> Packed<'a, E> {
     let mut packed = Packed::default();
     let mut overflow = EndpointSet::default();
     let mut kept = Kept::default();
@@ -65,7 +65,7 @@ enum Class {
 
 /// What becomes of a stored slice, by what is left of it. A slice that is written anyway also gets down to the maximum; none
 /// is written just for that (R84, I3).
-fn classify(slice: &Slice, kept: &Kept<'_>, max: usize, policy: &MetadataPolicy) -> Class {
+fn classify(slice: &Slice, kept: &Kept<'_, impl EndpointSource>, max: usize, policy: &MetadataPolicy) -> Class {
     let intact = kept.is_intact();
     if intact && !policy.differs(&slice.metadata) {
         return Class::Unchanged;
@@ -89,7 +89,7 @@ fn classify(slice: &Slice, kept: &Kept<'_>, max: usize, policy: &MetadataPolicy)
 }
 
 /// Slices that are written anyway are filled first, the fullest first (R82).
-fn fill_updates<'a, 'r>(updates: &mut [Slice], rest: &'r [EndpointRef<'a>], max: usize) -> &'r [EndpointRef<'a>] {
+fn fill_updates<'r, E: EndpointSource>(updates: &mut [Slice], rest: &'r [E], max: usize) -> &'r [E] {
     let mut rest = rest;
     let mut order: Vec<usize> = (0..updates.len()).collect();
     order.sort_by_key(|index| Reverse(updates[*index].endpoints.len()));
@@ -97,19 +97,19 @@ fn fill_updates<'a, 'r>(updates: &mut [Slice], rest: &'r [EndpointRef<'a>], max:
         let endpoints = &mut updates[index].endpoints;
         let room = max.saturating_sub(endpoints.len()).min(rest.len());
         let (fit, left) = rest.split_at(room);
-        endpoints.extend(fit.iter().map(EndpointRef::to_endpoint));
+        endpoints.extend(fit.iter().map(E::to_endpoint));
         rest = left;
     }
     rest
 }
 
 /// Full slices are always new; a remainder goes into the one unchanged slice that it fills best, or into a new one (R83).
-fn place_rest<'a>(
-    packed: &mut Packed<'a>,
-    mut rest: &[EndpointRef<'a>],
+fn place_rest<E: EndpointSource>(
+    packed: &mut Packed<'_, E>,
+    mut rest: &[E],
     max: usize,
     sieve: &mut Sieve,
-    new: impl Fn(&[EndpointRef<'a>]) -> NewSlice<'a>,
+    new: impl Fn(&[E]) -> NewSlice<E>,
 ) {
     while !rest.is_empty() {
         if rest.len() < max
@@ -117,9 +117,9 @@ fn place_rest<'a>(
         {
             let mut slice = packed.unchanged.remove(index).clone();
             let before = slice.endpoints.len();
-            slice.endpoints.retain(|endpoint| sieve.passes(&endpoint.view()));
+            slice.endpoints.retain(|endpoint| sieve.passes(&endpoint));
             packed.changes.removed += before - slice.endpoints.len();
-            slice.endpoints.extend(rest.iter().map(EndpointRef::to_endpoint));
+            slice.endpoints.extend(rest.iter().map(E::to_endpoint));
             packed.update.push(slice);
             return;
         }

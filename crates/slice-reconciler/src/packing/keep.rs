@@ -1,14 +1,15 @@
 //! Which endpoints of a stored slice are still wanted.
 
-use slice_core::{Endpoint, EndpointRef, EndpointSet, Slice};
+use slice_core::{Endpoint, EndpointSet, EndpointSource, Place, Slice};
 
 use crate::check::Sieve;
 
 /// What is left of one stored slice. Made once and used for slice after slice, so that looking at a slice that stays as it
 /// is allocates nothing.
-#[derive(Debug, Default)]
-pub(super) struct Kept<'a> {
-    endpoints: Vec<KeptEndpoint<'a>>,
+#[derive(Debug)]
+pub(super) struct Kept<'a, E> {
+    endpoints: Vec<KeptEndpoint<'a, E>>,
+    places: Vec<Option<Place>>,
     /// Endpoints that are not wanted, or wanted only once and found before.
     pub(super) dropped: usize,
     /// Endpoints that say something else now.
@@ -16,20 +17,33 @@ pub(super) struct Kept<'a> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct KeptEndpoint<'a> {
+struct KeptEndpoint<'a, E> {
     stored: &'a Endpoint,
-    wanted: EndpointRef<'a>,
+    wanted: E,
     equal: bool,
 }
 
-impl<'a> Kept<'a> {
+impl<E> Default for Kept<'_, E> {
+    fn default() -> Self {
+        Self {
+            endpoints: Vec::new(),
+            places: Vec::new(),
+            dropped: 0,
+            changed: 0,
+        }
+    }
+}
+
+impl<'a, E: EndpointSource> Kept<'a, E> {
     /// Looks at a slice, taking what is found there out of the wanted set (R80 step 1).
-    pub(super) fn look_at(&mut self, slice: &'a Slice, wanted: &mut EndpointSet<'a>) {
+    pub(super) fn look_at(&mut self, slice: &'a Slice, wanted: &mut EndpointSet<E>) {
+        self.places.clear();
+        self.places
+            .extend(slice.endpoints.iter().map(|stored| wanted.find(&stored)));
         self.endpoints.clear();
-        for stored in &slice.endpoints {
-            let view = stored.view();
-            if let Some(wanted) = wanted.take(&view) {
-                let equal = wanted.equals_beyond_identity(&view);
+        for (stored, place) in slice.endpoints.iter().zip(&self.places) {
+            if let Some(wanted) = place.and_then(|place| wanted.take_from(place)) {
+                let equal = wanted.equals_beyond_identity(&stored);
                 self.endpoints.push(KeptEndpoint { stored, wanted, equal });
             }
         }
@@ -60,12 +74,12 @@ impl<'a> Kept<'a> {
     }
 
     /// What is beyond the first, and has to find a place elsewhere.
-    pub(super) fn beyond(&self, max: usize) -> impl Iterator<Item = EndpointRef<'a>> {
+    pub(super) fn beyond(&self, max: usize) -> impl Iterator<Item = E> {
         self.endpoints.iter().skip(max).map(|kept| kept.wanted)
     }
 }
 
-impl KeptEndpoint<'_> {
+impl<E: EndpointSource> KeptEndpoint<'_, E> {
     fn write(&self) -> Endpoint {
         if !self.equal {
             return self.wanted.to_endpoint();
@@ -77,7 +91,8 @@ impl KeptEndpoint<'_> {
         };
         // The one field that may differ between equals.
         if let Some(target) = &mut endpoint.target {
-            let version = self.wanted.target.and_then(|target| target.resource_version);
+            let view = self.wanted.view();
+            let version = view.target.and_then(|target| target.resource_version);
             if target.resource_version.as_deref() != version {
                 target.resource_version = version.map(Into::into);
             }

@@ -6,7 +6,7 @@ mod one_per_group;
 
 use std::num::NonZeroUsize;
 
-use slice_core::{EndpointRef, PortMapKey, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
+use slice_core::{EndpointSource, PortMapKey, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
 
 use crate::{Group, MetadataPolicy, check::Sieve};
 
@@ -35,22 +35,34 @@ impl Default for Packing {
 }
 
 /// What packing decides about one group.
-#[derive(Debug, Default)]
-pub(crate) struct Packed<'a> {
+#[derive(Debug)]
+pub(crate) struct Packed<'a, E> {
     /// Stored slices that stay as they are.
     pub(crate) unchanged: Vec<&'a Slice>,
     /// Changed copies of stored slices.
     pub(crate) update: Vec<Slice>,
     pub(crate) delete: Vec<&'a Slice>,
-    pub(crate) create: Vec<NewSlice<'a>>,
+    pub(crate) create: Vec<NewSlice<E>>,
     pub(crate) changes: Changes,
+}
+
+impl<E> Default for Packed<'_, E> {
+    fn default() -> Self {
+        Self {
+            unchanged: Vec::new(),
+            update: Vec::new(),
+            delete: Vec::new(),
+            create: Vec::new(),
+            changes: Changes::default(),
+        }
+    }
 }
 
 /// A slice that does not exist yet.
 #[derive(Debug)]
-pub(crate) struct NewSlice<'a> {
+pub(crate) struct NewSlice<E> {
     pub(crate) ports: PortMapKey,
-    pub(crate) endpoints: Vec<EndpointRef<'a>>,
+    pub(crate) endpoints: Vec<E>,
 }
 
 /// How many endpoints come, go, and change where they are.
@@ -66,13 +78,13 @@ pub struct Changes {
 
 impl Packing {
     /// Packs a group into its own slices, which come in the order of their names.
-    pub(crate) fn pack<'a>(
+    pub(crate) fn pack<'a, E: EndpointSource>(
         self,
         existing: &[&'a Slice],
-        group: Group<'a>,
+        group: Group<E>,
         policy: &MetadataPolicy,
         sieve: &mut Sieve,
-    ) -> Packed<'a> {
+    ) -> Packed<'a, E> {
         match self {
             Self::Fill { .. } => fill::pack(existing, group, self.max(), policy, sieve),
             Self::OnePerGroup { .. } => one_per_group::pack(existing, group, self.max(), policy, sieve),

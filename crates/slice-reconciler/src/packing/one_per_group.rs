@@ -1,17 +1,17 @@
 //! One slice per group, and no more endpoints than fit (M78–M86).
 
-use slice_core::{EndpointRef, EndpointSet, Slice};
+use slice_core::{EndpointSet, EndpointSource, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
 use crate::{EndpointProblem, Group, MetadataPolicy, check::Sieve};
 
-pub(super) fn pack<'a>(
+pub(super) fn pack<'a, E: EndpointSource>(
     existing: &[&'a Slice],
-    mut group: Group<'a>,
+    mut group: Group<E>,
     cap: usize,
     policy: &MetadataPolicy,
     sieve: &mut Sieve,
-) -> Packed<'a> {
+) -> Packed<'a, E> {
     let mut packed = Packed::default();
     let Some((slice, duplicates)) = existing.split_first() else {
         let endpoints = fitting(publishable(group.endpoints, sieve), cap, cap, sieve);
@@ -53,7 +53,7 @@ pub(super) fn pack<'a>(
         endpoints: kept.first(cap),
     };
     policy.apply(&mut to.metadata);
-    to.endpoints.extend(added.iter().map(EndpointRef::to_endpoint));
+    to.endpoints.extend(added.iter().map(E::to_endpoint));
     for beyond in kept.beyond(cap) {
         sieve.leave_out(&beyond, EndpointProblem::OverCap(cap));
     }
@@ -62,19 +62,14 @@ pub(super) fn pack<'a>(
 }
 
 /// What can be published.
-fn publishable<'a>(endpoints: EndpointSet<'a>, sieve: &mut Sieve) -> Vec<EndpointRef<'a>> {
+fn publishable<E: EndpointSource>(endpoints: EndpointSet<E>, sieve: &mut Sieve) -> Vec<E> {
     let mut endpoints = endpoints.into_sorted();
     endpoints.retain(|endpoint| sieve.passes(endpoint));
     endpoints
 }
 
 /// The first of these, as many as there is room for; the others are left out.
-fn fitting<'a>(
-    mut endpoints: Vec<EndpointRef<'a>>,
-    room: usize,
-    cap: usize,
-    sieve: &mut Sieve,
-) -> Vec<EndpointRef<'a>> {
+fn fitting<E: EndpointSource>(mut endpoints: Vec<E>, room: usize, cap: usize, sieve: &mut Sieve) -> Vec<E> {
     for beyond in endpoints.iter().skip(room) {
         sieve.leave_out(beyond, EndpointProblem::OverCap(cap));
     }

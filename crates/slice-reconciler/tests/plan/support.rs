@@ -158,11 +158,11 @@ pub(crate) fn pod(number: usize, ready: bool) -> Endpoint {
             serving: Some(ready),
             terminating: Some(false),
         },
-        target: Some(Box::new(Target {
+        target: Some(Target {
             name: Some(format!("pod-{number}").into()),
             uid: Some(format!("pod-uid-{number}").into()),
             ..Target::default()
-        })),
+        }),
         ..at(&address)
     }
 }

@@ -35,6 +35,7 @@ pub(crate) struct Blueprint {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub(crate) struct Settings {
     pub(crate) packing: Packing,
     pub(crate) placeholder: bool,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slice_core::{AddressType, Endpoint, Slice, names::TRIGGER_TIME_ANNOTATION};
+use slice_core::{AddressType, Endpoint, EndpointSource as _, Slice, names::TRIGGER_TIME_ANNOTATION};
 use slice_reconciler::{
     Annotations, Operation, Ownership, Plan, TriggerTime,
     hints::{HintMode, TrafficDistribution},
@@ -104,7 +104,7 @@ fn take<'w>(slice: &'w Slice, left: &mut Vec<&'w Endpoint>) -> Vec<(&'w Endpoint
 /// Whether a slice can stay as it is, as far as hints do not matter. A slice that is the only one of its group has to hold
 /// something, and no more than fits.
 fn stays(world: &World, slice: &Slice, kept: &[(&Endpoint, &Endpoint)], group: &Open<'_>) -> bool {
-    let as_wanted = |(stored, wanted): &(&Endpoint, &Endpoint)| wanted.view().equals_beyond_identity(&stored.view());
+    let as_wanted = |(stored, wanted): &(&Endpoint, &Endpoint)| wanted.equals_beyond_identity(stored);
     let fits = kept.len() <= world.max() && !(kept.is_empty() && group.left.is_empty());
     kept.len() == slice.endpoints.len()
         && kept.iter().all(as_wanted)
@@ -124,9 +124,10 @@ fn has_right_metadata(world: &World, slice: &Slice) -> bool {
     let holds = |stored: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>| {
         wanted.iter().all(|(key, value)| stored.get(key) == Some(value))
     };
-    let labels_are_right = match policy.keep_other_labels {
-        true => holds(&labels, &policy.labels),
-        false => labels == policy.labels,
+    let labels_are_right = if policy.keep_other_labels {
+        holds(&labels, &policy.labels)
+    } else {
+        labels == policy.labels
     };
     let annotations_are_right = match &policy.annotations {
         Annotations::Preserve => true,

@@ -13,7 +13,7 @@ mod store;
 mod world;
 
 use proptest::{collection::vec, prelude::*};
-use slice_core::{Endpoint, Slice, names::TRIGGER_TIME_ANNOTATION};
+use slice_core::{Endpoint, EndpointSource as _, Slice, names::TRIGGER_TIME_ANNOTATION};
 use slice_reconciler::{Operation, Ownership, Plan};
 
 use crate::{

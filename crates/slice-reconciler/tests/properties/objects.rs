@@ -111,13 +111,13 @@ pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoi
         hostname: (pod == 6).then(|| "six".into()),
         node_name: has_node.then(|| format!("node-{pod}").into()),
         zone: zone.map(Into::into),
-        target: Some(Box::new(Target {
+        target: Some(Target {
             kind: Some("Pod".into()),
             namespace: Some("ns".into()),
             name: Some(format!("pod-{pod}").into()),
             uid: Some(format!("{}-{pod}", if recreated { "again" } else { "uid" }).into()),
             ..Target::default()
-        })),
+        }),
         ..Endpoint::default()
     }
 }

@@ -68,7 +68,7 @@ fn endpoints<'s>(world: &World, slices: &'s [Slice]) -> impl Iterator<Item = &'s
 
 /// The name and uid of what is behind an endpoint.
 fn pod(endpoint: &Endpoint) -> (String, String) {
-    let target = endpoint.target.as_deref().unwrap();
+    let target = endpoint.target.as_ref().unwrap();
     let text = |text: &Option<Arc<str>>| text.as_deref().unwrap().to_owned();
     (text(&target.name), text(&target.uid))
 }

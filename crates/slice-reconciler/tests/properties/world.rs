@@ -239,7 +239,7 @@ pub(crate) type Identity = (Vec<String>, String, String, String);
 /// What makes an endpoint the same one, spelled out once more.
 pub(crate) fn identity(endpoint: &Endpoint) -> Identity {
     let text = |text: Option<&Arc<str>>| text.map(ToString::to_string).unwrap_or_default();
-    let target = endpoint.target.as_deref();
+    let target = endpoint.target.as_ref();
     let mut addresses: Vec<String> = endpoint.addresses.iter().map(ToString::to_string).collect();
     addresses.sort_unstable();
     (
@@ -251,9 +251,9 @@ pub(crate) fn identity(endpoint: &Endpoint) -> Identity {
 }
 
 impl Wanted {
-    fn group(&self) -> Group<'_> {
+    fn group(&self) -> Group<&Endpoint> {
         let mut endpoints = EndpointSet::default();
-        endpoints.extend(self.endpoints.iter().map(Endpoint::view));
+        endpoints.extend(&self.endpoints);
         Group {
             address_type: self.address_type,
             ports: self.ports.clone(),

@@ -1,0 +1,115 @@
+//! A pod as an endpoint.
+
+use std::{
+    num::NonZeroU16,
+    slice,
+    sync::{Arc, LazyLock},
+};
+
+use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointRef, EndpointSource, Target};
+
+use crate::{Pod, Text};
+
+const KIND: &str = "Pod";
+static SHARED_KIND: LazyLock<Arc<str>> = LazyLock::new(|| KIND.into());
+
+/// A pod as an endpoint of a Service: what the pod does not say by itself, and the pod. Small, because there is one for
+/// every pod on every sync.
+#[derive(Debug)]
+pub struct PodEndpoint<'a, T = Arc<str>> {
+    /// The pod.
+    pub pod: &'a Pod<T>,
+    /// The zone of its node.
+    pub zone: Option<&'a Arc<str>>,
+    /// How the Service presents it.
+    pub conditions: Conditions,
+    /// The family of its addresses.
+    pub(crate) address_type: AddressType,
+    /// Which one of them is meant, counted from one, where each is an endpoint of its own.
+    pub(crate) only: Option<NonZeroU16>,
+    /// Whether its hostname is published.
+    pub(crate) has_hostname: bool,
+}
+
+impl<T> Clone for PodEndpoint<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for PodEndpoint<'_, T> {}
+
+impl<T> PodEndpoint<'_, T> {
+    /// The endpoints that the pod is with its addresses of the family: usually one, none without an address (R55 step 2d,
+    /// R60).
+    pub(crate) fn each(self) -> impl Iterator<Item = Self> {
+        let addresses = self.pod.addresses.of(self.address_type).len();
+        let apart = self.pod.addresses.are_apart();
+        let count = if apart { addresses } else { addresses.min(1) };
+        let numbers = (1..=u16::MAX).map(NonZeroU16::new).take(count);
+        numbers.map(move |number| Self {
+            only: number.filter(|_| apart),
+            ..self
+        })
+    }
+
+    #[inline]
+    fn addresses(&self) -> &[Address] {
+        let all = self.pod.addresses.of(self.address_type);
+        match self.only {
+            None => all,
+            Some(number) => slice::from_ref(&all[usize::from(number.get()) - 1]),
+        }
+    }
+
+    fn hostname(&self) -> Option<&T> {
+        self.pod.hostname.as_ref().filter(|_| self.has_hostname)
+    }
+}
+
+impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+    fn view(&self) -> EndpointRef<'_> {
+        EndpointRef {
+            addresses: self.addresses(),
+            conditions: self.conditions,
+            hostname: self.hostname().map(|hostname| &**hostname),
+            node_name: self.pod.node.as_deref(),
+            zone: self.zone.map(|zone| &**zone),
+            target: Some(Target {
+                kind: Some(KIND),
+                namespace: given(&self.pod.namespace).map(|namespace| &**namespace),
+                name: given(&self.pod.name).map(|name| &**name),
+                uid: self.pod.uid.as_deref(),
+                ..Target::default()
+            }),
+        }
+    }
+
+    /// Shares the strings of the pod, if they can be shared.
+    fn to_endpoint(&self) -> Endpoint {
+        let shared = |text: &T| text.clone().into();
+        Endpoint {
+            addresses: self.addresses().into(),
+            conditions: self.conditions,
+            hostname: self.hostname().map(shared),
+            node_name: self.pod.node.as_ref().map(shared),
+            zone: self.zone.cloned(),
+            target: Some(Target {
+                kind: Some(Arc::clone(&SHARED_KIND)),
+                namespace: given(&self.pod.namespace).map(shared),
+                name: given(&self.pod.name).map(shared),
+                uid: self.pod.uid.as_ref().map(shared),
+                ..Target::default()
+            }),
+            hints: None,
+            deprecated_topology: None,
+        }
+    }
+}
+
+/// In a slice, an empty text is left out.
+fn given<T: Text>(text: &T) -> Option<&T> {
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,95 @@
+//! What makes an endpoint the same one (R76, G5): its addresses in any order, its hostname, and the namespace and name of
+//! what is behind it. Absent and empty are the same here.
+
+use std::{
+    cmp::Ordering,
+    hash::{BuildHasher as _, Hasher as _},
+};
+
+use foldhash::fast::{FixedState, FoldHasher};
+use smallvec::SmallVec;
+
+use crate::{Address, EndpointRef, EndpointSource, endpoint::agree};
+
+fn hostname<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
+    endpoint.hostname.unwrap_or_default()
+}
+
+fn namespace<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
+    endpoint.target.and_then(|target| target.namespace).unwrap_or_default()
+}
+
+fn name<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
+    endpoint.target.and_then(|target| target.name).unwrap_or_default()
+}
+
+/// Whether two endpoints are the same one, whatever else they say.
+#[inline]
+pub(crate) fn is_same(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
+    have_same_addresses(a, b)
+        && agree(a, b, |endpoint| Some(name(endpoint)))
+        && agree(a, b, |endpoint| Some(namespace(endpoint)))
+        && agree(a, b, |endpoint| Some(hostname(endpoint)))
+}
+
+#[inline]
+pub(crate) fn have_same_addresses(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
+    match (a.view().addresses, b.view().addresses) {
+        ([a], [b]) => a == b,
+        (a, b) => compare_sets(a, b).is_eq(),
+    }
+}
+
+/// An order in which endpoints compare equal exactly when they are the same one.
+pub(crate) fn compare(a: &impl EndpointSource, b: &impl EndpointSource) -> Ordering {
+    let (a, b) = (&a.view(), &b.view());
+    compare_sets(a.addresses, b.addresses)
+        .then_with(|| hostname(a).cmp(hostname(b)))
+        .then_with(|| namespace(a).cmp(namespace(b)))
+        .then_with(|| name(a).cmp(name(b)))
+}
+
+fn compare_sets(a: &[Address], b: &[Address]) -> Ordering {
+    if let ([a], [b]) = (a, b) {
+        return a.cmp(b);
+    }
+    let sorted = |addresses: &[Address]| {
+        let mut sorted: SmallVec<[Address; 4]> = addresses.iter().cloned().collect();
+        sorted.sort_unstable();
+        sorted
+    };
+    sorted(a).cmp(&sorted(b))
+}
+
+/// Addresses alone tell nearly all endpoints apart, and lie closer at hand than names.
+#[inline]
+pub(crate) fn hash_of_addresses(endpoint: &impl EndpointSource) -> u64 {
+    match endpoint.view().addresses {
+        [address] => hash_address(address),
+        addresses => addresses.iter().map(hash_address).fold(0, u64::wrapping_add),
+    }
+}
+
+/// Tells endpoints with the same addresses apart.
+pub(crate) fn hash_with_name(endpoint: &impl EndpointSource) -> u64 {
+    let mut hasher = hasher();
+    hasher.write_u64(hash_of_addresses(endpoint));
+    hasher.write(name(&endpoint.view()).as_bytes());
+    hasher.finish()
+}
+
+#[inline]
+fn hash_address(address: &Address) -> u64 {
+    let mut hasher = hasher();
+    match address {
+        Address::V4(address) => hasher.write_u32(address.to_bits()),
+        Address::V6(address) => hasher.write_u128(address.to_bits()),
+        Address::Text(text) => hasher.write(text.as_bytes()),
+    }
+    hasher.finish()
+}
+
+#[inline]
+fn hasher() -> FoldHasher<'static> {
+    FixedState::default().build_hasher()
+}

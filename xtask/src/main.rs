@@ -11,7 +11,8 @@ mod vectors;
 
 use std::process::ExitCode;
 
-use clap::{Parser, error::ErrorKind};
+use clap::Parser;
+use slice_runtime::program::usage;
 
 /// The commands of endpointslice-rs.
 #[derive(Debug, Parser)]
@@ -30,7 +31,7 @@ enum Command {
 fn main() -> ExitCode {
     let command = match Command::try_parse() {
         Ok(command) => command,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, "cargo xtask"),
     };
     let done = match command {
         Command::Test(args) => test::run(&args),
@@ -45,22 +46,4 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Help in full, but a mistake in one line.
-fn usage(error: &clap::Error) -> ExitCode {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        print!("{error}");
-        return ExitCode::SUCCESS;
-    }
-    let text = error.to_string();
-    let first: Vec<&str> = text
-        .lines()
-        .take_while(|line| !line.is_empty())
-        .map(str::trim)
-        .collect();
-    let first = Some(first.join(" ")).filter(|line| line.starts_with("error: "));
-    let first = first.as_deref().unwrap_or("error: a command is needed");
-    eprintln!("{first}; `cargo xtask --help` lists what there is");
-    ExitCode::from(2)
 }

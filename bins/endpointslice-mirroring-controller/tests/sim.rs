@@ -8,13 +8,23 @@ use apisim::{
     faults::{Match, Rule},
     request::Verb,
 };
-use testenv::{Binary, SimServer};
+use testenv::{Binary, SimServer, documented};
 
 #[tokio::test]
 async fn slices_follow_endpoints_and_a_restart_writes_nothing() {
     let server = SimServer::start().await.unwrap();
     story::play(&server.client(), &[&server.flag()]).await;
     assert_eq!(server.slice_writes(), server.faults.count(&Match::writes()));
+}
+
+/// README.md: the command as it stands there.
+#[tokio::test]
+async fn the_documented_command_shows_what_would_be_done() {
+    let server = SimServer::start().await.unwrap();
+    story::prepare(&server.client()).await;
+    let (program, _kubeconfig) = documented::start(story::PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
+    let plan = program.says("would write").await.unwrap();
+    assert!(plan.contains("shop/db"), "{plan}");
 }
 
 /// Slices are watched twice, our own and those with pods, and that is nobody's concern.

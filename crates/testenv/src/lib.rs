@@ -43,6 +43,7 @@ mod binary;
 mod cluster;
 mod control_plane;
 mod controllers;
+pub mod documented;
 mod error;
 mod files;
 pub mod objects;

@@ -44,6 +44,16 @@ impl SimServer {
         format!("--master={}", self.url())
     }
 
+    /// The same, as a kubeconfig.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        let url = self.url();
+        format!(
+            "{{current-context: sim, contexts: [{{name: sim, context: {{cluster: sim}}}}],
+               clusters: [{{name: sim, cluster: {{server: '{url}'}}}}]}}"
+        )
+    }
+
     /// Forgets the history: who wants to go on from an earlier version has to list anew.
     pub fn compact(&self) {
         self.sim.compact();

@@ -2,10 +2,11 @@
 
 use apisim::faults::Match;
 use serde_json::json;
+use testenv::documented;
 
 use crate::{
     server,
-    stories::{cluster::Cluster, start},
+    stories::{PROGRAM, cluster::Cluster, start},
 };
 
 #[tokio::test]
@@ -23,6 +24,16 @@ async fn a_dry_run_tells_what_it_would_write_and_writes_nothing() {
     program.binary.says("key=shop/last").await.unwrap();
     program.stop().await.unwrap();
     assert_eq!(server.faults.count(&Match::writes()), 0);
+}
+
+/// README.md: the command as it stands there.
+#[tokio::test]
+async fn the_documented_command_shows_what_would_be_done() {
+    let (server, cluster) = server().await;
+    cluster.service("web", "web", json!({})).await;
+    let (program, _kubeconfig) = documented::start(PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
+    let plan = program.says("would write").await.unwrap();
+    assert!(plan.contains("shop/web"), "{plan}");
 }
 
 #[tokio::test]

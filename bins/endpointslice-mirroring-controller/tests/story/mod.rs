@@ -19,10 +19,8 @@ const NAMESPACE: &str = "shop";
 /// Slices follow Endpoints; after a restart they are left alone.
 pub(crate) async fn play(client: &Client, args: &[&str]) {
     let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
-    let namespace = json!({"metadata": {"name": NAMESPACE}});
-    create(&Api::<Namespace>::all(client.clone()), namespace).await.unwrap();
     let program = Program::start(PROGRAM, args).await.unwrap();
-    add(client, "db", &["10.1.0.1", "10.1.0.2"]).await;
+    prepare(client).await;
     mirrored(client, "db", &["10.1.0.1", "10.1.0.2"]).await;
     let patch = Patch::Merge(json!({"subsets": subsets(&["10.1.0.2"])}));
     endpoints.patch("db", &PatchParams::default(), &patch).await.unwrap();
@@ -38,6 +36,13 @@ pub(crate) async fn play(client: &Client, args: &[&str]) {
     mirrored(client, "last", &["10.1.0.3"]).await;
     assert_eq!(slices_of(client, NAMESPACE, "db").await.unwrap(), before);
     program.stop().await.unwrap();
+}
+
+/// A namespace with something to mirror in it.
+pub(crate) async fn prepare(client: &Client) {
+    let namespace = json!({"metadata": {"name": NAMESPACE}});
+    create(&Api::<Namespace>::all(client.clone()), namespace).await.unwrap();
+    add(client, "db", &["10.1.0.1", "10.1.0.2"]).await;
 }
 
 /// A Service without a selector, and an Endpoints object for it.

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-#[path = "../stories/mod.rs"]
 mod stories;
 
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, PolicyRule};
@@ -11,7 +10,7 @@ use kube::{
     api::{DeleteParams, PostParams},
 };
 use serde_json::json;
-use testenv::{ControlPlane, User, rule};
+use testenv::{ControlPlane, Part, User, documented, rule};
 
 use stories::{cluster::Cluster, fails, smoke, start};
 
@@ -34,7 +33,16 @@ fn flag(control_plane: &ControlPlane, user: &User) -> String {
     format!("--kubeconfig={}", kubeconfig.path.display())
 }
 
-/// R5, F5. The admission plugin asks for the right to `services/finalizers`, which is not needed otherwise.
+/// Starts kube-controller-manager as README.md says, so that nobody else writes slices.
+async fn without_its_own(control_plane: &ControlPlane) -> Part {
+    let readme = documented::readme().unwrap();
+    let controllers = readme.split_once("--controllers=").unwrap().1;
+    let controllers: Vec<&str> = controllers.split_once('`').unwrap().0.split(',').collect();
+    assert!(controllers.contains(&"-endpointslice-controller"), "{controllers:?}");
+    control_plane.controller_manager(&controllers, &[]).await.unwrap()
+}
+
+/// R5, R6a, F5. The admission plugin asks for the right to `services/finalizers`, which is not needed otherwise.
 #[tokio::test]
 async fn it_lives_within_the_rights_of_the_spec_and_without_them() {
     let control_plane = ControlPlane::builder()
@@ -49,6 +57,7 @@ async fn it_lives_within_the_rights_of_the_spec_and_without_them() {
         .unwrap();
     let cluster = Cluster::new(control_plane.client().unwrap(), "shop").await;
     let flag = flag(&control_plane, &account);
+    let _manager = without_its_own(&control_plane).await;
     smoke(&cluster, &[&flag]).await;
 
     let program = start(&[&flag]).await;

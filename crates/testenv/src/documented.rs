@@ -1,0 +1,38 @@
+//! What README.md tells people to run.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::{binary::Binary, error::Error, sim::SimServer};
+
+/// The text of README.md.
+pub fn readme() -> Result<String, Error> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    std::fs::read_to_string(&path).map_err(Error::system(format!("read {}", path.display())))
+}
+
+/// The arguments that README.md gives to the program of a package.
+pub fn arguments(package: &str) -> Result<Vec<String>, Error> {
+    let start = format!("cargo run --release -p {package} -- ");
+    let readme = readme()?;
+    let line = readme.lines().find_map(|line| line.strip_prefix(&start));
+    let missing = || Error::System {
+        action: format!("find `{start}…` in README.md"),
+        source: std::io::ErrorKind::NotFound.into(),
+    };
+    let line = line.ok_or_else(missing)?;
+    Ok(line.split_whitespace().map(ToOwned::to_owned).collect())
+}
+
+/// Starts the program of a package as README.md says, in the cluster of a kubeconfig, which lasts as long as the directory.
+pub fn start(program: impl AsRef<Path>, package: &str, server: &SimServer) -> Result<(Binary, TempDir), Error> {
+    let directory = tempfile::tempdir().map_err(Error::system("make a temporary directory"))?;
+    let kubeconfig = directory.path().join("kubeconfig");
+    std::fs::write(&kubeconfig, server.kubeconfig()).map_err(Error::system("write a kubeconfig"))?;
+    let arguments = arguments(package)?;
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let kubeconfig = kubeconfig.to_string_lossy();
+    let binary = Binary::start(program, &arguments, &[("KUBECONFIG", &*kubeconfig)])?;
+    Ok((binary, directory))
+}

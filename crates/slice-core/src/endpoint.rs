@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ptr, sync::Arc};
 
 use smallvec::SmallVec;
 
-use crate::Address;
+use crate::{Address, identity::is_same};
 
 /// The addresses of an endpoint. Nearly all have one, which then needs no allocation.
 pub type Addresses = SmallVec<[Address; 1]>;
@@ -137,7 +137,8 @@ impl EndpointRef<'_> {
 }
 
 /// Whether two endpoints agree in a text. Strings that are shared are equal without a look at them.
-#[inline]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
 pub(crate) fn agree<A: EndpointSource, B: EndpointSource>(
     a: &A,
     b: &B,
@@ -155,6 +156,11 @@ pub(crate) fn agree<A: EndpointSource, B: EndpointSource>(
 pub trait EndpointSource: Copy {
     /// The endpoint, without hints.
     fn view(&self) -> EndpointRef<'_>;
+
+    /// Whether two endpoints are the same one, whatever else they say (R76, G5).
+    fn is_same_as(&self, other: &impl EndpointSource) -> bool {
+        is_same(self, other)
+    }
 
     /// Whether two endpoints with the same identity also say the same (R79, M64): node, zone, conditions, and the target
     /// but for its version.

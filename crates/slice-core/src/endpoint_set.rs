@@ -4,7 +4,7 @@ use hashbrown::{HashTable, hash_table::Entry};
 
 use crate::{
     EndpointSource,
-    identity::{compare, hash_of_addresses, hash_with_name, have_same_addresses, is_same},
+    identity::{compare, hash_of_addresses, hash_with_name, have_same_addresses, is_same, rank},
 };
 
 /// The endpoints that are wanted, each identity once.
@@ -136,9 +136,10 @@ impl<E: EndpointSource> EndpointSet<E> {
     #[must_use]
     pub fn into_sorted(self) -> Vec<E> {
         let left = self.index.iter().chain(&self.crowd);
-        let mut left: Vec<E> = left.map(|slot| self.slots[*slot as usize]).collect();
-        left.sort_unstable_by(compare);
-        left
+        let left = left.map(|slot| self.slots[*slot as usize]);
+        let mut ranked: Vec<_> = left.map(|endpoint| (rank(&endpoint), endpoint)).collect();
+        ranked.sort_unstable_by(|(a, first), (b, second)| a.cmp(b).then_with(|| compare(first, second)));
+        ranked.into_iter().map(|(_, endpoint)| endpoint).collect()
     }
 }
 

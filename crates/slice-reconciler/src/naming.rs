@@ -1,6 +1,6 @@
 //! Names of new slices, chosen so that a repeated create meets itself.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use sha2::{Digest as _, Sha256};
 use slice_core::{AddressType, PortMapKey, limits::GENERATED_NAME_PREFIX_MAX};
@@ -21,6 +21,8 @@ pub(crate) struct Names<'a> {
     prefix: &'a str,
     /// Names in use, those of slices that are being deleted included.
     taken: HashSet<String>,
+    /// Ordinals that were not tried yet; those below are in use.
+    untried: BTreeMap<(AddressType, PortMapKey), u64>,
 }
 
 impl<'a> Names<'a> {
@@ -35,6 +37,7 @@ impl<'a> Names<'a> {
             partition,
             prefix,
             taken: taken.into_iter().collect(),
+            untried: BTreeMap::new(),
         }
     }
 
@@ -42,12 +45,15 @@ impl<'a> Names<'a> {
     pub(crate) fn next(&mut self, address_type: AddressType, ports: &PortMapKey) -> String {
         let seed = seed(self.owner.uid, self.partition, address_type, ports);
         let prefix = cut(self.prefix);
-        let candidates = (0_u64..).map(|ordinal| format!("{prefix}{}", suffix(&seed, ordinal)));
-        let mut free = candidates.filter(|name| !self.taken.contains(name));
+        let ordinal = self.untried.entry((address_type, ports.clone())).or_default();
         // There are more ordinals than names, and more names than slices.
-        let name = free.next().unwrap_or_default();
-        self.taken.insert(name.clone());
-        name
+        loop {
+            let name = format!("{prefix}{}", suffix(&seed, *ordinal));
+            *ordinal += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The order among writes: what is taken out of a slice must first be somewhere else (I4).
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
-use slice_core::{Address, Endpoint};
+use slice_core::{Address, Endpoint, EndpointSet, EndpointSource as _};
 
 /// A write as far as its place in the order goes: what a slice held before, and what it will hold.
 pub(crate) struct Step<'a> {
@@ -42,46 +42,75 @@ impl<'a> Wanted<'a> {
     }
 }
 
+/// What a step takes out of its slice and what it puts there.
+struct Change<'a> {
+    taken: Vec<&'a Endpoint>,
+    put: Vec<&'a Endpoint>,
+}
+
+impl<'a> Change<'a> {
+    /// What a slice keeps comes first and as it was before, so that hardly anything is left to look up.
+    fn of(step: &Step<'a>) -> Self {
+        let mut put = step.after;
+        let mut taken = Vec::new();
+        for endpoint in step.before {
+            match put.split_first() {
+                Some((first, rest)) if endpoint.is_same_as(&first) => put = rest,
+                _ => taken.push(endpoint),
+            }
+        }
+        if taken.is_empty() {
+            let put = put.iter().collect();
+            return Self { taken, put };
+        }
+        let mut once = EndpointSet::with_capacity(taken.len());
+        once.extend(taken);
+        let (kept, put) = step.after.split_at(step.after.len() - put.len());
+        for held_twice in kept {
+            once.take(&held_twice);
+        }
+        let put = put.iter().filter(|endpoint| once.take(endpoint).is_none()).collect();
+        Self {
+            taken: once.into_sorted(),
+            put,
+        }
+    }
+}
+
 /// For each step, the steps that must have succeeded before it.
 pub(crate) fn dependencies(steps: &[Step<'_>]) -> Vec<Vec<usize>> {
-    let mut puts: HashMap<Wanted<'_>, Vec<usize>> = HashMap::new();
-    for (index, step) in steps.iter().enumerate() {
-        for put in only_in(step.after, step.before) {
-            puts.entry(Wanted::endpoint(put)).or_default().push(index);
-            if let Some(target) = Wanted::target(put) {
-                puts.entry(target).or_default().push(index);
+    let mut waits = vec![Vec::new(); steps.len()];
+    let changes: Vec<Change<'_>> = steps.iter().map(Change::of).collect();
+    let mut takers: HashMap<Wanted<'_>, Vec<usize>> = HashMap::new();
+    for (index, change) in changes.iter().enumerate() {
+        for taken in &change.taken {
+            let target = Wanted::target(taken).filter(|_| steps[index].leaves_type);
+            for wanted in [Some(Wanted::endpoint(taken)), target].into_iter().flatten() {
+                takers.entry(wanted).or_default().push(index);
             }
         }
     }
-    let waits = |(index, step): (usize, &Step<'_>)| {
-        if puts.is_empty() {
-            return Vec::new();
+    if takers.is_empty() {
+        return waits;
+    }
+    for (index, change) in changes.iter().enumerate() {
+        for put in &change.put {
+            for wanted in [Some(Wanted::endpoint(put)), Wanted::target(put)].into_iter().flatten() {
+                for taker in takers
+                    .get(&wanted)
+                    .into_iter()
+                    .flatten()
+                    .filter(|taker| **taker != index)
+                {
+                    waits[*taker].push(index);
+                }
+            }
         }
-        let taken = only_in(step.before, step.after);
-        let wanted = taken.flat_map(|taken| {
-            let target = Wanted::target(taken).filter(|_| step.leaves_type);
-            [Some(Wanted::endpoint(taken)), target]
-        });
-        let mut waits: Vec<usize> = wanted
-            .flatten()
-            .filter_map(|wanted| puts.get(&wanted))
-            .flatten()
-            .copied()
-            .collect();
-        waits.sort_unstable();
+    }
+    for waits in &mut waits {
         waits.dedup();
-        waits.retain(|other| *other != index);
-        waits
-    };
-    steps.iter().enumerate().map(waits).collect()
-}
-
-/// The endpoints of `these` that are none of `others`.
-fn only_in<'a>(these: &'a [Endpoint], others: &'a [Endpoint]) -> impl Iterator<Item = &'a Endpoint> {
-    let others: HashSet<Wanted<'_>> = others.iter().map(Wanted::endpoint).collect();
-    these
-        .iter()
-        .filter(move |endpoint| !others.contains(&Wanted::endpoint(endpoint)))
+    }
+    waits
 }
 
 /// The steps in an order in which each comes after those it waits for, and otherwise as they were given; or one of those that
@@ -174,6 +203,8 @@ mod tests {
             [vec![1], vec![], vec![]]
         );
         assert_eq!(waits(&[("a", "a"), ("b", "")]), [Vec::<usize>::new(), vec![]]);
+        // What a slice holds twice, or in another order, is not taken out of it.
+        assert_eq!(waits(&[("aab", "ba"), ("", "a")]), [Vec::<usize>::new(), vec![]]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ const NOBODY: &str = "--master=http://127.0.0.1:1";
 const UNREACHABLE: &str = "http://127.0.0.1:1/: the API server cannot be reached: ";
 const PROGRAM: &str = env!("CARGO_BIN_EXE_endpointslice-mirroring-controller");
 
-/// M126 to M129.
+/// T-MIR-66…70, M126 to M129.
 #[tokio::test]
 async fn numbers_have_the_limits_of_kube_controller_manager() {
     let syncs = "mirroring-concurrent-service-endpoint-syncs";

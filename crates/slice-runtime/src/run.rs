@@ -209,10 +209,16 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    /// Lets writes under way come to their end.
+    /// Looks at what is due and lets writes come to their end; what waits for its time is left to the next start (R41).
     async fn finish(mut self) {
         let end = Instant::now() + GRACE;
-        while !self.owner.is_quiet() {
+        loop {
+            if self.work() {
+                continue;
+            }
+            if self.owner.is_quiet() {
+                return;
+            }
             let Ok(progress) = tokio::time::timeout_at(end, self.writers.next()).await else {
                 tracing::warn!("the program ends although writes are under way: they were not answered in time");
                 return;

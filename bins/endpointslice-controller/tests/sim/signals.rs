@@ -25,6 +25,7 @@ async fn with_a_write_under_way(server: &SimServer, cluster: &Cluster) -> (Progr
     (program, hold)
 }
 
+/// T-WQ-07.
 #[tokio::test]
 async fn writes_under_way_are_finished() {
     for signal in [Signal::TERM, Signal::INT] {
@@ -45,6 +46,37 @@ async fn writes_under_way_are_finished() {
     }
 }
 
+/// R41: also those of keys that wait for a writer (G-32), and of one that was asked for while it was written (T-WQ-10); but not
+/// of those whose time has not come.
+#[tokio::test]
+async fn g_32_t_wq_10_what_is_due_is_written_and_what_waits_is_not() {
+    let (server, cluster) = server().await;
+    let hold = server
+        .faults
+        .add(Rule::on(Verb::Create, "endpointslices").hold_request());
+    let one_writer = "--concurrent-service-endpoint-syncs=1";
+    let an_hour = "--endpointslice-updates-batch-period=1h";
+    let program = start(&[&server.flag(), one_writer, an_hour]).await;
+    cluster.service("web", "web", json!({})).await;
+    until("a create is sent", async || server.slice_writes() == 1)
+        .await
+        .unwrap();
+    cluster.label_service("web", "asked-for", "again").await;
+    cluster.service("db", "db", json!({})).await;
+    cluster.pod("p", "db", "10.0.0.1").await;
+    let db_waits = "workqueue_depth{name=\"endpoint_slice\"} 1\n";
+    program.shows("/metrics", db_waits).await.unwrap();
+    program.binary.signal(Signal::TERM).unwrap();
+    program.binary.says("asked to end").await.unwrap();
+    hold.remove();
+    let status = program.binary.ends().await.unwrap();
+    assert_eq!(status.code(), Some(0), "{}", program.binary.said());
+    let web = &cluster.slices("web").await[0];
+    assert_eq!(web.metadata.labels.as_ref().unwrap()["asked-for"], "again");
+    assert_eq!(cluster.slices("db").await.len(), 1);
+}
+
+/// T-WQ-08, T-WQ-09.
 #[tokio::test]
 async fn a_second_signal_ends_it_at_once() {
     let (server, cluster) = server().await;

@@ -21,6 +21,7 @@ pub(super) struct Metrics {
     slices_desired: Gauge,
     changes: IntCounterVec,
     changed_per_sync: HistogramVec,
+    written_per_sync: Histogram,
     syncs: IntCounterVec,
     by_traffic_distribution: GaugeVec,
     services: HashMap<Key, Counted>,
@@ -74,6 +75,10 @@ impl Metrics {
                     )),
                     &["topology", "traffic_distribution"],
                 )?,
+            )?,
+            written_per_sync: per_sync(
+                "endpointslices_written_per_sync",
+                "Number of EndpointSlices changed on each Service sync, in buckets for numbers",
             )?,
             syncs: register(
                 registry,
@@ -137,11 +142,12 @@ impl Metrics {
         }
     }
 
-    /// All writes of one address type succeeded (R108).
+    /// All writes of one address type succeeded (R108). The first histogram has upstream's buckets, which are for seconds (W21).
     pub(super) fn changed(&self, (topology, traffic_distribution): (&str, &str), slices: usize) {
         self.changed_per_sync
             .with_label_values(&[topology, traffic_distribution])
             .observe(number(slices));
+        self.written_per_sync.observe(number(slices));
     }
 
     /// Replaces what a Service adds to the gauges.

@@ -13,7 +13,7 @@ pub(super) fn stop() -> io::Result<impl Future<Output = ()>> {
     let (tell, told) = oneshot::channel();
     tokio::spawn(async move {
         next(&mut signals).await;
-        tracing::info!("asked to end: writes under way are finished first");
+        tracing::info!("asked to end: what is due is written first");
         // Nobody waits for it when the program ends for another reason.
         let _ = tell.send(());
         next(&mut signals).await;

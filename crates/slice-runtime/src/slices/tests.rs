@@ -93,7 +93,7 @@ fn a_foreign_change_during_our_write_is_not_taken_for_its_echo() {
     assert_eq!(slices.show(&slice("web", "a", 3)), [key("web")]);
 }
 
-/// W1, D2: a slice that moves to another Service is missed by the first.
+/// W1, D2: a slice that moves to another Service is missed by the first. T-MIR-N19, but for slices of others: they are not watched.
 #[test]
 fn a_relabelled_slice_wakes_both_its_services() {
     let mut slices = Slices::default();
@@ -111,7 +111,7 @@ fn a_relabelled_slice_wakes_both_its_services() {
     assert_eq!(slices.homes.len(), 0);
 }
 
-/// W2, 112143, 125354: also a slice that we have not written since the start.
+/// W2, 112143, 125354, T-MIR-N18: also a slice that we have not written since the start, unlike M21.
 #[test]
 fn a_slice_deleted_by_somebody_else_wakes_its_service() {
     let mut slices = Slices::default();
@@ -121,6 +121,7 @@ fn a_slice_deleted_by_somebody_else_wakes_its_service() {
     assert!(slices.of(&key("web")).is_empty());
 }
 
+/// T-MIR-N18.
 #[test]
 fn a_slice_that_we_deleted_is_gone_at_once_and_does_not_come_back() {
     let mut slices = Slices::default();

@@ -113,3 +113,56 @@ fn who_is_gone_is_not_looked_at_for_its_hints() {
         assert_eq!(stage.settle(), [""; 0]);
     }
 }
+
+/// T-X-04, HD4.
+#[test]
+fn t_x_04_a_node_that_moves_takes_its_endpoints_along() {
+    let mut stage = Stage::new();
+    stage.apply(&node("n1", "a"));
+    stage.apply(&with(
+        &service("web"),
+        "/spec/trafficDistribution",
+        json!("PreferSameZone"),
+    ));
+    stage.apply(&pod("p", "10.0.0.1"));
+    let zones = |stage: &Stage| -> Vec<(String, String)> {
+        let endpoint = &stage.slices.first_key_value().unwrap().1.endpoints[0];
+        let hints = endpoint.hints.as_ref().unwrap();
+        let zone = endpoint.zone.as_deref().unwrap().to_owned();
+        hints
+            .for_zones
+            .iter()
+            .map(|hint| (zone.clone(), hint.to_string()))
+            .collect()
+    };
+    stage.sync("web");
+    assert_eq!(zones(&stage), [("a".to_owned(), "a".to_owned())]);
+    assert_eq!(stage.apply(&node("n1", "b")), ["ns/web"]);
+    assert_eq!(stage.sync("web").0, ["update 1"]);
+    assert_eq!(zones(&stage), [("b".to_owned(), "b".to_owned())]);
+}
+
+/// T-UN-01: nodes are weighed once, however many came, and what they say decides about hints.
+#[test]
+fn t_un_01_zones_that_nodes_gain_switch_hints_on() {
+    let mut stage = Stage::new();
+    let unzoned = |name: &str| with(&sized(name, "", "100m"), "/metadata/labels", json!({}));
+    for name in ["n1", "n2"] {
+        stage.apply(&unzoned(name));
+        assert!(stage.controller.nodes_changed);
+    }
+    stage.settle();
+    assert!(!stage.controller.nodes_changed);
+    stage.apply(&auto("web"));
+    stage.apply(&pod("a", "10.0.0.1"));
+    stage.apply(&with(&pod("b", "10.0.0.2"), "/spec/nodeName", json!("n2")));
+    let (_, events) = stage.sync("web");
+    assert!(events[0].contains("Insufficient Node information"), "{events:?}");
+    for (name, zone) in [("n1", "zone-a"), ("n2", "zone-b")] {
+        stage.apply(&sized(name, zone, "100m"));
+    }
+    assert_eq!(stage.settle(), ["ns/web"]);
+    let (_, events) = stage.sync("web");
+    assert_eq!(events, ["Topology Aware Hints has been enabled, addressType: IPv4"]);
+    assert_eq!(hinted(&stage), 2);
+}

@@ -1,5 +1,6 @@
 //! The controller, played: changes go in, keys come out, and plans are carried out on slices in memory.
 
+mod concerned;
 mod hints;
 mod metrics;
 mod syncs;

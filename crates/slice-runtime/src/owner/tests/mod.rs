@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use service_slices::controller::{Config, Input, ServiceController};
 use slice_controller::Seen;
+use slice_reconciler::Operation;
 
 use super::*;
 use world::World;
@@ -53,6 +54,8 @@ enum Fault {
     Lost,
     /// The request is carried out and the answer is lost.
     AnswerLost,
+    /// Nothing is created any more.
+    NamespaceTerminating,
 }
 
 fn settings() -> Settings {
@@ -183,8 +186,10 @@ impl Play {
         if !ready {
             return false;
         }
+        let creates = matches!(writes[write].operation, Operation::Create(_));
         let answer = match fault {
-            Fault::None => self.world.write(&key.namespace, &writes[write].operation),
+            Fault::NamespaceTerminating if creates => Answer::NamespaceTerminating,
+            Fault::None | Fault::NamespaceTerminating => self.world.write(&key.namespace, &writes[write].operation),
             Fault::Refused | Fault::Lost => failure(fault),
             Fault::AnswerLost => {
                 self.world.write(&key.namespace, &writes[write].operation);

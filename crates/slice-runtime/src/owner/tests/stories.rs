@@ -118,7 +118,7 @@ fn identity_of_first(play: &Play) -> String {
     world::identity(play.world.slices().next().unwrap()).name.to_string()
 }
 
-/// W2: also when it happened while we were down.
+/// W2: also when it happened while we were down, or to a slice that we have not written since (G-17).
 #[test]
 fn what_happened_to_slices_while_nobody_looked_is_repaired() {
     let mut before = at_rest(3, 100, ms(0));
@@ -126,6 +126,74 @@ fn what_happened_to_slices_while_nobody_looked_is_repaired() {
     before.world.delete(SLICES, &name);
     let mut play = Play::restarted(before.world, 100, ms(0));
     assert_eq!((play.writes_until_rest(), play.published("web").len()), (1, 3));
+    let mut play = Play::restarted(play.world, 100, ms(0));
+    assert_eq!(play.writes_until_rest(), 0);
+    let name = identity_of_first(&play);
+    play.world.delete(SLICES, &name);
+    assert_eq!((play.writes_until_rest(), play.published("web").len()), (1, 3));
+}
+
+#[test]
+fn g_37_a_slice_that_is_nobodys_is_left_alone() {
+    let mut play = at_rest(3, 100, ms(0));
+    let mut nobodys = play.world.slices().next().unwrap().clone();
+    nobodys["metadata"]["name"] = json!("nobodys");
+    nobodys["metadata"]["labels"] = json!({"endpointslice.kubernetes.io/managed-by": service_slices::MANAGED_BY});
+    play.world.put(SLICES, nobodys);
+    assert_eq!((play.writes_until_rest(), play.world.slices().count()), (0, 2));
+}
+
+/// Unlike R36, the pod's own time then finds nothing to look at: it has been answered.
+#[test]
+fn g_03_a_change_of_the_service_takes_pods_along_that_wait() {
+    let mut play = at_rest(1, 100, ms(10_000));
+    play.world.put("pods", pod("p1", 1, true));
+    play.run();
+    assert_eq!((play.writes, play.published("web").len()), (0, 1));
+    let mut changed = service("web", "web");
+    changed["metadata"]["labels"] = json!({"a": "label"});
+    play.world.put("services", changed);
+    play.run();
+    assert_eq!((play.writes, play.published("web").len()), (1, 2));
+    assert_eq!(play.writes_until_rest(), 0);
+}
+
+/// A Service whose slice of one family is to be replaced by one of the other, where the first one's end waits for the other.
+fn changing_its_family() -> Play {
+    let mut play = at_rest(0, 100, ms(0));
+    let mut dual = pod("p0", 0, true);
+    dual["status"]["podIPs"] = json!([{"ip": "10.0.0.0"}, {"ip": "fd00::1"}]);
+    play.world.put("pods", dual);
+    play.rest();
+    play.writes = 0;
+    let mut changed = service("web", "web");
+    changed["spec"]["ipFamilies"] = json!(["IPv6"]);
+    play.world.put("services", changed);
+    while play.tell("services") {}
+    play
+}
+
+/// M102: it is a success, what waits for the create is not tried, and nobody tries again.
+#[test]
+fn t_gx_06_t_mir_n17_a_namespace_that_is_going_away_is_no_failure() {
+    let mut play = changing_its_family();
+    play.run_with(Fault::NamespaceTerminating);
+    assert_eq!((play.writes, play.world.slices().count()), (0, 1));
+    assert_eq!(play.owner.queue.failing().count(), 0);
+    assert_eq!(play.owner.next_deadline(), None);
+}
+
+/// W11, D5.
+#[test]
+fn g_24_t_gx_07_t_mir_n07_a_slice_that_is_gone_already_is_deleted() {
+    let mut play = changing_its_family();
+    play.work();
+    let name = identity_of_first(&play);
+    play.world.delete(SLICES, &name);
+    play.run();
+    assert_eq!(play.owner.queue.failing().count(), 0);
+    assert_eq!(play.published("web"), [("fd00::1".to_owned(), true)]);
+    assert_eq!(play.writes_until_rest(), 0);
 }
 
 /// F1: a conflict is answered by a look at what is there in fact.

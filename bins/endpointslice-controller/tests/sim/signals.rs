@@ -4,6 +4,11 @@ use apisim::{
     faults::{Match, Rule, RuleHandle},
     request::Verb,
 };
+use k8s_openapi::api::core::v1::Service;
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+};
 use serde_json::json;
 use testenv::{Binary, Program, Signal, SimServer, until};
 
@@ -61,7 +66,9 @@ async fn g_32_t_wq_10_what_is_due_is_written_and_what_waits_is_not() {
     until("a create is sent", async || server.slice_writes() == 1)
         .await
         .unwrap();
-    cluster.label_service("web", "asked-for", "again").await;
+    let services = Api::<Service>::namespaced(cluster.client.clone(), &cluster.namespace);
+    let label = Patch::Merge(json!({"metadata": {"labels": {"asked-for": "again"}}}));
+    services.patch("web", &PatchParams::default(), &label).await.unwrap();
     cluster.service("db", "db", json!({})).await;
     cluster.pod("p", "db", "10.0.0.1").await;
     let db_waits = "workqueue_depth{name=\"endpoint_slice\"} 1\n";

@@ -53,13 +53,6 @@ impl Cluster {
         create(&self.api::<Service>(), service).await.unwrap();
     }
 
-    /// Puts a label on a Service.
-    pub(crate) async fn label_service(&self, name: &str, label: &str, value: &str) {
-        let patch = Patch::Merge(json!({"metadata": {"labels": {label: value}}}));
-        let services = self.api::<Service>();
-        services.patch(name, &PatchParams::default(), &patch).await.unwrap();
-    }
-
     /// A pod of `app` that is ready at an address.
     pub(crate) async fn pod(&self, name: &str, app: &str, address: &str) {
         let pods = self.api::<Pod>();

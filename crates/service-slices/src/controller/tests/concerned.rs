@@ -55,9 +55,10 @@ fn t_cut_22_to_26_t_psu_01_to_05_a_deleted_pod_concerns_the_services_that_select
     }
 }
 
-/// The Service `stays` selects the pod whatever its labels are, `joins` and `leaves` by one label each: the first tells whether
-/// the pod says something else, the others whether its labels do.
+/// The Service `stays` selects the pod whatever else its labels are, `moves` by one that comes and goes: the first tells whether
+/// the pod says something else, the second whether its labels do.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn t_cut_27_to_41_t_pch_01_to_15_what_of_a_pod_matters() {
     let nothing = with(
         &with(

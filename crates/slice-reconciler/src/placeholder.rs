@@ -4,14 +4,11 @@ use slice_core::{PortMapKey, Slice};
 
 use crate::{MetadataPolicy, packing::NewSlice, stage::Outcome};
 
-/// Provides for a placeholder where everything there is would be deleted: one of ours that already is one stays, otherwise one
-/// is created (and reusing slices usually turns that into an update).
+/// Provides for a placeholder where everything there is would be deleted: one of ours that already is one stays, also beside
+/// others (I6), otherwise one is created (and reusing slices usually turns that into an update).
 pub(crate) fn provide<'a, E>(policy: &MetadataPolicy, doomed: &mut Vec<&'a Slice>, outcome: &mut Outcome<'a, E>) {
-    if let [only] = doomed[..]
-        && is_placeholder(only, policy)
-    {
-        doomed.clear();
-        outcome.unchanged.push(only);
+    if let Some(place) = doomed.iter().position(|slice| is_placeholder(slice, policy)) {
+        outcome.unchanged.push(doomed.remove(place));
         return;
     }
     outcome.create.push(NewSlice {

@@ -154,11 +154,10 @@ impl Pending<'_> {
             .into_iter()
             .partition(|e| held.contains(&e));
         let kept: Vec<Endpoint> = kept;
-        if one_per_group || from.ports != to.ports || kept.is_empty() {
+        if kept.is_empty() {
             let (from, to) = self.update.remove(stuck);
             self.delete.push(from);
-            let endpoints = kept.into_iter().chain(taken).collect();
-            self.create.push(builder.new_slice(address_type, to.ports, endpoints));
+            self.create.push(builder.new_slice(address_type, to.ports, taken));
             return;
         }
         to.endpoints = kept;

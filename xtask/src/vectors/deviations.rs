@@ -57,7 +57,7 @@ const EVERYTHING: &[Aspect] = &[
     Aspect::Error,
 ];
 
-const DEVIATIONS: [Deviation; 21] = [
+const DEVIATIONS: [Deviation; 22] = [
     Deviation {
         id: "W10",
         reaches: &[Aspect::Error],
@@ -113,6 +113,12 @@ const DEVIATIONS: [Deviation; 21] = [
         id: "W26",
         reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
         applies: |now| has_placeholder_of_another(now.step),
+    },
+    Deviation {
+        id: "I6",
+        // Upstream also gives the trigger time to the one that it writes.
+        reaches: &[Aspect::Writes, Aspect::Metadata],
+        applies: |now| has_placeholder_beside_others(now.step),
     },
     Deviation {
         id: "D1",
@@ -236,14 +242,28 @@ fn has_placeholder_of_another(step: &Step) -> bool {
         .service
         .as_ref()
         .and_then(|service| service.metadata.uid.as_deref());
-    let is_empty = |slice: &EndpointSlice| {
-        slice.endpoints.iter().flatten().next().is_none() && slice.ports.iter().flatten().next().is_none()
-    };
     let is_foreign = |slice: &EndpointSlice| {
         let mut owners = slice.metadata.owner_references.iter().flatten();
         owners.all(|owner| Some(owner.uid.as_str()) != uid)
     };
-    step.existing_slices.iter().any(is_empty) && step.existing_slices.iter().any(is_foreign)
+    step.existing_slices.iter().any(is_placeholder) && step.existing_slices.iter().any(is_foreign)
+}
+
+/// Upstream writes a placeholder as it is when all slices beside it go.
+fn has_placeholder_beside_others(step: &Step) -> bool {
+    let mut placeholders = step.existing_slices.iter().filter(|slice| is_placeholder(slice));
+    placeholders.any(|slice| {
+        let of_type = |other: &&EndpointSlice| other.address_type == slice.address_type;
+        let is_wanted = |group: &Group<&slice_core::Endpoint>| {
+            group.address_type.as_str() == slice.address_type && !group.endpoints.is_empty()
+        };
+        step.existing_slices.iter().filter(of_type).count() > 1
+            && with_desired(step, |groups| !groups.iter().any(is_wanted))
+    })
+}
+
+fn is_placeholder(slice: &EndpointSlice) -> bool {
+    slice.endpoints.iter().flatten().next().is_none() && slice.ports.iter().flatten().next().is_none()
 }
 
 /// Upstream forgets that a Service has hints when it deletes a slice of another type.

@@ -177,6 +177,12 @@ fn two_empty_slices_become_one_placeholder() {
     stage.slices.insert("web-zzzzz".into(), second);
     stage.delete(PODS, "p");
     assert_eq!(stage.sync("web").0, ["update 0", "delete"]);
+    // I6: one that is a placeholder already is not written.
+    let mut first = stage.slices.first_key_value().unwrap().1.clone();
+    first.metadata.name = Some("web-00000".into());
+    first.metadata.uid = Some("uid-00000".into());
+    stage.slices.insert("web-00000".into(), first);
+    assert_eq!(stage.sync("web").0, ["delete"]);
 }
 
 /// W17, G-15: a write that failed is followed by one that still tells when the change began.

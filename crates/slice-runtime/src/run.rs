@@ -114,14 +114,7 @@ pub(crate) fn slices_source(managed_by: &str) -> Source<EndpointSlice> {
         metadata_only: false,
         decode: |bytes| {
             let object: EndpointSlice = serde_json::from_slice(bytes)?;
-            let metadata = &object.metadata;
-            let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
-            let identity = Identity {
-                namespace: text(&metadata.namespace),
-                name: text(&metadata.name),
-                uid: text(&metadata.uid),
-                resource_version: text(&metadata.resource_version),
-            };
+            let identity = Identity::from(&object.metadata);
             Ok(Seen { identity, object })
         },
     }

@@ -37,16 +37,8 @@ where
     A: k8s_openapi::Metadata<Ty = ObjectMeta>,
 {
     let object: A = serde_json::from_slice::<S>(bytes)?.into();
-    let metadata = object.metadata();
-    let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
-    let identity = Identity {
-        namespace: text(&metadata.namespace),
-        name: text(&metadata.name),
-        uid: text(&metadata.uid),
-        resource_version: text(&metadata.resource_version),
-    };
     Ok(Seen {
-        identity,
+        identity: Identity::from(object.metadata()),
         object: input(object),
     })
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask vectors`: what we would do about recorded steps, compared with what upstream did.
 
+mod causes;
 mod chain;
 mod compare;
 mod deviations;
@@ -16,9 +17,10 @@ use std::{
 use anyhow::bail;
 
 use self::{
+    causes::{has_unpublishable_address, is_dual_stack},
     chain::Chain,
     compare::{Answer, Difference, Scope, differences},
-    deviations::{Deviation, Situation, has_unpublishable_address, is_dual_stack},
+    deviations::{Deviation, Situation},
 };
 
 /// The recordings that are kept with the project.

@@ -1,0 +1,330 @@
+//! What in the input of a step makes upstream answer otherwise than we do.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    num::NonZeroUsize,
+};
+
+use k8s_openapi::api::{
+    core::v1 as api,
+    discovery::v1::{Endpoint, EndpointSlice},
+};
+use mirroring::Subsets;
+use service_slices::{NodeState, Pod, Service};
+use slice_core::{
+    AddressType, EndpointSet, EndpointSource, PortMapKey, Slice,
+    names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
+};
+use slice_reconciler::Group;
+
+use super::{chain::Step, hints::Zones};
+
+/// Whether the Service of a step has two address types.
+pub(super) fn is_dual_stack(step: &Step) -> bool {
+    let service = step.service.as_ref();
+    service.is_some_and(|service| Service::from(service).families.address_types().len() > 1)
+}
+
+fn pods(step: &Step) -> impl Iterator<Item = (&api::Pod, Pod<&str>)> {
+    let pods = step.pods.iter().map(|pod| (pod, Pod::from(pod)));
+    pods.filter(|(_, pod)| pod.eligible)
+}
+
+fn node<'a>(step: &'a Step, name: &str) -> Option<&'a api::Node> {
+    step.nodes
+        .iter()
+        .find(|node| node.metadata.name.as_deref() == Some(name))
+}
+
+/// Upstream fails the sync; we publish the rest and wait for the node.
+pub(super) fn has_pod_on_unknown_node(step: &Step) -> bool {
+    pods(step).any(|(_, pod)| node(step, pod.node.unwrap_or_default()).is_none())
+}
+
+/// Upstream publishes what is not an address, and the API server refuses the whole slice.
+pub(super) fn has_unpublishable_address(step: &Step) -> bool {
+    pods(step).any(|(_, pod)| !pod.addresses.refused().is_empty())
+}
+
+/// Upstream erases what others put into the metadata of a slice that it reuses.
+pub(super) fn has_foreign_metadata(step: &Step) -> bool {
+    step.existing_slices.iter().any(|slice| {
+        let mut annotations = slice.metadata.annotations.iter().flatten();
+        let owners: Vec<_> = slice.metadata.owner_references.iter().flatten().collect();
+        let ours = if step.endpoints.is_some() {
+            "Endpoints"
+        } else {
+            "Service"
+        };
+        let is_foreign = |kind: &str| kind != ours;
+        owners.len() > 1
+            || owners.iter().any(|owner| is_foreign(&owner.kind))
+            || annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION)
+    })
+}
+
+/// Upstream rewrites every slice on every sync while an endpoint has no zone.
+pub(super) fn has_node_without_zone(step: &Step) -> bool {
+    let has_zone = |node: &api::Node| service_slices::Node::from(node).zone.is_some();
+    pods(step).any(|(_, pod)| !node(step, pod.node.unwrap_or_default()).is_some_and(has_zone))
+}
+
+/// Upstream keeps the placeholder of an earlier Service of the same name, and rewrites ours while there is a slice of another.
+pub(super) fn has_placeholder_of_another(step: &Step) -> bool {
+    let uid = step
+        .service
+        .as_ref()
+        .and_then(|service| service.metadata.uid.as_deref());
+    let is_foreign = |slice: &EndpointSlice| {
+        let mut owners = slice.metadata.owner_references.iter().flatten();
+        owners.all(|owner| Some(owner.uid.as_str()) != uid)
+    };
+    step.existing_slices.iter().any(is_placeholder) && step.existing_slices.iter().any(is_foreign)
+}
+
+/// Upstream writes a placeholder as it is when all slices beside it go.
+pub(super) fn has_placeholder_beside_others(step: &Step) -> bool {
+    let mut placeholders = step.existing_slices.iter().filter(|slice| is_placeholder(slice));
+    placeholders.any(|slice| {
+        let of_type = |other: &&EndpointSlice| other.address_type == slice.address_type;
+        let is_wanted = |group: &Group<&slice_core::Endpoint>| {
+            group.address_type.as_str() == slice.address_type && !group.endpoints.is_empty()
+        };
+        step.existing_slices.iter().filter(of_type).count() > 1
+            && with_desired(step, |groups| !groups.iter().any(is_wanted))
+    })
+}
+
+fn is_placeholder(slice: &EndpointSlice) -> bool {
+    slice.endpoints.iter().flatten().next().is_none() && slice.ports.iter().flatten().next().is_none()
+}
+
+/// Upstream forgets that a Service has hints when it deletes a slice of another type.
+pub(super) fn has_slice_of_unsupported_type(step: &Step) -> bool {
+    let types = step
+        .service
+        .as_ref()
+        .map_or(&[][..], |service| Service::from(service).families.address_types());
+    step.existing_slices
+        .iter()
+        .any(|slice| types.iter().all(|known| known.as_str() != slice.address_type))
+}
+
+/// Upstream leaves stale hints on endpoints that are not ready, and node hints under topology mode Auto.
+pub(super) fn has_hints(step: &Step, wrong: fn(&Endpoint) -> bool) -> bool {
+    let mut endpoints = step
+        .existing_slices
+        .iter()
+        .flat_map(|slice| slice.endpoints.iter().flatten());
+    endpoints.any(|endpoint| endpoint.hints.is_some() && wrong(endpoint))
+}
+
+pub(super) fn has_node_hint(endpoint: &Endpoint) -> bool {
+    endpoint
+        .hints
+        .as_ref()
+        .is_some_and(|hints| hints.for_nodes.iter().flatten().next().is_some())
+}
+
+/// Upstream never splits a slice; we do when it is written anyway.
+pub(super) fn has_slice_above(max: NonZeroUsize, step: &Step) -> bool {
+    step.existing_slices
+        .iter()
+        .any(|slice| slice.endpoints.iter().flatten().count() > max.get())
+}
+
+/// Endpoints go from one set of ports to another while there are several: slices may have to take endpoints from each other,
+/// which upstream does in an order in which some are missing in between.
+pub(super) fn exchanges_endpoints(step: &Step) -> bool {
+    with_desired(step, |groups| groups.len() > 1) && wants_endpoints_elsewhere(step)
+}
+
+/// Endpoints are wanted with other ports than they are published with.
+pub(super) fn wants_endpoints_elsewhere(step: &Step) -> bool {
+    let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
+    let wanted_elsewhere = |slice: &Slice, group: &Group<&slice_core::Endpoint>| {
+        let mut stored = slice.endpoints.iter();
+        slice.ports != group.ports && stored.any(|endpoint| group.endpoints.contains(&endpoint))
+    };
+    with_desired(step, |groups| {
+        let mut pairs = existing
+            .iter()
+            .flat_map(|slice| groups.iter().map(move |group| (slice, group)));
+        pairs.any(|(slice, group)| wanted_elsewhere(slice, group))
+    })
+}
+
+/// Upstream publishes ports that the API server refuses, with all their endpoints.
+pub(super) fn has_unpublishable_ports(step: &Step) -> bool {
+    let refused = |ports: &PortMapKey| ports.publishable().is_err();
+    ports(&step.existing_slices, None).any(|ports| refused(&ports))
+        || with_desired(step, |groups| groups.iter().any(|group| refused(&group.ports)))
+}
+
+/// Judges what is wanted in a step.
+fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<&slice_core::Endpoint>>) -> bool) -> bool {
+    if let Some(endpoints) = &step.endpoints {
+        let subsets = Subsets::read(endpoints);
+        return with_groups(subsets.desired(NonZeroUsize::MAX).groups, judge);
+    }
+    let Some(service) = &step.service else {
+        return false;
+    };
+    let pods: Vec<Pod<&str>> = pods(step).map(|(_, pod)| pod).collect();
+    let nodes: HashMap<&str, service_slices::Node> = step
+        .nodes
+        .iter()
+        .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node.into()))
+        .collect();
+    with_groups(
+        service_slices::desired(&Service::from(service), &pods, &nodes).groups,
+        judge,
+    )
+}
+
+/// Judges groups whatever their endpoints were read off.
+fn with_groups<E: EndpointSource>(
+    groups: Vec<Group<E>>,
+    judge: impl FnOnce(Vec<Group<&slice_core::Endpoint>>) -> bool,
+) -> bool {
+    let kept = groups.into_iter().map(|group| {
+        let endpoints = group.endpoints.into_sorted();
+        let endpoints: Vec<_> = endpoints.iter().map(E::to_endpoint).collect();
+        (group.address_type, group.ports, endpoints)
+    });
+    let kept: Vec<_> = kept.collect();
+    let borrowed = kept.iter().map(|(address_type, ports, endpoints)| {
+        let mut set = EndpointSet::default();
+        set.extend(endpoints);
+        Group {
+            address_type: *address_type,
+            ports: ports.clone(),
+            endpoints: set,
+        }
+    });
+    judge(borrowed.collect())
+}
+
+/// Upstream lets a slice give endpoints away although what should take them is not made for an owner that is going away.
+pub(super) fn is_terminating(step: &Step) -> bool {
+    let service = step.service.as_ref().map(|service| &service.metadata);
+    let owner = step.endpoints.as_ref().map(|endpoints| &endpoints.metadata).or(service);
+    owner.is_some_and(|owner| owner.deletion_timestamp.is_some())
+}
+
+/// Upstream counts an endpoint that a slice holds twice for another one, and misses that.
+pub(super) fn has_endpoint_twice(step: &Step) -> bool {
+    step.existing_slices.iter().any(|slice| {
+        let slice = Slice::from(slice);
+        let mut once = EndpointSet::default();
+        once.extend(&slice.endpoints);
+        once.len() < slice.endpoints.len()
+    })
+}
+
+/// Upstream leaves endpoints to zones without nodes, and rewrites their slices on every sync.
+pub(super) fn has_pod_in_zone_without_nodes(step: &Step) -> bool {
+    let Some(zones) = Zones::of_nodes(&step.nodes) else {
+        return false;
+    };
+    pods(step).any(|(_, pod)| {
+        let node = node(step, pod.node.unwrap_or_default()).map(NodeState::from);
+        let zone = node.as_ref().and_then(|node| node.facts().zone);
+        zone.is_some_and(|zone| !zone.is_empty() && !zones.contains(zone))
+    })
+}
+
+/// Upstream rewrites slices that give a zone more than its share, whether that helps or not.
+pub(super) fn has_too_many_hints_for_a_zone(step: &Step) -> bool {
+    let Some(zones) = Zones::of_nodes(&step.nodes) else {
+        return false;
+    };
+    [AddressType::IPv4, AddressType::IPv6].into_iter().any(|address_type| {
+        let stored = step
+            .existing_slices
+            .iter()
+            .filter(|slice| slice.address_type == address_type.as_str());
+        with_desired(step, |groups| {
+            let of_type = groups.into_iter().filter(|group| group.address_type == address_type);
+            let endpoints = of_type.flat_map(|group| group.endpoints.into_sorted());
+            let ready = endpoints
+                .filter(|endpoint| endpoint.conditions.ready == Some(true))
+                .count();
+            zones.bounds(ready).is_some_and(|bounds| bounds.are_exceeded_by(stored))
+        })
+    })
+}
+
+/// Upstream mixes up the pending creates of both families and stops at its own mistake.
+pub(super) fn changes_ports_of_both_families(step: &Step) -> bool {
+    let Some(endpoints) = &step.endpoints else {
+        return false;
+    };
+    let subsets = Subsets::read(endpoints);
+    let desired = subsets.desired(NonZeroUsize::MAX);
+    let new: BTreeSet<AddressType> = desired
+        .groups
+        .iter()
+        .filter(|group| !group.endpoints.is_empty())
+        .filter(|group| ports(&step.existing_slices, Some(group.address_type)).all(|ports| ports != group.ports))
+        .map(|group| group.address_type)
+        .collect();
+    new.len() > 1 && !step.existing_slices.is_empty()
+}
+
+fn subset_ports(step: &Step) -> impl Iterator<Item = &api::EndpointPort> {
+    let subsets = step
+        .endpoints
+        .iter()
+        .flat_map(|endpoints| endpoints.subsets.iter().flatten());
+    subsets.flat_map(|subset| subset.ports.iter().flatten())
+}
+
+/// Upstream puts two ports of one name into one slice, which the API server refuses.
+pub(super) fn has_two_ports_of_one_name(step: &Step) -> bool {
+    let mut seen: HashMap<&str, &api::EndpointPort> = HashMap::new();
+    subset_ports(step).any(|port| {
+        let name = port.name.as_deref().unwrap_or_default();
+        seen.insert(name, port).is_some_and(|other| other != port)
+    })
+}
+
+/// Upstream does not recognise a port with an application protocol when it meets it again.
+pub(super) fn repeats_app_protocol(step: &Step) -> bool {
+    let mut seen = Vec::new();
+    subset_ports(step)
+        .filter(|port| port.app_protocol.is_some())
+        .any(|port| {
+            let again = seen.contains(&port);
+            seen.push(port);
+            again
+        })
+}
+
+/// Upstream writes on every sync when the Endpoints bear one of the labels of slices.
+pub(super) fn has_reserved_label(step: &Step) -> bool {
+    let labels = step
+        .endpoints
+        .as_ref()
+        .and_then(|endpoints| endpoints.metadata.labels.as_ref());
+    labels.is_some_and(|labels| labels.contains_key(SERVICE_NAME_LABEL) || labels.contains_key(MANAGED_BY_LABEL))
+}
+
+/// Upstream adopts the slices of an earlier Endpoints object of the same name.
+pub(super) fn has_mirror_of_another(step: &Step) -> bool {
+    let uid = step
+        .endpoints
+        .as_ref()
+        .and_then(|endpoints| endpoints.metadata.uid.as_deref());
+    step.existing_slices.iter().any(|slice| {
+        let mut owners = slice.metadata.owner_references.iter().flatten();
+        owners.any(|owner| owner.kind == "Endpoints" && Some(owner.uid.as_str()) != uid)
+    })
+}
+
+fn ports(slices: &[EndpointSlice], address_type: Option<AddressType>) -> impl Iterator<Item = PortMapKey> {
+    let of_type = slices
+        .iter()
+        .filter(move |slice| address_type.is_none_or(|address_type| slice.address_type == address_type.as_str()));
+    of_type.map(|slice| PortMapKey::of(slice.ports.as_deref()))
+}

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod kinds;
+mod metrics;
 #[path = "../programs/mod.rs"]
 mod programs;
 mod restart;

@@ -59,6 +59,8 @@ impl ControlPlane {
                 format!("--kubeconfig={kubeconfig}"),
                 format!("--authentication-kubeconfig={kubeconfig}"),
                 format!("--authorization-kubeconfig={kubeconfig}"),
+                // Or else nobody but the anonymous could ask for metrics.
+                format!("--client-ca-file={}", text(&files.ca_file())),
                 "--leader-elect=false".to_owned(),
                 "--bind-address=127.0.0.1".to_owned(),
                 format!("--secure-port={port}"),

@@ -43,6 +43,7 @@
 mod access;
 pub mod assets;
 mod binary;
+mod blindfold;
 mod cluster;
 mod control_plane;
 mod controllers;
@@ -51,6 +52,7 @@ mod error;
 mod files;
 pub mod history;
 pub mod objects;
+mod own;
 mod part;
 pub mod pki;
 mod ports;
@@ -62,9 +64,11 @@ mod sim;
 
 pub use access::{Credentials, KubeconfigFile, User};
 pub use binary::{Binary, Signal, until};
+pub use blindfold::blindfold;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use control_plane::{ControlPlane, ControlPlaneBuilder};
 pub use error::Error;
+pub use own::build;
 pub use part::Part;
 pub use program::Program;
 pub use proxy::FaultProxy;

@@ -3,11 +3,30 @@
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{
     Api, Client,
-    api::{ListParams, PostParams},
+    api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::Error;
+
+/// Where the objects of a kind are that slices are made from, in a namespace or outside of all; none for other kinds.
+#[must_use]
+pub fn api(client: &Client, namespace: &str, kind: &str) -> Option<Api<DynamicObject>> {
+    let plural = match kind {
+        "Endpoints" => "endpoints",
+        "Namespace" => "namespaces",
+        "Node" => "nodes",
+        "Pod" => "pods",
+        "Service" => "services",
+        _ => return None,
+    };
+    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", kind), plural);
+    let client = client.clone();
+    Some(match kind {
+        "Namespace" | "Node" => Api::all_with(client, &resource),
+        _ => Api::namespaced_with(client, namespace, &resource),
+    })
+}
 
 /// Creates an object.
 pub async fn create<K>(api: &Api<K>, object: serde_json::Value) -> Result<K, Error>

@@ -106,6 +106,19 @@ impl Part {
         process.exited().is_none().then(|| process.id())
     }
 
+    /// Asks it for a page, such as its metrics, as somebody who may see it.
+    pub async fn page(&self, path: &str) -> Result<String, Error> {
+        let request = http::Request::get(path)
+            .body(Vec::new())
+            .map_err(kube::Error::HttpError);
+        let client = client(&self.spec.probe.0)?;
+        let page = match request {
+            Ok(request) => client.request_text(request).await,
+            Err(error) => Err(error),
+        };
+        page.map_err(Error::request(format!("get {path} from {}", self.name)))
+    }
+
     /// The file to which it writes what it does.
     #[must_use]
     pub fn log_path(&self) -> &Path {

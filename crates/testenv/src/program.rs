@@ -66,6 +66,15 @@ impl Program {
         self.shows("/readyz?verbose", "readyz check passed").await.map(drop)
     }
 
+    /// Waits until it has found out that it has to list these resources anew.
+    pub async fn lists_anew(&self, resources: &[&str]) -> Result<(), Error> {
+        for resource in resources {
+            let line = format!("listing anew resource=\"{resource}\"");
+            self.binary.says(&line).await?;
+        }
+        Ok(())
+    }
+
     /// Asks it to end, which has to be a success; answers what it said in all its life.
     pub async fn stop(self) -> Result<String, Error> {
         self.binary.signal(Signal::TERM)?;

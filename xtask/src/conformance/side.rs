@@ -1,14 +1,17 @@
 //! One of the two control planes, and what is done to it.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use k8s_openapi::api::{core::v1::Namespace, discovery::v1::EndpointSlice};
 use kube::{
     Api, Client, ResourceExt as _,
-    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ObjectMeta, Patch, PatchParams, PostParams},
+    api::{DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams},
 };
 use serde_json::Value;
 
-use testenv::{history::Recorder, objects::slices_of};
+use testenv::{
+    history::Recorder,
+    objects::{api, slices_of},
+};
 
 use super::scenario::Change;
 
@@ -110,18 +113,7 @@ impl Side {
     }
 
     fn api(&self, namespace: &str, kind: &str) -> Result<Api<DynamicObject>> {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind));
-        Ok(match kind {
-            "Node" => Api::all_with(self.client.clone(), &resource),
-            "Pod" | "Service" => Api::namespaced_with(self.client.clone(), namespace, &resource),
-            "Endpoints" => {
-                let resource = ApiResource {
-                    plural: "endpoints".to_owned(),
-                    ..resource
-                };
-                Api::namespaced_with(self.client.clone(), namespace, &resource)
-            }
-            _ => bail!("scenarios know nothing of objects of kind {kind:?}"),
-        })
+        api(&self.client, namespace, kind)
+            .with_context(|| format!("scenarios know nothing of objects of kind {kind:?}"))
     }
 }

@@ -1,0 +1,80 @@
+//! The programs of this workspace, built before they are run.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::PathBuf,
+    process::{Command, Stdio},
+};
+
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// What cargo says of something that it has built.
+#[derive(Deserialize)]
+struct Artifact {
+    target: Option<Target>,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
+}
+
+/// Has cargo build programs of this workspace, by the names of their packages; answers where they are, in the same order.
+///
+/// A test knows the programs of its own package only, and cargo builds no others for it.
+pub fn build(packages: &[&str]) -> Result<Vec<PathBuf>, Error> {
+    let action = || format!("build {}", packages.join(" and "));
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(cargo);
+    // What cargo tells us of our own package would have build scripts run again, here and in the next build by hand.
+    let of_package = env::vars_os().map(|(name, _)| name).filter(|name| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    });
+    of_package.for_each(|name| {
+        command.env_remove(name);
+    });
+    let output = command
+        .args(["build", "--quiet", "--message-format=json-render-diagnostics"])
+        .args(packages.iter().flat_map(|package| ["--package", package]))
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(Error::system("start cargo"))?;
+    if !output.status.success() {
+        let source = std::io::Error::other(format!("cargo ended with {}, see above", output.status));
+        return Err(Error::System {
+            action: action(),
+            source,
+        });
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    let built: Vec<Artifact> = said
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let place = |package: &&str| {
+        let is_it = |built: &&Artifact| built.target.as_ref().is_some_and(|target| target.name == **package);
+        let place = built.iter().filter(is_it).find_map(|built| built.executable.clone());
+        place.ok_or_else(|| Error::System {
+            action: action(),
+            source: std::io::Error::other(format!("cargo does not say where {package} is")),
+        })
+    };
+    packages.iter().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_built_is_named() {
+        let error = build(&["nonsense"]).unwrap_err().to_string();
+        assert_eq!(error, "cannot build nonsense");
+    }
+}

@@ -6,22 +6,20 @@ mod scenario;
 mod scenarios;
 mod side;
 
-use std::{path::PathBuf, process::Command};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use futures::{StreamExt as _, stream};
 use testenv::{ControlPlane, Part, Program};
 
-use crate::targets;
+use crate::controllers::{self, CONTROLLERS};
 use play::{Played, play};
 use scenario::Scenario;
 use side::Side;
 
 /// Scenarios that are played at the same time.
 const AT_ONCE: usize = 12;
-/// Upstream's controllers and ours.
-const CONTROLLERS: [&str; 2] = ["endpointslice-controller", "endpointslice-mirroring-controller"];
 const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
 
 /// Play the same scenarios with upstream's controllers and with ours, and compare
@@ -42,21 +40,9 @@ pub(super) fn run(args: &Args) -> Result<()> {
         }
         return Ok(());
     }
-    let programs = build()?;
+    let programs = controllers::build()?;
     let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
     runtime.block_on(compare(chosen, &programs))
-}
-
-/// Builds our controllers; answers where they are.
-fn build() -> Result<Vec<PathBuf>> {
-    let packages = CONTROLLERS.iter().flat_map(|name| ["-p", name]);
-    let built = Command::new("cargo").args(["build", "--quiet"]).args(packages).status();
-    ensure!(
-        built.context("start `cargo build`")?.success(),
-        "our controllers do not build"
-    );
-    let directory = targets::target_directory()?.join("debug");
-    Ok(CONTROLLERS.iter().map(|name| directory.join(name)).collect())
 }
 
 fn choose(names: &[String]) -> Result<Vec<Scenario>> {

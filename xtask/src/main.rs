@@ -27,7 +27,7 @@ use slice_runtime::program::usage;
 enum Command {
     /// Check and test everything, from a fresh clone with nothing prepared
     Test(test::Args),
-    /// Show what is there, live, until Ctrl-C
+    /// Show both controllers at work, live, until Ctrl-C
     Demo(demo::Args),
     /// Replay recorded answers of upstream and compare them with ours
     Vectors(vectors::Args),

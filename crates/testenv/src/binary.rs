@@ -65,7 +65,7 @@ impl Binary {
     pub async fn says(&self, text: &str) -> Result<String, Error> {
         let mut line = None;
         let waited = until(text, || {
-            let ended = self.process.exited().is_some();
+            let ended = self.ended().is_some();
             let said = self.said();
             line = said.lines().find(|line| line.contains(text)).map(ToOwned::to_owned);
             std::future::ready(line.is_some() || ended)
@@ -74,11 +74,17 @@ impl Binary {
         line.ok_or_else(|| self.failed(text, waited))
     }
 
+    /// How it ended, if it did.
+    #[must_use]
+    pub fn ended(&self) -> Option<ExitStatus> {
+        self.process.exited()
+    }
+
     /// Waits until it ends; answers how.
     pub async fn ends(&self) -> Result<ExitStatus, Error> {
         let mut status = None;
         let waited = until("its end", || {
-            status = self.process.exited();
+            status = self.ended();
             std::future::ready(status.is_some())
         });
         let waited = waited.await;
@@ -135,8 +141,10 @@ mod tests {
         assert_eq!(binary.says("one").await.unwrap(), "one x nothing");
         binary.says("ready").await.unwrap();
         assert_eq!(binary.said(), "one x nothing\ntwo\nready\n");
+        assert_eq!(binary.ended(), None);
         binary.signal(Signal::TERM).unwrap();
         assert_eq!(binary.ends().await.unwrap().code(), Some(7));
+        assert_eq!(binary.ended().unwrap().code(), Some(7));
     }
 
     #[tokio::test]

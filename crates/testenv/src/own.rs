@@ -11,6 +11,9 @@ use serde::Deserialize;
 
 use crate::error::Error;
 
+/// The programs that replace two controllers of kube-controller-manager, and are called as those are.
+pub const CONTROLLERS: [&str; 2] = ["endpointslice-controller", "endpointslice-mirroring-controller"];
+
 /// What cargo says of something that it has built.
 #[derive(Deserialize)]
 struct Artifact {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use futures::{StreamExt as _, stream};
-use testenv::{ControlPlane, Part, Program};
+use testenv::{CONTROLLERS, ControlPlane, Part, Program};
 
 use play::{Played, play};
 use scenario::Scenario;
@@ -19,8 +19,6 @@ use side::Side;
 
 /// Scenarios that are played at the same time.
 const AT_ONCE: usize = 12;
-/// Upstream's controllers and ours.
-const CONTROLLERS: [&str; 2] = ["endpointslice-controller", "endpointslice-mirroring-controller"];
 const GARBAGE_COLLECTOR: &str = "garbage-collector-controller";
 
 /// Play the same scenarios with upstream's controllers and with ours, and compare

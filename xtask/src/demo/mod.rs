@@ -1,158 +1,195 @@
-//! `cargo xtask demo`: what is there, live. So far that is the in-memory API server with a small cluster in it.
+//! `cargo xtask demo`: both controllers at work, live.
 
-mod workload;
+mod acts;
+mod cluster;
+mod draw;
+mod objects;
+mod screen;
+mod stage;
+mod verdict;
+mod view;
 
-use std::{io::Write as _, path::Path};
+use std::{io, path::PathBuf, time::Duration};
 
-use anyhow::{Context as _, ensure};
-use apisim::{ApiSim, serve::HttpServer};
-use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
-use k8s_openapi::api::core::v1::{Node, Pod, Service};
-use kube::{
-    Api, Client, Config, ResourceExt as _,
-    api::{ListParams, WatchEvent, WatchParams},
-    config::{Cluster, Context, KubeConfigOptions, Kubeconfig, NamedCluster, NamedContext},
+use anyhow::{Context as _, Result, bail, ensure};
+use futures::future::select_all;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use serde_json::json;
+use testenv::{CONTROLLERS, Program, history::Recorder, objects::create};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::watch,
 };
 
-use self::workload::NAMESPACE;
+use self::{
+    acts::Act,
+    cluster::{Cluster, Pace},
+    objects::NAMESPACE,
+    screen::{Screen, say},
+    stage::Stage,
+    view::View,
+};
+
+/// How long a person wants to look at what came of something.
+const LOOK: Duration = Duration::from_millis(2500);
+/// So that a person can follow pods as they start and end.
+const LEISURE: Pace = Pace {
+    steps: 20,
+    pause: Duration::from_millis(180),
+};
+const HURRY: Pace = Pace {
+    steps: 1,
+    pause: Duration::ZERO,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// End with a summary once everything was seen
+    /// End after the last act
     #[arg(long)]
     once: bool,
+    /// On the small real cluster; needs Go, to build it once
+    #[arg(long)]
+    real: bool,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    tokio::runtime::Runtime::new()
-        .context("cannot start the asynchronous runtime")?
-        .block_on(play(args))
-}
-
-async fn play(args: &Args) -> anyhow::Result<()> {
-    let server = HttpServer::start(ApiSim::new())
-        .await
-        .context("cannot listen on a loopback port")?;
-    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
-    let kubeconfig = kubeconfig(&server);
-    let path = directory.path().join("kubeconfig");
-    write(&path, &kubeconfig)?;
-    say("an API server is up, in memory. Join it from a second terminal:")?;
-    say(&format!("export KUBECONFIG={}", path.display()))?;
-
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-    let client = Client::try_from(config)?;
-    let mut seen = watch_everything(&client).await?;
-    let workload = workload::create(&client).await?;
-    for _ in 0..workload.changes {
-        say(&seen.next().await.context("the watch ended early")??)?;
-    }
-    let counted = count(&client).await?;
-    ensure!(
-        counted == workload.objects,
-        "{} objects were created, but {counted} are there",
-        workload.objects
-    );
-    if !args.once {
-        say("every further change shows here, until Ctrl-C")?;
+pub(crate) fn run(args: &Args) -> Result<()> {
+    say("building the two controllers")?;
+    let programs = testenv::build(&CONTROLLERS)?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the asynchronous runtime")?;
+    runtime.block_on(async {
+        let asked = asked_to_end().context("cannot listen to signals")?;
         tokio::select! {
-            ended = show(&mut seen) => ended?,
-            interrupted = tokio::signal::ctrl_c() => interrupted.context("cannot wait for Ctrl-C")?,
+            ended = demo(args, &programs) => ended,
+            () = asked => interrupted(args),
+        }
+    })
+}
+
+/// Ready when somebody presses Ctrl-C, closes the terminal, or asks for the end in another way.
+fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
+    let ways = [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::terminate()];
+    let mut signals = ways.into_iter().map(signal).collect::<io::Result<Vec<_>>>()?;
+    Ok(async move {
+        let any = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
+        drop(select_all(any).await);
+    })
+}
+
+/// Without `--once` that is how it ends; all that was started has ended with it.
+fn interrupted(args: &Args) -> Result<()> {
+    ensure!(!args.once, "asked to end before the last act: nothing was verified");
+    say("demo: ended, and all that it had started")
+}
+
+async fn demo(args: &Args, programs: &[PathBuf]) -> Result<()> {
+    say(if args.real {
+        "starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok"
+    } else {
+        "starting an API server in memory"
+    })?;
+    let cluster = Cluster::start(args.real).await?;
+    let client = cluster.client().clone();
+    create(
+        &Api::<Namespace>::all(client.clone()),
+        json!({"metadata": {"name": NAMESPACE}}),
+    )
+    .await?;
+    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let kubeconfig = directory.path().join("kubeconfig");
+    cluster.write_kubeconfig(&kubeconfig)?;
+    let recorder = Recorder::start_in(client.clone(), NAMESPACE).await?;
+    let variable = format!("export KUBECONFIG={}", kubeconfig.display());
+    say("join from a second terminal:")?;
+    say(&variable)?;
+    let controllers = Controllers::start(programs, &format!("--kubeconfig={}", kubeconfig.display())).await?;
+
+    let is_watched = Screen::is_watched();
+    let (look, pace) = if is_watched {
+        (LOOK, LEISURE)
+    } else {
+        (Duration::ZERO, HURRY)
+    };
+    let view = watch::Sender::new(View::default());
+    let stage = Stage {
+        cluster,
+        client,
+        recorder,
+        view,
+        look,
+    };
+    let mut screen = Screen::new(format!("join from a second terminal: {variable}"))?;
+    let played = tokio::select! {
+        played = play(&stage, args.once) => played,
+        failed = screen.run(stage.view.subscribe()) => failed.map(|()| String::new()),
+        failed = observe(&stage) => failed.map(|()| String::new()),
+        failed = stage.cluster.work(stage.view.subscribe(), pace) => failed.map(|()| String::new()),
+        failed = controllers.run() => failed.map(|()| String::new()),
+    };
+    screen.show(&stage.view.borrow())?;
+    drop(screen);
+    say(&format!("demo: {}", played?))
+}
+
+/// The story; answers what it comes to.
+async fn play(stage: &Stage, once: bool) -> Result<String> {
+    for (number, act) in Act::ALL.into_iter().enumerate() {
+        stage.mark(act.title(), act.window()).await?;
+        let title = format!("act {} of {}, {}", number + 1, Act::ALL.len(), act.title());
+        stage.view.send_modify(|view| view.begin(title, act.tells()));
+        act.play(stage).await?;
+    }
+    let verdict = {
+        let verified = verdict::judge(&stage.recorder.history()?)?;
+        let view = stage.view.borrow();
+        format!("{verified}; {}; {}", view.writes, view.latency.in_words())
+    };
+    if once {
+        return Ok(verdict);
+    }
+    stage.view.send_modify(|view| {
+        view.begin(
+            "that was it".to_owned(),
+            "every further change shows here, until Ctrl-C",
+        );
+        view.say(verdict);
+        view.say("try `kubectl delete endpointslices --all`");
+    });
+    std::future::pending().await
+}
+
+/// Takes note of what happens, for ever.
+async fn observe(stage: &Stage) -> Result<()> {
+    let mut events = stage.recorder.events();
+    while let Some(event) = events.recv().await {
+        stage.view.send_modify(|view| view.see(&event));
+    }
+    bail!("nobody records what happens any more")
+}
+
+/// Our two programs.
+struct Controllers(Vec<Program>);
+
+impl Controllers {
+    async fn start(programs: &[PathBuf], kubeconfig: &str) -> Result<Self> {
+        let mut started = Vec::new();
+        for program in programs {
+            let program = Program::start(program, &[kubeconfig]).await?;
+            program.ready().await?;
+            started.push(program);
+        }
+        Ok(Self(started))
+    }
+
+    /// Sees to it that they run, for ever.
+    async fn run(&self) -> Result<()> {
+        loop {
+            for (program, name) in self.0.iter().zip(CONTROLLERS) {
+                if let Some(status) = program.binary.ended() {
+                    bail!("{name} ended, with {status}. It had said:\n{}", program.binary.said());
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
-    say(&format!("demo: {counted} objects created, seen by watches and counted"))
-}
-
-async fn show(seen: &mut BoxStream<'static, anyhow::Result<String>>) -> anyhow::Result<()> {
-    while let Some(line) = seen.try_next().await? {
-        say(&line)?;
-    }
-    Ok(())
-}
-
-/// A line for each change of a node, service or pod from now on.
-async fn watch_everything(client: &Client) -> anyhow::Result<BoxStream<'static, anyhow::Result<String>>> {
-    let nodes = watch::<Node>(Api::all(client.clone()), "node").await?;
-    let services = watch::<Service>(Api::namespaced(client.clone(), NAMESPACE), "service").await?;
-    let pods = watch::<Pod>(Api::namespaced(client.clone(), NAMESPACE), "pod").await?;
-    Ok(futures::stream::select_all([nodes, services, pods]).boxed())
-}
-
-async fn watch<K>(api: Api<K>, what: &'static str) -> anyhow::Result<BoxStream<'static, anyhow::Result<String>>>
-where
-    K: kube::Resource + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
-{
-    let version = api
-        .list(&ListParams::default())
-        .await?
-        .metadata
-        .resource_version
-        .unwrap_or_default();
-    let events = api.watch(&WatchParams::default(), &version).await?;
-    Ok(events
-        .map_err(anyhow::Error::from)
-        .try_filter_map(move |event| async move {
-            Ok(match event {
-                WatchEvent::Added(object) => Some(format!("+ {what:<8} {}", object.name_any())),
-                WatchEvent::Modified(object) => Some(format!("~ {what:<8} {}", object.name_any())),
-                WatchEvent::Deleted(object) => Some(format!("- {what:<8} {}", object.name_any())),
-                WatchEvent::Bookmark(_) => None,
-                WatchEvent::Error(status) => anyhow::bail!("the watch of {what}s ended: {}", status.message),
-            })
-        })
-        .boxed())
-}
-
-async fn count(client: &Client) -> anyhow::Result<usize> {
-    let all = ListParams::default();
-    let nodes = Api::<Node>::all(client.clone()).list(&all).await?.items.len();
-    let services = Api::<Service>::namespaced(client.clone(), NAMESPACE)
-        .list(&all)
-        .await?
-        .items
-        .len();
-    let pods = Api::<Pod>::namespaced(client.clone(), NAMESPACE)
-        .list(&all)
-        .await?
-        .items
-        .len();
-    Ok(nodes + services + pods)
-}
-
-fn kubeconfig(server: &HttpServer) -> Kubeconfig {
-    let name = "demo".to_owned();
-    Kubeconfig {
-        clusters: vec![NamedCluster {
-            name: name.clone(),
-            cluster: Some(Cluster {
-                server: Some(format!("http://{}", server.address())),
-                ..Cluster::default()
-            }),
-            ..NamedCluster::default()
-        }],
-        contexts: vec![NamedContext {
-            name: name.clone(),
-            context: Some(Context {
-                cluster: name.clone(),
-                namespace: Some(NAMESPACE.to_owned()),
-                ..Context::default()
-            }),
-            ..NamedContext::default()
-        }],
-        current_context: Some(name),
-        ..Kubeconfig::default()
-    }
-}
-
-fn write(path: &Path, kubeconfig: &Kubeconfig) -> anyhow::Result<()> {
-    let text = serde_yaml::to_string(kubeconfig).context("cannot write a kubeconfig as YAML")?;
-    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Prints a line at once, also into a pipe; a reader that has gone away ends the demo.
-fn say(line: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")
-        .and_then(|()| out.flush())
-        .context("nobody reads the demo any more")
 }

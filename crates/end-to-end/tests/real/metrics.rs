@@ -9,7 +9,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 use testenv::{
-    ControlPlane,
+    CONTROLLERS, ControlPlane,
     history::Recorder,
     objects::{api, create},
 };
@@ -17,7 +17,7 @@ use testenv::{
 use crate::{
     kinds::{node, pod},
     programs::Ours,
-    takeover::{CONTROLLERS, FAST},
+    takeover::FAST,
     world::{QUIET, kubeconfig_flag, put},
 };
 

@@ -6,7 +6,7 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use serde_json::json;
-use testenv::{ControlPlane, Part, history::Window, until};
+use testenv::{CONTROLLERS, ControlPlane, Part, history::Window, until};
 
 use crate::{
     kinds::AUTO,
@@ -14,8 +14,6 @@ use crate::{
     world::World,
 };
 
-/// Those of kube-controller-manager that ours stand in for.
-pub(crate) const CONTROLLERS: [&str; 2] = ["endpointslice-controller", "endpointslice-mirroring-controller"];
 /// Nobody should wait for upstream's limits.
 pub(crate) const FAST: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
 

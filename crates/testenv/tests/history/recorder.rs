@@ -133,6 +133,25 @@ async fn every_revision_is_recorded_in_order() {
 }
 
 #[tokio::test]
+async fn events_are_heard_from_the_first_on() {
+    let server = Server::start().await;
+    server.create_slice("listed").await;
+    let recorder = Recorder::start_in(server.faulty.clone(), "ns").await.unwrap();
+    server.create_slice("before").await;
+    recorder.caught_up().await.unwrap();
+    let mut events = recorder.events();
+    server.create_slice("after").await;
+    recorder.caught_up().await.unwrap();
+    let mut heard = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        if event.object().kind() == "EndpointSlice" {
+            heard.extend(event.object().metadata().name.clone());
+        }
+    }
+    assert_eq!(heard, ["listed", "before", "after"]);
+}
+
+#[tokio::test]
 async fn one_namespace_can_be_recorded_alone() {
     let server = Server::start().await;
     let recorder = Recorder::start_in(server.faulty.clone(), "ns").await.unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::jiff::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::RecordError;
@@ -24,6 +24,7 @@ struct Kept {
     seen: BTreeMap<(&'static str, String), (u64, bool)>,
     last_slice_event: Instant,
     failure: Option<Failure>,
+    audience: Vec<mpsc::UnboundedSender<Event>>,
 }
 
 /// Why the history is not whole.
@@ -42,6 +43,7 @@ impl Default for Log {
                 seen: BTreeMap::new(),
                 last_slice_event: Instant::now(),
                 failure: None,
+                audience: Vec::new(),
             }),
             news: watch::Sender::default(),
         }
@@ -65,6 +67,8 @@ impl Log {
             if matches!(event.object(), Object::EndpointSlice(_)) {
                 kept.last_slice_event = Instant::now();
             }
+            // Who no longer listens is forgotten.
+            kept.audience.retain(|audience| audience.send(event.clone()).is_ok());
             kept.history.push(Entry::Event(Box::new(event)));
         }
         self.news.send_replace(());
@@ -86,6 +90,16 @@ impl Log {
         let kept = self.kept();
         whole(&kept)?;
         Ok(kept.history.clone())
+    }
+
+    /// All events: those so far, then each as it is seen.
+    pub(super) fn events(&self) -> mpsc::UnboundedReceiver<Event> {
+        let (tell, told) = mpsc::unbounded_channel();
+        let mut kept = self.kept();
+        // Nobody can have stopped listening yet.
+        kept.history.events().cloned().for_each(|event| drop(tell.send(event)));
+        kept.audience.push(tell);
+        told
     }
 
     /// An error if there is a hole.

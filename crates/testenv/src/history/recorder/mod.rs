@@ -11,12 +11,13 @@ use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use kube::{Api, Client, Resource};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use self::log::Log;
 use self::stream::Recorded;
 use super::object::uid;
-use super::record::{BadVersion, ByHand, Entry, History, Mark, Window};
+use super::record::{BadVersion, ByHand, Entry, Event, History, Mark, Window};
 
 /// Why there is no history.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +114,13 @@ impl Recorder {
     /// What has happened so far; an error if something of it was lost.
     pub fn history(&self) -> Result<History, RecordError> {
         self.log.history()
+    }
+
+    /// The same live: the events so far in the order of the store, then each as it is seen, which may be a little out of
+    /// order among kinds.
+    #[must_use]
+    pub fn events(&self) -> mpsc::UnboundedReceiver<Event> {
+        self.log.events()
     }
 
     /// Puts a mark behind everything that has happened so far. The cluster must be at [rest](Self::settled): from here on,

@@ -151,6 +151,15 @@ fn i2_an_address_is_ready_by_now() {
     )]);
 }
 
+/// M23.
+#[test]
+fn a_slice_that_names_nobody_is_nobodys() {
+    let label = "/metadata/labels/kubernetes.io~1service-name";
+    let nobodys = with(mirrored("web-x", &["10.0.0.9"], &[]), label, json!(""));
+    let mut story = good();
+    story.put(nobodys.clone()).by_hand(&nobodys).accepted();
+}
+
 /// M2, M3, M6.
 #[test]
 fn i2_what_is_no_longer_mirrored_is_still_there() {

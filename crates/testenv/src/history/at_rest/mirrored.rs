@@ -35,7 +35,9 @@ pub(super) fn check(state: &State<'_>, manager: &Manager, findings: &mut Finding
         // Slices of what is being deleted may stay until it is gone.
         let has_source = |endpoints: &&Endpoints| is_mirrored(endpoints, state) || is_going(&endpoints.metadata);
         let has_source = state.endpoints.get(&name).is_some_and(has_source);
-        let is_stray = label(&slice.metadata, MANAGED_BY) == manager.managed_by && !has_source;
+        // One that names nobody is nobody's (M23).
+        let is_named = !name.name.is_empty();
+        let is_stray = label(&slice.metadata, MANAGED_BY) == manager.managed_by && is_named && !has_source;
         if is_stray && !is_going(&slice.metadata) && state.stays(name.namespace) {
             findings.check(Invariant::I2, subject(slice), false, || {
                 let expected = format!("no mirrored slice, for no Endpoints {name} are to be mirrored");

@@ -7,7 +7,7 @@ use mirroring::{Metadata, Subsets, mirrored};
 use service_slices::{Node, Pod, Service, ServiceKey, Text, desired};
 use slice_core::{AddressType, Slice, names::ZONE_LABEL};
 use slice_reconciler::{
-    MetadataPolicy, Operation, Options, Owner, Packing, Plan, Request, TriggerTime,
+    MetadataPolicy, Operation, Options, Owner, Packing, Plan, Request, TriggerTime, Write,
     hints::{NodeFacts, TopologyCache, TopologyOptions},
     plan, plan_with_topology,
 };
@@ -24,29 +24,39 @@ pub(crate) fn check(step: &Step) {
         let compact = Service::from(service);
         let borrowed: Vec<Pod<&str>> = step.pods.iter().map(|pod| Pod::for_service(pod, &compact)).collect();
         let kept: Vec<Pod> = step.pods.iter().map(Pod::from).collect();
-        let from_borrowed = settle(step, &mut planner_of_service(step, &compact, &borrowed));
-        let from_kept = settle(step, &mut planner_of_service(step, &compact, &kept));
-        assert_eq!(from_borrowed, from_kept, "pods are the same, borrowed or kept");
+        let existing: Vec<Slice<&str>> = step.existing.iter().map(|slice| slice.map(|text| &**text)).collect();
+        let from_borrowed = settle(&existing, &mut planner_of_service(step, &compact, &borrowed));
+        let from_kept = settle(&step.existing, &mut planner_of_service(step, &compact, &kept));
+        assert_eq!(
+            from_borrowed.map(keep),
+            from_kept,
+            "objects are the same, borrowed or kept"
+        );
     }
     if let Some(endpoints) = &step.endpoints {
         let _ = mirrored(endpoints, step.service.as_ref());
-        settle(step, &mut |existing| plan_of_endpoints(step, endpoints, existing));
+        settle(&step.existing, &mut |existing| {
+            plan_of_endpoints(step, endpoints, existing)
+        });
     }
 }
 
 /// Plans, carries the plan out and plans again: then there is nothing to do. Owners that cannot be planned for have no plan.
-fn settle(step: &Step, planner: &mut dyn FnMut(&[Slice]) -> Option<Plan>) -> Option<Plan> {
-    let first = planner(&step.existing)?;
-    let slices = carry_out(&first, step.existing.clone());
+fn settle<T: Text>(existing: &[Slice<T>], planner: &mut dyn FnMut(&[Slice<T>]) -> Option<Plan<T>>) -> Option<Plan<T>> {
+    let first = planner(existing)?;
+    let mut slices = existing.to_vec();
+    for write in &first.writes {
+        write.operation.apply_to(&mut slices);
+    }
     let second = planner(&slices)?;
-    if can_be_stored(&step.existing) {
+    if can_be_stored(existing) {
         assert_eq!(second.writes, [], "after {:#?}", first.writes);
     }
     Some(first)
 }
 
 /// Slices as an API server may hold them, in as far as their names tell them apart.
-fn can_be_stored(slices: &[Slice]) -> bool {
+fn can_be_stored<T>(slices: &[Slice<T>]) -> bool {
     let names: BTreeSet<_> = slices
         .iter()
         .filter_map(|slice| slice.metadata.name.as_deref())
@@ -54,22 +64,23 @@ fn can_be_stored(slices: &[Slice]) -> bool {
     names.len() == slices.len()
 }
 
-fn carry_out(plan: &Plan, mut slices: Vec<Slice>) -> Vec<Slice> {
-    for write in &plan.writes {
-        match &write.operation {
-            Operation::Create(slice) => slices.push(slice.clone()),
-            Operation::Update(slice) => {
-                let is_it = |stored: &&mut Slice| stored.metadata.name == slice.metadata.name;
-                if let Some(stored) = slices.iter_mut().find(is_it) {
-                    stored.clone_from(slice);
-                }
-            }
-            Operation::Delete(deletion) => {
-                slices.retain(|stored| stored.metadata.name.as_deref().unwrap_or_default() != deletion.name);
-            }
-        }
+/// The same plan in strings of its own.
+fn keep(plan: Plan<&str>) -> Plan {
+    let keep = |slice: Slice<&str>| slice.map(|text| (*text).into());
+    let writes = plan.writes.into_iter().map(|Write { operation, after }| Write {
+        operation: match operation {
+            Operation::Create(slice) => Operation::Create(keep(slice)),
+            Operation::Update(slice) => Operation::Update(keep(slice)),
+            Operation::Delete(deletion) => Operation::Delete(deletion),
+        },
+        after,
+    });
+    Plan {
+        writes: writes.collect(),
+        summaries: plan.summaries,
+        hints: plan.hints,
+        left_out: plan.left_out,
     }
-    slices
 }
 
 /// Plans for a Service, as a controller that lives on from one plan to the next.
@@ -77,8 +88,11 @@ fn planner_of_service<'s, T: Text>(
     step: &'s Step,
     service: &'s Service,
     pods: &'s [Pod<T>],
-) -> impl FnMut(&[Slice]) -> Option<Plan> + use<'s, T> {
-    let nodes: HashMap<&str, Node> = step
+) -> impl FnMut(&[Slice<T>]) -> Option<Plan<T>> + use<'s, T>
+where
+    Node<T>: From<&'s api::Node>,
+{
+    let nodes: HashMap<&str, Node<T>> = step
         .nodes
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))

@@ -54,7 +54,7 @@ pub enum Reason<'a> {
 pub fn desired<'a, T, N>(service: &Service, pods: impl IntoIterator<Item = &'a Pod<T>>, nodes: &'a N) -> Desired<'a, T>
 where
     T: Text + 'a,
-    N: Nodes + ?Sized,
+    N: Nodes<T> + ?Sized,
 {
     let pods = pods.into_iter();
     let mut groups = Groups::new(service, pods.size_hint().0);
@@ -89,7 +89,7 @@ fn endpoint<'a, T, N>(
 ) -> Result<impl Fn(AddressType) -> PodEndpoint<'a, T>, Reason<'a>>
 where
     T: Text,
-    N: Nodes + ?Sized,
+    N: Nodes<T> + ?Sized,
 {
     let node_name = pod.node.as_deref().unwrap_or_default();
     let node = nodes.node(node_name);

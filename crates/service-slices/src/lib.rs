@@ -33,7 +33,7 @@
 //!     "status": {"podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]},
 //! }]))?;
 //! let node: api::Node = from_value(json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "zone-a"}}}))?;
-//! let existing: Vec<Slice> = Vec::new();
+//! let existing: Vec<Slice<&str>> = Vec::new();
 //!
 //! // What the slices should hold.
 //! let service = Service::from(&service);
@@ -53,7 +53,7 @@
 //! let plan = plan(request, &Options { placeholder: true, ..Options::default() })?;
 //! let Operation::Create(slice) = &plan.writes[0].operation else { panic!("nothing was there") };
 //! assert_eq!(slice.ports.ports()[0].port, Some(8080));
-//! assert_eq!(slice.endpoints[0].zone.as_deref(), Some("zone-a"));
+//! assert_eq!(slice.endpoints[0].zone, Some("zone-a"));
 //! assert_eq!(slice.endpoints[0].conditions.ready, Some(true));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -74,11 +74,12 @@ mod service_key;
 pub use desired::{Desired, LeftOut, Reason, desired};
 pub use node::{Node, Nodes};
 pub use node_state::NodeState;
-pub use pod::{NamedPort, Pod, Text};
+pub use pod::{NamedPort, Pod};
 pub use pod_addresses::{AddressProblem, PodAddresses, RefusedAddress};
 pub use pod_endpoint::PodEndpoint;
 pub use service::{Families, RESERVED_LABELS, Service, ServicePort, TargetPort};
 pub use service_key::{NoServiceName, ServiceKey};
+pub use slice_core::Text;
 
 /// Value of the managed-by label on our slices, and so the lock: one writer per value.
 pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";

@@ -10,35 +10,39 @@ use std::{
 use k8s_openapi::api::core::v1 as api;
 use slice_core::names::ZONE_LABEL;
 
-/// What matters of a Node.
+/// What matters of a Node, in strings like those of the pods: `Node` is kept, `Node<&str>` borrowed from the API's object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Node {
+pub struct Node<T = Arc<str>> {
     /// Its zone; a label without a value is none (R63).
-    pub zone: Option<Arc<str>>,
+    pub zone: Option<T>,
+}
+
+impl<'a> From<&'a api::Node> for Node<&'a str> {
+    fn from(node: &'a api::Node) -> Self {
+        let labels = node.metadata.labels.as_ref();
+        let zone = labels.and_then(|labels| labels.get(ZONE_LABEL));
+        Self {
+            zone: zone.map(String::as_str).filter(|zone| !zone.is_empty()),
+        }
+    }
 }
 
 impl From<&api::Node> for Node {
     fn from(node: &api::Node) -> Self {
-        let zone = node
-            .metadata
-            .labels
-            .as_ref()
-            .and_then(|labels| labels.get(ZONE_LABEL))
-            .filter(|zone| !zone.is_empty());
         Self {
-            zone: zone.map(|zone| zone.as_str().into()),
+            zone: Node::<&str>::from(node).zone.map(Into::into),
         }
     }
 }
 
 /// Where Nodes are looked up. Asked once per pod, so it should be quick; any `HashMap` will do.
-pub trait Nodes {
+pub trait Nodes<T = Arc<str>> {
     /// The Node of this name, if it is known.
-    fn node(&self, name: &str) -> Option<&Node>;
+    fn node(&self, name: &str) -> Option<&Node<T>>;
 }
 
-impl<K: Borrow<str> + Eq + Hash, S: BuildHasher> Nodes for HashMap<K, Node, S> {
-    fn node(&self, name: &str) -> Option<&Node> {
+impl<T, K: Borrow<str> + Eq + Hash, S: BuildHasher> Nodes<T> for HashMap<K, Node<T>, S> {
+    fn node(&self, name: &str) -> Option<&Node<T>> {
         self.get(name)
     }
 }
@@ -54,7 +58,7 @@ mod tests {
     fn r63_a_node_is_its_zone() {
         let zone = |labels: Value| {
             let node: api::Node = serde_json::from_value(json!({"metadata": {"labels": labels}})).unwrap();
-            Node::from(&node).zone
+            Node::<Arc<str>>::from(&node).zone
         };
         let (zone_key, region_key) = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region");
         assert_eq!(

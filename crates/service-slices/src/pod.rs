@@ -1,8 +1,9 @@
 //! What matters of a Pod.
 
-use std::{ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as api;
+use slice_core::Text;
 
 use crate::{PodAddresses, Service};
 
@@ -39,11 +40,6 @@ pub struct Pod<T = Arc<str>> {
     /// Whether it is being deleted.
     pub terminating: bool,
 }
-
-/// A string of a pod: shared, borrowed or owned.
-pub trait Text: Clone + Deref<Target = str> + Into<Arc<str>> {}
-
-impl<T: Clone + Deref<Target = str> + Into<Arc<str>>> Text for T {}
 
 /// A container port that has a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

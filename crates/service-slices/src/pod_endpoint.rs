@@ -1,17 +1,10 @@
 //! A pod as an endpoint.
 
-use std::{
-    num::NonZeroU16,
-    slice,
-    sync::{Arc, LazyLock},
-};
+use std::{num::NonZeroU16, slice, sync::Arc};
 
-use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointRef, EndpointSource, Target};
+use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointRef, EndpointSource, Target, Text};
 
-use crate::{Pod, Text};
-
-const KIND: &str = "Pod";
-static SHARED_KIND: LazyLock<Arc<str>> = LazyLock::new(|| KIND.into());
+use crate::Pod;
 
 /// A pod as an endpoint of a Service: what the pod does not say by itself, and the pod. Small, because there is one for
 /// every pod on every sync.
@@ -20,7 +13,7 @@ pub struct PodEndpoint<'a, T = Arc<str>> {
     /// The pod.
     pub pod: &'a Pod<T>,
     /// The zone of its node.
-    pub zone: Option<&'a Arc<str>>,
+    pub zone: Option<&'a T>,
     /// How the Service presents it.
     pub conditions: Conditions,
     /// The family of its addresses.
@@ -68,6 +61,8 @@ impl<T> PodEndpoint<'_, T> {
 }
 
 impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
+    type Text = T;
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn view(&self) -> EndpointRef<'_> {
@@ -78,7 +73,7 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
             node_name: self.pod.node.as_deref(),
             zone: self.zone.map(|zone| &**zone),
             target: Some(Target {
-                kind: Some(KIND),
+                kind: Some(Text::pod()),
                 namespace: given(&self.pod.namespace).map(|namespace| &**namespace),
                 name: given(&self.pod.name).map(|name| &**name),
                 uid: self.pod.uid.as_deref(),
@@ -88,19 +83,18 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
     }
 
     /// Shares the strings of the pod, if they can be shared.
-    fn to_endpoint(&self) -> Endpoint {
-        let shared = |text: &T| text.clone().into();
+    fn to_endpoint(&self) -> Endpoint<T> {
         Endpoint {
             addresses: self.addresses().into(),
             conditions: self.conditions,
-            hostname: self.hostname().map(shared),
-            node_name: self.pod.node.as_ref().map(shared),
+            hostname: self.hostname().cloned(),
+            node_name: self.pod.node.as_ref().cloned(),
             zone: self.zone.cloned(),
             target: Some(Target {
-                kind: Some(Arc::clone(&SHARED_KIND)),
-                namespace: given(&self.pod.namespace).map(shared),
-                name: given(&self.pod.name).map(shared),
-                uid: self.pod.uid.as_ref().map(shared),
+                kind: Some(T::pod()),
+                namespace: given(&self.pod.namespace).cloned(),
+                name: given(&self.pod.name).cloned(),
+                uid: self.pod.uid.as_ref().cloned(),
                 ..Target::default()
             }),
             hints: None,

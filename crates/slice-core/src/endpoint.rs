@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ptr, sync::Arc};
 
 use smallvec::SmallVec;
 
-use crate::{Address, identity::is_same};
+use crate::{Address, Text, identity::is_same};
 
 /// The addresses of an endpoint. Nearly all have one, which then needs no allocation.
 pub type Addresses = SmallVec<[Address; 1]>;
@@ -30,7 +30,7 @@ pub struct Hints {
 }
 
 /// The object behind an endpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target<T> {
     /// `Pod`, usually.
     pub kind: Option<T>,
@@ -46,6 +46,20 @@ pub struct Target<T> {
     pub field_path: Option<T>,
     /// The version that was seen; never compared, because it changes with everything.
     pub resource_version: Option<T>,
+}
+
+impl<T> Default for Target<T> {
+    fn default() -> Self {
+        Self {
+            kind: None,
+            namespace: None,
+            name: None,
+            uid: None,
+            api_version: None,
+            field_path: None,
+            resource_version: None,
+        }
+    }
 }
 
 impl<T> Target<T> {
@@ -65,28 +79,44 @@ impl<T> Target<T> {
     }
 }
 
-/// An endpoint as it is kept in a slice.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Endpoint {
+/// An endpoint as it is kept in a slice, in strings of the caller's choice: `Endpoint` shares them with others, `Endpoint<&str>`
+/// borrows them from an object of the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint<T = Arc<str>> {
     /// Where it is.
     pub addresses: Addresses,
     /// How it is.
     pub conditions: Conditions,
     /// The name by which it is found in DNS.
-    pub hostname: Option<Arc<str>>,
+    pub hostname: Option<T>,
     /// The node it runs on.
-    pub node_name: Option<Arc<str>>,
+    pub node_name: Option<T>,
     /// The zone it is in.
-    pub zone: Option<Arc<str>>,
+    pub zone: Option<T>,
     /// What is behind it.
-    pub target: Option<Target<Arc<str>>>,
+    pub target: Option<Target<T>>,
     /// For whom it is meant.
     pub hints: Option<Box<Hints>>,
     /// What only old API versions could write; kept, never compared (R67).
     pub deprecated_topology: Option<Box<BTreeMap<String, String>>>,
 }
 
-impl Endpoint {
+impl Default for Endpoint {
+    fn default() -> Self {
+        Self {
+            addresses: Addresses::new(),
+            conditions: Conditions::default(),
+            hostname: None,
+            node_name: None,
+            zone: None,
+            target: None,
+            hints: None,
+            deprecated_topology: None,
+        }
+    }
+}
+
+impl<T: Text> Endpoint<T> {
     /// The endpoint without hints, borrowed.
     #[must_use]
     #[inline(always)]
@@ -99,6 +129,20 @@ impl Endpoint {
             node_name: self.node_name.as_deref(),
             zone: self.zone.as_deref(),
             target: self.target.as_ref().map(|target| target.map(|text| &**text)),
+        }
+    }
+
+    /// The same endpoint in other strings.
+    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
+        Endpoint {
+            addresses: self.addresses.clone(),
+            conditions: self.conditions,
+            hostname: self.hostname.as_ref().map(&mut to),
+            node_name: self.node_name.as_ref().map(&mut to),
+            zone: self.zone.as_ref().map(&mut to),
+            target: self.target.as_ref().map(|target| target.map(&mut to)),
+            hints: self.hints.clone(),
+            deprecated_topology: self.deprecated_topology.clone(),
         }
     }
 }
@@ -120,9 +164,9 @@ pub struct EndpointRef<'a> {
     pub target: Option<Target<&'a str>>,
 }
 
-impl EndpointRef<'_> {
+impl<'a> EndpointRef<'a> {
     /// An endpoint to keep, its strings made by `share`, which can make one of equal ones.
-    pub fn to_endpoint_with(&self, mut share: impl FnMut(&str) -> Arc<str>) -> Endpoint {
+    pub fn to_endpoint_with<T: Text>(&self, mut share: impl FnMut(&'a str) -> T) -> Endpoint<T> {
         Endpoint {
             addresses: self.addresses.iter().cloned().collect(),
             conditions: self.conditions,
@@ -154,6 +198,9 @@ pub(crate) fn agree<A: EndpointSource, B: EndpointSource>(
 /// Whatever an endpoint can be read off. What is wanted is derived anew on every sync, so that it is best left where it is
 /// until it is compared or written.
 pub trait EndpointSource: Copy {
+    /// The strings of the endpoints that it becomes, and of the slices that these come into.
+    type Text: Text;
+
     /// The endpoint, without hints.
     fn view(&self) -> EndpointRef<'_>;
 
@@ -178,27 +225,33 @@ pub trait EndpointSource: Copy {
     }
 
     /// An endpoint to keep.
-    fn to_endpoint(&self) -> Endpoint {
-        self.view().to_endpoint_with(|text| text.into())
-    }
+    fn to_endpoint(&self) -> Endpoint<Self::Text>;
 }
 
 impl EndpointSource for EndpointRef<'_> {
+    type Text = Arc<str>;
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn view(&self) -> EndpointRef<'_> {
         *self
     }
+
+    fn to_endpoint(&self) -> Endpoint {
+        self.to_endpoint_with(Arc::from)
+    }
 }
 
-impl EndpointSource for &Endpoint {
+impl<T: Text> EndpointSource for &Endpoint<T> {
+    type Text = T;
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn view(&self) -> EndpointRef<'_> {
         Endpoint::view(self)
     }
 
-    fn to_endpoint(&self) -> Endpoint {
+    fn to_endpoint(&self) -> Endpoint<T> {
         Endpoint {
             hints: None,
             deprecated_topology: None,

@@ -3,7 +3,7 @@
 //! To have slices written for objects of yours, start with the crate `slice-reconciler`; here are the values it works on:
 //!
 //! * [`Address`], [`Endpoint`], [`Port`], [`Slice`]: what a slice holds, compact, in canonical form, convertible from and
-//!   to `k8s_openapi`'s types;
+//!   to `k8s_openapi`'s types, or borrowed from them ([`Text`] says which);
 //! * [`EndpointRef`]: an endpoint borrowed from whatever it is derived from; [`EndpointSet`]: endpoints by identity;
 //!   [`PortMapKey`]: ports as a set;
 //! * [`selects`]: which objects a label selector means;
@@ -55,6 +55,7 @@ mod port;
 mod selector;
 mod slice;
 pub mod spelling;
+mod text;
 mod tracker;
 mod trigger_time;
 
@@ -65,5 +66,6 @@ pub use endpoint_set::{EndpointSet, Place};
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;
+pub use text::Text;
 pub use tracker::{Deletion, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
 pub use trigger_time::{InvalidTriggerTime, PendingTriggerTime, TriggerTimes, format_trigger_time, parse_trigger_time};

@@ -7,11 +7,19 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
 
-use crate::{Address, AddressType, Conditions, Endpoint, Hints, PortMapKey, Target, UnknownAddressType};
+use crate::{
+    Address, AddressType, Addresses, Conditions, Endpoint, Hints, PortMapKey, Target, Text, UnknownAddressType,
+};
+
+/// How many names of zones or nodes are compared with before another copy is made.
+const HINTED_MAX: usize = 8;
 
 /// A slice. Its metadata is kept whole: what others put there survives when we write it back.
+///
+/// `Slice` is to be kept; `Slice<&str>` borrows its strings from the API's object and is read far faster, for who reads slices
+/// to plan once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slice {
+pub struct Slice<T = Arc<str>> {
     /// Everything about it but its content.
     pub metadata: ObjectMeta,
     /// What its addresses are; old objects may hold a type that is no longer known.
@@ -19,12 +27,24 @@ pub struct Slice {
     /// The ports of all its endpoints.
     pub ports: PortMapKey,
     /// Its endpoints, in order.
-    pub endpoints: Vec<Endpoint>,
+    pub endpoints: Vec<Endpoint<T>>,
 }
 
-impl Slice {
+impl<'a> Slice<&'a str> {
+    /// Reads a slice of the API without copying its strings.
+    #[must_use]
+    pub fn borrowed(slice: &'a api::EndpointSlice) -> Self {
+        Self::from_api_with(slice, |text| text)
+    }
+}
+
+impl<T: Text> Slice<T> {
     /// Reads a slice of the API, its strings made by `share`, which can make one of equal ones.
-    pub fn from_api_with(slice: &api::EndpointSlice, mut share: impl FnMut(&str) -> Arc<str>) -> Self {
+    pub fn from_api_with<'a>(slice: &'a api::EndpointSlice, share: impl FnMut(&'a str) -> T) -> Self {
+        let mut reader = Reader {
+            share,
+            hinted: Vec::new(),
+        };
         // A list, or an option of one: that depends on the version of the API that the program chose.
         let endpoints: Option<&Vec<api::Endpoint>> = (&slice.endpoints).into();
         let endpoints = endpoints.into_iter().flatten();
@@ -32,7 +52,17 @@ impl Slice {
             metadata: slice.metadata.clone(),
             address_type: slice.address_type.parse(),
             ports: PortMapKey::of(slice.ports.as_deref()),
-            endpoints: endpoints.map(|endpoint| read_endpoint(endpoint, &mut share)).collect(),
+            endpoints: endpoints.map(|endpoint| reader.endpoint(endpoint)).collect(),
+        }
+    }
+
+    /// The same slice in other strings: to keep one that is borrowed, say.
+    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Slice<U> {
+        Slice {
+            metadata: self.metadata.clone(),
+            address_type: self.address_type.clone(),
+            ports: self.ports.clone(),
+            endpoints: self.endpoints.iter().map(|endpoint| endpoint.map(&mut to)).collect(),
         }
     }
 
@@ -53,54 +83,86 @@ impl Slice {
 
 impl From<&api::EndpointSlice> for Slice {
     fn from(slice: &api::EndpointSlice) -> Self {
-        Self::from_api_with(slice, |text| text.into())
+        Self::from_api_with(slice, Arc::from)
     }
 }
 
-fn read_endpoint(endpoint: &api::Endpoint, share: &mut impl FnMut(&str) -> Arc<str>) -> Endpoint {
-    let conditions = endpoint.conditions.as_ref();
-    Endpoint {
-        addresses: endpoint
-            .addresses
-            .iter()
-            .map(|address| Address::stored(address))
-            .collect(),
-        conditions: Conditions {
-            ready: conditions.and_then(|conditions| conditions.ready),
-            serving: conditions.and_then(|conditions| conditions.serving),
-            terminating: conditions.and_then(|conditions| conditions.terminating),
-        },
-        hostname: endpoint.hostname.as_deref().map(&mut *share),
-        node_name: endpoint.node_name.as_deref().map(&mut *share),
-        zone: endpoint.zone.as_deref().map(&mut *share),
-        target: endpoint.target_ref.as_ref().map(|target| read_target(target, share)),
-        hints: endpoint.hints.as_ref().map(|hints| Box::new(read_hints(hints, share))),
-        deprecated_topology: endpoint.deprecated_topology.clone().map(Box::new),
+/// Reads the endpoints of one slice.
+struct Reader<F> {
+    share: F,
+    /// What hints of earlier endpoints named: mostly a few zones, again and again.
+    hinted: Vec<Arc<str>>,
+}
+
+impl<F> Reader<F> {
+    fn endpoint<'a, T: Text>(&mut self, endpoint: &'a api::Endpoint) -> Endpoint<T>
+    where
+        F: FnMut(&'a str) -> T,
+    {
+        let conditions = endpoint.conditions.as_ref();
+        let share = &mut self.share;
+        let mut read = |text: &'a Option<String>| text.as_deref().map(&mut *share);
+        Endpoint {
+            addresses: read_addresses(&endpoint.addresses),
+            conditions: Conditions {
+                ready: conditions.and_then(|conditions| conditions.ready),
+                serving: conditions.and_then(|conditions| conditions.serving),
+                terminating: conditions.and_then(|conditions| conditions.terminating),
+            },
+            hostname: read(&endpoint.hostname),
+            node_name: read(&endpoint.node_name),
+            zone: read(&endpoint.zone),
+            target: endpoint.target_ref.as_ref().map(|target| Target {
+                kind: read(&target.kind),
+                namespace: read(&target.namespace),
+                name: read(&target.name),
+                uid: read(&target.uid),
+                api_version: read(&target.api_version),
+                field_path: read(&target.field_path),
+                resource_version: read(&target.resource_version),
+            }),
+            hints: endpoint.hints.as_ref().map(|hints| Box::new(self.hints(hints))),
+            deprecated_topology: endpoint.deprecated_topology.clone().map(Box::new),
+        }
+    }
+
+    fn hints<'a, T: Text>(&mut self, hints: &'a api::EndpointHints) -> Hints
+    where
+        F: FnMut(&'a str) -> T,
+    {
+        let zones = hints.for_zones.iter().flatten();
+        let nodes = hints.for_nodes.iter().flatten();
+        Hints {
+            for_zones: zones.map(|zone| self.hinted(&zone.name)).collect(),
+            for_nodes: nodes.map(|node| self.hinted(&node.name)).collect(),
+        }
+    }
+
+    fn hinted<'a, T: Text>(&mut self, name: &'a str) -> Arc<str>
+    where
+        F: FnMut(&'a str) -> T,
+    {
+        if let Some(known) = self.hinted.iter().find(|known| ***known == *name) {
+            return Arc::clone(known);
+        }
+        let shared: Arc<str> = (self.share)(name).into();
+        if self.hinted.len() < HINTED_MAX {
+            self.hinted.push(Arc::clone(&shared));
+        }
+        shared
     }
 }
 
-fn read_target(target: &ObjectReference, share: &mut impl FnMut(&str) -> Arc<str>) -> Target<Arc<str>> {
-    let mut read = |text: &Option<String>| text.as_deref().map(&mut *share);
-    Target {
-        kind: read(&target.kind),
-        namespace: read(&target.namespace),
-        name: read(&target.name),
-        uid: read(&target.uid),
-        api_version: read(&target.api_version),
-        field_path: read(&target.field_path),
-        resource_version: read(&target.resource_version),
+/// One at a time would be slow, and nearly all endpoints have one.
+fn read_addresses(addresses: &[String]) -> Addresses {
+    match addresses {
+        [one] => Addresses::from_buf([Address::stored(one)]),
+        addresses => addresses.iter().map(|address| Address::stored(address)).collect(),
     }
 }
 
-fn read_hints(hints: &api::EndpointHints, share: &mut impl FnMut(&str) -> Arc<str>) -> Hints {
-    Hints {
-        for_zones: hints.for_zones.iter().flatten().map(|zone| share(&zone.name)).collect(),
-        for_nodes: hints.for_nodes.iter().flatten().map(|node| share(&node.name)).collect(),
-    }
-}
-
-fn write_endpoint(endpoint: &Endpoint) -> api::Endpoint {
-    let text = |text: &Option<Arc<str>>| text.as_deref().map(Into::into);
+fn write_endpoint<T: Text>(endpoint: &Endpoint<T>) -> api::Endpoint {
+    let text = |text: &Option<T>| text.as_deref().map(Into::into);
     let Conditions {
         ready,
         serving,
@@ -122,8 +184,8 @@ fn write_endpoint(endpoint: &Endpoint) -> api::Endpoint {
     }
 }
 
-fn write_target(target: &Target<Arc<str>>) -> ObjectReference {
-    let target = target.map(ToString::to_string);
+fn write_target<T: Text>(target: &Target<T>) -> ObjectReference {
+    let target = target.map(|text| text.to_string());
     ObjectReference {
         kind: target.kind,
         namespace: target.namespace,
@@ -184,6 +246,10 @@ mod tests {
             ],
         });
         assert_eq!(serde_json::to_value(read(&slice).to_api()).unwrap(), slice);
+        let stored: api::EndpointSlice = serde_json::from_value(slice.clone()).unwrap();
+        let borrowed = Slice::borrowed(&stored);
+        assert_eq!(borrowed.to_api(), stored);
+        assert_eq!(borrowed.map(|text| Arc::from(*text)), read(&slice));
     }
 
     /// R148, G-27, trap 23.

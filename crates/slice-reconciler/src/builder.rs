@@ -16,12 +16,12 @@ pub(crate) struct Builder<'a> {
 
 impl Builder<'_> {
     /// A slice that does not exist yet (R110a).
-    pub(crate) fn new_slice(
+    pub(crate) fn new_slice<T>(
         &mut self,
         address_type: AddressType,
         ports: PortMapKey,
-        endpoints: Vec<Endpoint>,
-    ) -> Slice {
+        endpoints: Vec<Endpoint<T>>,
+    ) -> Slice<T> {
         let mut metadata = ObjectMeta {
             name: Some(self.names.next(address_type, &ports)),
             namespace: Some(self.owner.namespace.to_owned()),
@@ -39,7 +39,7 @@ impl Builder<'_> {
     }
 
     /// Completes a changed copy of a stored slice; one that we adopt becomes ours (G16).
-    pub(crate) fn complete(&self, slice: &mut Slice) {
+    pub(crate) fn complete<T>(&self, slice: &mut Slice<T>) {
         if !self.owner.owns(slice) {
             self.owner.adopt(slice, self.flags);
         }

@@ -36,7 +36,7 @@ impl Sieve {
     pub(crate) fn leave_out(&mut self, wanted: &impl EndpointSource, why: EndpointProblem) {
         self.left_out.push(LeftOut::Endpoint {
             address_type: self.address_type,
-            endpoint: Box::new(wanted.to_endpoint()),
+            endpoint: Box::new(wanted.view().to_endpoint()),
             why,
         });
     }

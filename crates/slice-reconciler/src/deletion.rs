@@ -1,6 +1,6 @@
 //! The end of a whole slice set.
 
-use slice_core::Slice;
+use slice_core::{Slice, Text};
 
 use crate::{Deletion, Operation, Partition, Plan, Write};
 
@@ -12,7 +12,7 @@ use crate::{Deletion, Operation, Partition, Plan, Write};
 /// anything: there is no other place for what they hold.
 ///
 /// ```
-/// use slice_core::Slice;
+/// use slice_core::{Slice, Text};
 /// use slice_reconciler::{Operation, Partition, plan_deletion};
 ///
 /// let slices = ["east", "west"].map(|cluster| {
@@ -28,7 +28,7 @@ use crate::{Deletion, Operation, Partition, Plan, Write};
 /// assert_eq!((deletion.name.as_str(), deletion.uid.as_deref()), ("west", Some("7f")));
 /// ```
 #[must_use]
-pub fn plan_deletion(existing: &[Slice], partition: Partition<'_>) -> Plan {
+pub fn plan_deletion<T: Text>(existing: &[Slice<T>], partition: Partition<'_>) -> Plan<T> {
     let live = existing
         .iter()
         .filter(|slice| partition.holds(slice) && slice.metadata.deletion_timestamp.is_none());

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use slice_core::{Address, Endpoint, EndpointSet, EndpointSource as _};
+use slice_core::{Address, Endpoint, EndpointSet, EndpointSource as _, Text};
 
 /// A write as far as its place in the order goes: what a slice held before, and what it will hold.
-pub(crate) struct Step<'a> {
-    pub(crate) before: &'a [Endpoint],
-    pub(crate) after: &'a [Endpoint],
+pub(crate) struct Step<'a, T> {
+    pub(crate) before: &'a [Endpoint<T>],
+    pub(crate) after: &'a [Endpoint<T>],
     /// Whether what it takes away may come back as an address of another type.
     pub(crate) leaves_type: bool,
 }
@@ -23,7 +23,7 @@ enum Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn endpoint(endpoint: &'a Endpoint) -> Self {
+    fn endpoint<T: Text>(endpoint: &'a Endpoint<T>) -> Self {
         let name = endpoint.target.as_ref().and_then(|target| target.name.as_deref());
         let hostname = endpoint.hostname.as_deref();
         Self::Endpoint(
@@ -33,7 +33,7 @@ impl<'a> Wanted<'a> {
         )
     }
 
-    fn target(endpoint: &'a Endpoint) -> Option<Self> {
+    fn target<T: Text>(endpoint: &'a Endpoint<T>) -> Option<Self> {
         endpoint
             .target
             .as_ref()
@@ -43,14 +43,14 @@ impl<'a> Wanted<'a> {
 }
 
 /// What a step takes out of its slice and what it puts there.
-struct Change<'a> {
-    taken: Vec<&'a Endpoint>,
-    put: Vec<&'a Endpoint>,
+struct Change<'a, T> {
+    taken: Vec<&'a Endpoint<T>>,
+    put: Vec<&'a Endpoint<T>>,
 }
 
-impl<'a> Change<'a> {
+impl<'a, T: Text> Change<'a, T> {
     /// What a slice keeps comes first and as it was before, so that hardly anything is left to look up.
-    fn of(step: &Step<'a>) -> Self {
+    fn of(step: &Step<'a, T>) -> Self {
         let mut put = step.after;
         let mut taken = Vec::new();
         for endpoint in step.before {
@@ -78,9 +78,9 @@ impl<'a> Change<'a> {
 }
 
 /// For each step, the steps that must have succeeded before it.
-pub(crate) fn dependencies(steps: &[Step<'_>]) -> Vec<Vec<usize>> {
+pub(crate) fn dependencies<T: Text>(steps: &[Step<'_, T>]) -> Vec<Vec<usize>> {
     let mut waits = vec![Vec::new(); steps.len()];
-    let changes: Vec<Change<'_>> = steps.iter().map(Change::of).collect();
+    let changes: Vec<Change<'_, T>> = steps.iter().map(Change::of).collect();
     let mut takers: HashMap<Wanted<'_>, Vec<usize>> = HashMap::new();
     for (index, change) in changes.iter().enumerate() {
         for taken in &change.taken {
@@ -190,7 +190,7 @@ mod tests {
             after,
             leaves_type: false,
         };
-        let steps: Vec<Step<'_>> = owned.iter().map(|(before, after)| step((before, after))).collect();
+        let steps: Vec<Step<'_, _>> = owned.iter().map(|(before, after)| step((before, after))).collect();
         dependencies(&steps)
     }
 

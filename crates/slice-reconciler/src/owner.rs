@@ -54,7 +54,7 @@ pub enum Ownership {
 
 impl Ownership {
     /// Whether a slice with our labels is ours to use.
-    pub(crate) fn takes(self, owner: &Owner<'_>, slice: &Slice) -> bool {
+    pub(crate) fn takes<T>(self, owner: &Owner<'_>, slice: &Slice<T>) -> bool {
         match self {
             Self::Enforce => owner.owns(slice),
             Self::Ignore => true,
@@ -63,7 +63,7 @@ impl Ownership {
     }
 
     /// Whether a slice that is ours to use has to be written for its owner reference alone.
-    pub(crate) fn differs(self, owner: &Owner<'_>, slice: &Slice) -> bool {
+    pub(crate) fn differs<T>(self, owner: &Owner<'_>, slice: &Slice<T>) -> bool {
         self == Self::Ignore && !owner.owns(slice)
     }
 }
@@ -84,12 +84,12 @@ impl<'a> Owner<'a> {
 
     /// Whether a slice has a reference to this owner: by uid, kind and API group, whatever the version (G16, R109).
     #[must_use]
-    pub fn owns(&self, slice: &Slice) -> bool {
+    pub fn owns<T>(&self, slice: &Slice<T>) -> bool {
         references_of(slice).any(|reference| reference.uid == self.uid && self.is_of_kind(reference))
     }
 
     /// Whether a slice has a reference to an owner of the same kind and name that was there before.
-    fn succeeds_owner_of(&self, slice: &Slice) -> bool {
+    fn succeeds_owner_of<T>(&self, slice: &Slice<T>) -> bool {
         references_of(slice)
             .any(|reference| reference.name == self.name && reference.uid != self.uid && self.is_of_kind(reference))
     }
@@ -99,7 +99,7 @@ impl<'a> Owner<'a> {
     }
 
     /// Adds our reference to those that a slice has. An object has one managing controller at most.
-    pub(crate) fn adopt(&self, slice: &mut Slice, flags: OwnerFlags) {
+    pub(crate) fn adopt<T>(&self, slice: &mut Slice<T>, flags: OwnerFlags) {
         let has_controller = references_of(slice).any(|reference| reference.controller == Some(true));
         let flags = OwnerFlags {
             controller: flags.controller && !has_controller,
@@ -121,7 +121,7 @@ impl<'a> Owner<'a> {
     }
 }
 
-fn references_of(slice: &Slice) -> impl Iterator<Item = &OwnerReference> {
+fn references_of<T>(slice: &Slice<T>) -> impl Iterator<Item = &OwnerReference> {
     slice.metadata.owner_references.iter().flatten()
 }
 

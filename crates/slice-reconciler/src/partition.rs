@@ -12,7 +12,7 @@ pub struct Partition<'a>(pub &'a [(&'a str, &'a str)]);
 impl<'a> Partition<'a> {
     /// Whether a slice belongs to the set.
     #[must_use]
-    pub fn holds(self, slice: &Slice) -> bool {
+    pub fn holds<T>(self, slice: &Slice<T>) -> bool {
         let labels = slice.metadata.labels.as_ref();
         self.0.iter().all(|(key, value)| {
             labels

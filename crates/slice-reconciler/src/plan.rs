@@ -3,9 +3,10 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::Hash,
+    sync::Arc,
 };
 
-use slice_core::{AddressType, Endpoint, EndpointRef, EndpointSource, PortMapKey, Slice, spelling::is_dns_name};
+use slice_core::{AddressType, Endpoint, EndpointRef, EndpointSource, PortMapKey, Slice, Text, spelling::is_dns_name};
 
 use crate::{
     Changes, Group, LabelProblem, LeftOut, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, Partition,
@@ -34,7 +35,7 @@ pub struct Options {
 
 /// Everything that one plan is made from.
 #[derive(Debug)]
-pub struct Request<'a, E = EndpointRef<'a>> {
+pub struct Request<'a, E: EndpointSource = EndpointRef<'a>> {
     /// For whom.
     pub owner: Owner<'a>,
     /// Which of the owner's slice sets, if it has several.
@@ -45,7 +46,7 @@ pub struct Request<'a, E = EndpointRef<'a>> {
     pub groups: Vec<Group<E>>,
     /// The slices that carry the owner's labels, those that are being deleted included. Those outside the partition are not
     /// touched; their names are not used again.
-    pub existing: &'a [Slice],
+    pub existing: &'a [Slice<E::Text>],
     /// What their metadata should be.
     pub metadata: &'a MetadataPolicy,
     /// Which hints the owner asked for; without a mode, hints are none of our business and stay as they are.
@@ -58,10 +59,15 @@ pub struct Request<'a, E = EndpointRef<'a>> {
     pub names_taken: &'a [String],
 }
 
-impl<'a, E> Request<'a, E> {
+impl<'a, E: EndpointSource> Request<'a, E> {
     /// A request to fill in: as it is, nothing is wanted, and hints and trigger times are none of our business.
     #[must_use]
-    pub fn new(owner: Owner<'a>, existing: &'a [Slice], metadata: &'a MetadataPolicy, name_prefix: &'a str) -> Self {
+    pub fn new(
+        owner: Owner<'a>,
+        existing: &'a [Slice<E::Text>],
+        metadata: &'a MetadataPolicy,
+        name_prefix: &'a str,
+    ) -> Self {
         Self {
             owner,
             partition: Partition::default(),
@@ -78,16 +84,27 @@ impl<'a, E> Request<'a, E> {
 }
 
 /// What has to be written, in an order in which no endpoint is missing in between.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Plan {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan<T = Arc<str>> {
     /// The writes: creates first, deletes last, and each after those it waits for.
-    pub writes: Vec<Write>,
+    pub writes: Vec<Write<T>>,
     /// What it comes to, for each supported address type.
     pub summaries: Vec<Summary>,
     /// What became of hints, for each supported address type, where we give them.
     pub hints: Vec<HintOutcome>,
     /// What was asked for and cannot be published. It concerns nothing but what is named.
     pub left_out: Vec<LeftOut>,
+}
+
+impl<T> Default for Plan<T> {
+    fn default() -> Self {
+        Self {
+            writes: Vec::new(),
+            summaries: Vec::new(),
+            hints: Vec::new(),
+            left_out: Vec::new(),
+        }
+    }
 }
 
 /// What a plan comes to for one address type.
@@ -150,9 +167,9 @@ pub enum PlanError {
 /// Decides what to write. Equal requests give equal plans, whatever the order of their parts.
 ///
 /// Topology hints need a cache: see [`plan_with_topology`].
-pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Result<Plan, PlanError> {
+pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Result<Plan<E::Text>, PlanError> {
     decide(request, options, |mode, address_type, lists| {
-        hints::apply::<()>(mode, &(), address_type, lists, None)
+        hints::apply::<(), _>(mode, &(), address_type, lists, None)
     })
 }
 
@@ -162,7 +179,7 @@ pub fn plan_with_topology<E: EndpointSource, K: Clone + Eq + Hash>(
     options: &Options,
     key: &K,
     topology: &mut TopologyCache<K>,
-) -> Result<Plan, PlanError> {
+) -> Result<Plan<E::Text>, PlanError> {
     for address_type in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
         if !request.supported.contains(&address_type) {
             topology.forget_type(key, address_type);
@@ -176,10 +193,10 @@ pub fn plan_with_topology<E: EndpointSource, K: Clone + Eq + Hash>(
 fn decide<'a, E: EndpointSource>(
     request: Request<'a, E>,
     options: &Options,
-    mut give_hints: impl FnMut(HintMode, AddressType, &mut Lists<'a>) -> HintOutcome,
-) -> Result<Plan, PlanError> {
+    mut give_hints: impl FnMut(HintMode, AddressType, &mut Lists<'a, E::Text>) -> HintOutcome,
+) -> Result<Plan<E::Text>, PlanError> {
     check(&request)?;
-    let mut existing: Vec<&Slice> = request.existing.iter().collect();
+    let mut existing: Vec<&Slice<E::Text>> = request.existing.iter().collect();
     existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let mut plan = Plan::default();
     let policy = request
@@ -223,7 +240,7 @@ fn decide<'a, E: EndpointSource>(
 }
 
 impl<'a, E: EndpointSource> Outcome<'a, E> {
-    fn into_lists(self, address_type: AddressType, builder: &mut Builder<'_>) -> Lists<'a> {
+    fn into_lists(self, address_type: AddressType, builder: &mut Builder<'_>) -> Lists<'a, E::Text> {
         let mut new = |new: NewSlice<E>| {
             let endpoints = new.endpoints.iter().map(E::to_endpoint).collect();
             builder.new_slice(address_type, new.ports, endpoints)
@@ -238,18 +255,23 @@ impl<'a, E: EndpointSource> Outcome<'a, E> {
 
 /// Brings slices down to the maximum that are above it and written only for their hints (I3): what is too much goes, with its
 /// hints, into new ones. Answers how many.
-fn split_large(lists: &mut Lists<'_>, address_type: AddressType, max: usize, builder: &mut Builder<'_>) -> usize {
+fn split_large<T: Text>(
+    lists: &mut Lists<'_, T>,
+    address_type: AddressType,
+    max: usize,
+    builder: &mut Builder<'_>,
+) -> usize {
     let before = lists.create.len();
     for slice in lists.update.iter_mut().filter(|slice| slice.endpoints.len() > max) {
         let beyond = slice.endpoints.split_off(max);
-        let new = |endpoints: &[Endpoint]| builder.new_slice(address_type, slice.ports.clone(), endpoints.to_vec());
+        let new = |endpoints: &[Endpoint<T>]| builder.new_slice(address_type, slice.ports.clone(), endpoints.to_vec());
         lists.create.extend(beyond.chunks(max).map(new));
     }
     lists.create.len() - before
 }
 
 /// Turns what was decided about one address type into writes.
-fn collect<'a>(pending: &mut Pending<'a>, lists: Lists<'a>, existing: &[&'a Slice], builder: &Builder<'_>) {
+fn collect<'a, T>(pending: &mut Pending<'a, T>, lists: Lists<'a, T>, existing: &[&'a Slice<T>], builder: &Builder<'_>) {
     pending.create.extend(lists.create);
     for mut to in lists.update {
         builder.complete(&mut to);
@@ -259,7 +281,7 @@ fn collect<'a>(pending: &mut Pending<'a>, lists: Lists<'a>, existing: &[&'a Slic
     }
 }
 
-fn check<E>(request: &Request<'_, E>) -> Result<(), PlanError> {
+fn check<E: EndpointSource>(request: &Request<'_, E>) -> Result<(), PlanError> {
     let owner = request.owner;
     if owner.name.is_empty() || owner.namespace.is_empty() || owner.uid.is_empty() {
         let [kind, namespace, name] = [owner.kind, owner.namespace, owner.name].map(str::to_owned);
@@ -279,10 +301,10 @@ fn check<E>(request: &Request<'_, E>) -> Result<(), PlanError> {
     unsupported.map_or(Ok(()), |group| Err(PlanError::UnsupportedType(group.address_type)))
 }
 
-type ByType<'a> = BTreeMap<AddressType, Vec<&'a Slice>>;
+type ByType<'a, T> = BTreeMap<AddressType, Vec<&'a Slice<T>>>;
 
 /// Slices by supported type, and those of other types. What is being deleted is neither: nobody waits for it (G12).
-fn split<'a>(existing: &[&'a Slice], supported: &BTreeSet<AddressType>) -> (ByType<'a>, Vec<&'a Slice>) {
+fn split<'a, T>(existing: &[&'a Slice<T>], supported: &BTreeSet<AddressType>) -> (ByType<'a, T>, Vec<&'a Slice<T>>) {
     let mut live = ByType::new();
     let mut unsupported = Vec::new();
     for slice in existing

@@ -8,18 +8,18 @@ use crate::{MetadataPolicy, packing::NewSlice};
 
 /// What is left to create and delete, and what is reused instead.
 #[derive(Debug)]
-pub(crate) struct Reused<'a, E> {
+pub(crate) struct Reused<'a, E: EndpointSource> {
     pub(crate) create: Vec<NewSlice<E>>,
-    pub(crate) update: Vec<Slice>,
-    pub(crate) delete: Vec<&'a Slice>,
+    pub(crate) update: Vec<Slice<E::Text>>,
+    pub(crate) delete: Vec<&'a Slice<E::Text>>,
 }
 
 /// The new slices of one set of ports: their sizes, the largest first, and what goes into them.
-struct Wanted<'a, E> {
+struct Wanted<'a, E: EndpointSource> {
     sizes: Vec<usize>,
     endpoints: EndpointSet<E>,
     /// Doomed slices that are reused here, with how many of the wanted endpoints each holds.
-    reuses: Vec<(usize, &'a Slice)>,
+    reuses: Vec<(usize, &'a Slice<E::Text>)>,
 }
 
 /// Pairs doomed slices with new ones of the same address type, as many as there are of both. Which of them is free: a doomed
@@ -28,7 +28,7 @@ struct Wanted<'a, E> {
 /// ever waits for itself.
 pub(crate) fn reuse<'a, E: EndpointSource>(
     create: Vec<NewSlice<E>>,
-    doomed: &[&'a Slice],
+    doomed: &[&'a Slice<E::Text>],
     policy: &MetadataPolicy,
 ) -> Reused<'a, E> {
     if create.is_empty() || doomed.is_empty() {
@@ -70,8 +70,8 @@ fn by_ports<'a, E: EndpointSource>(create: Vec<NewSlice<E>>) -> BTreeMap<PortMap
 /// Gives each set of ports doomed slices, the best matches first, and answers those that nobody needs.
 fn pair<'a, E: EndpointSource>(
     wanted: &mut BTreeMap<PortMapKey, Wanted<'a, E>>,
-    doomed: &[&'a Slice],
-) -> Vec<&'a Slice> {
+    doomed: &[&'a Slice<E::Text>],
+) -> Vec<&'a Slice<E::Text>> {
     let mut matches = Vec::new();
     for (place, slice) in doomed.iter().enumerate() {
         for (ports, wanted) in wanted.iter() {
@@ -83,7 +83,7 @@ fn pair<'a, E: EndpointSource>(
         }
     }
     matches.sort_unstable();
-    let mut free: Vec<Option<&'a Slice>> = doomed.iter().copied().map(Some).collect();
+    let mut free: Vec<Option<&'a Slice<E::Text>>> = doomed.iter().copied().map(Some).collect();
     for (Reverse(held), place, ports) in matches {
         let Some(wanted) = wanted
             .get_mut(&ports)
@@ -138,7 +138,12 @@ fn distribute<'a, E: EndpointSource>(
 }
 
 /// Other content for a stored slice, which keeps what others put into its metadata (W24).
-fn rewrite(from: &Slice, ports: &PortMapKey, endpoints: &[impl EndpointSource], policy: &MetadataPolicy) -> Slice {
+fn rewrite<E: EndpointSource>(
+    from: &Slice<E::Text>,
+    ports: &PortMapKey,
+    endpoints: &[E],
+    policy: &MetadataPolicy,
+) -> Slice<E::Text> {
     let mut to = Slice {
         metadata: from.metadata.clone(),
         address_type: from.address_type.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slice_core::{AddressType, EndpointSource, PortMapKey, Slice};
+use slice_core::{AddressType, EndpointSource, PortMapKey, Slice, Text};
 
 use crate::{
     Changes, Group, LeftOut, MetadataPolicy, Options, Owner, Summary, check::Sieve, packing::NewSlice, placeholder,
@@ -17,17 +17,20 @@ pub(crate) struct Stage<'a, 'o> {
     pub(crate) options: &'o Options,
 }
 
+/// Our slices by ports, and those of other owners.
+type ByPorts<'a, T> = (BTreeMap<PortMapKey, Vec<&'a Slice<T>>>, Vec<&'a Slice<T>>);
+
 /// What becomes of the slices.
 #[derive(Debug)]
-pub(crate) struct Outcome<'a, E> {
-    pub(crate) unchanged: Vec<&'a Slice>,
+pub(crate) struct Outcome<'a, E: EndpointSource> {
+    pub(crate) unchanged: Vec<&'a Slice<E::Text>>,
     pub(crate) create: Vec<NewSlice<E>>,
-    pub(crate) update: Vec<Slice>,
-    pub(crate) delete: Vec<&'a Slice>,
+    pub(crate) update: Vec<Slice<E::Text>>,
+    pub(crate) delete: Vec<&'a Slice<E::Text>>,
     pub(crate) left_out: Vec<LeftOut>,
 }
 
-impl<E> Default for Outcome<'_, E> {
+impl<E: EndpointSource> Default for Outcome<'_, E> {
     fn default() -> Self {
         Self {
             unchanged: Vec::new(),
@@ -43,7 +46,7 @@ impl<'a> Stage<'a, '_> {
     /// Decides. `existing` are the slices of this type, in the order of their names.
     pub(crate) fn run<E: EndpointSource>(
         &self,
-        existing: &[&'a Slice],
+        existing: &[&'a Slice<E::Text>],
         groups: BTreeMap<PortMapKey, Group<E>>,
     ) -> (Outcome<'a, E>, Summary) {
         let mut summary = Summary::new(self.address_type);
@@ -95,7 +98,7 @@ impl<'a> Stage<'a, '_> {
     }
 
     /// Writes those slices too that need nothing but our owner reference.
-    fn adopt<E>(&self, outcome: &mut Outcome<'a, E>) {
+    fn adopt<E: EndpointSource>(&self, outcome: &mut Outcome<'a, E>) {
         let Outcome { unchanged, update, .. } = outcome;
         unchanged.retain(|slice| {
             let differs = self.options.ownership.differs(&self.owner, slice);
@@ -107,8 +110,8 @@ impl<'a> Stage<'a, '_> {
     }
 
     /// Our slices by ports, and those of other owners.
-    fn by_ports(&self, existing: &[&'a Slice]) -> (BTreeMap<PortMapKey, Vec<&'a Slice>>, Vec<&'a Slice>) {
-        let mut ours: BTreeMap<PortMapKey, Vec<&'a Slice>> = BTreeMap::new();
+    fn by_ports<T>(&self, existing: &[&'a Slice<T>]) -> ByPorts<'a, T> {
+        let mut ours: BTreeMap<PortMapKey, Vec<&'a Slice<T>>> = BTreeMap::new();
         let mut foreign = Vec::new();
         for slice in existing {
             if self.options.ownership.takes(&self.owner, slice) {
@@ -123,7 +126,7 @@ impl<'a> Stage<'a, '_> {
 
 /// Whether a slice holds endpoints of a group that was left out for its ports. With it they would be gone from all slices,
 /// although they are still wanted (I4); so it stays, as it does when the API server refuses the write that would replace it.
-fn holds_any(slice: &Slice, barred: &[Group<impl EndpointSource>]) -> bool {
+fn holds_any<T: Text>(slice: &Slice<T>, barred: &[Group<impl EndpointSource>]) -> bool {
     let mut endpoints = slice.endpoints.iter();
     !barred.is_empty() && endpoints.any(|endpoint| barred.iter().any(|group| group.endpoints.contains(&endpoint)))
 }

@@ -1,8 +1,8 @@
 //! The writes of a plan, and the order among them.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use slice_core::{Endpoint, EndpointSet, Slice};
+use slice_core::{Endpoint, EndpointSet, Slice, Text};
 
 use crate::{
     builder::Builder,
@@ -11,9 +11,9 @@ use crate::{
 
 /// One write, and what has to happen before it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Write {
+pub struct Write<T = Arc<str>> {
     /// What is to be done.
-    pub operation: Operation,
+    pub operation: Operation<T>,
     /// Writes of the same plan, by their place in it, that put elsewhere what this one takes away. It may only be sent when all
     /// of them have succeeded.
     pub after: Vec<usize>,
@@ -21,18 +21,18 @@ pub struct Write {
 
 /// What is done to one slice.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Operation {
+pub enum Operation<T = Arc<str>> {
     /// Create it.
-    Create(Slice),
+    Create(Slice<T>),
     /// Replace it; the metadata holds the version that it replaces.
-    Update(Slice),
+    Update(Slice<T>),
     /// Delete it, if it is still the one that was seen.
     Delete(Deletion),
 }
 
-impl Operation {
+impl<T: Text> Operation<T> {
     /// Does to slices in memory what an API server does to those it stores: for simulations, and for tests of what comes next.
-    pub fn apply_to(&self, slices: &mut Vec<Slice>) {
+    pub fn apply_to(&self, slices: &mut Vec<Slice<T>>) {
         match self {
             Self::Create(new) => slices.push(new.clone()),
             Self::Update(to) => {
@@ -46,7 +46,7 @@ impl Operation {
     }
 }
 
-impl fmt::Display for Operation {
+impl<T> fmt::Display for Operation<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (verb, slice) = match self {
             Self::Create(slice) => ("create", slice),
@@ -72,18 +72,29 @@ pub struct Deletion {
 }
 
 /// Writes that are not in order yet.
-#[derive(Debug, Default)]
-pub(crate) struct Pending<'a> {
-    pub(crate) create: Vec<Slice>,
-    pub(crate) update: Vec<(&'a Slice, Slice)>,
-    pub(crate) delete: Vec<&'a Slice>,
+#[derive(Debug)]
+pub(crate) struct Pending<'a, T> {
+    pub(crate) create: Vec<Slice<T>>,
+    pub(crate) update: Vec<(&'a Slice<T>, Slice<T>)>,
+    pub(crate) delete: Vec<&'a Slice<T>>,
     /// Slices to delete because the owner no longer has their address type.
-    pub(crate) unsupported: Vec<&'a Slice>,
+    pub(crate) unsupported: Vec<&'a Slice<T>>,
 }
 
-impl Pending<'_> {
+impl<T> Default for Pending<'_, T> {
+    fn default() -> Self {
+        Self {
+            create: Vec::new(),
+            update: Vec::new(),
+            delete: Vec::new(),
+            unsupported: Vec::new(),
+        }
+    }
+}
+
+impl<T: Text> Pending<'_, T> {
     /// Puts the writes in order: creates, updates, deletes, and each after those it waits for.
-    pub(crate) fn into_writes(mut self, one_per_group: bool, builder: &mut Builder<'_>) -> Vec<Write> {
+    pub(crate) fn into_writes(mut self, one_per_group: bool, builder: &mut Builder<'_>) -> Vec<Write<T>> {
         if builder.owner.terminating {
             return self.into_writes_of_existing();
         }
@@ -98,7 +109,7 @@ impl Pending<'_> {
 
     /// The writes for an owner that is going away: it gets nothing new (R107). No slice of its own gives away then what would
     /// have to be in something new first (I4); slices that it should not have go all the same.
-    fn into_writes_of_existing(self) -> Vec<Write> {
+    fn into_writes_of_existing(self) -> Vec<Write<T>> {
         let creates = self.create.len();
         let deletes = creates + self.update.len();
         let mut waits = order::dependencies(&self.steps());
@@ -109,7 +120,7 @@ impl Pending<'_> {
         self.write(&sorted, &waits)
     }
 
-    fn steps(&self) -> Vec<Step<'_>> {
+    fn steps(&self) -> Vec<Step<'_, T>> {
         let step = |before, after, leaves_type| Step {
             before,
             after,
@@ -153,7 +164,7 @@ impl Pending<'_> {
         let (kept, taken) = std::mem::take(&mut to.endpoints)
             .into_iter()
             .partition(|e| held.contains(&e));
-        let kept: Vec<Endpoint> = kept;
+        let kept: Vec<Endpoint<T>> = kept;
         if kept.is_empty() {
             let (from, to) = self.update.remove(stuck);
             self.delete.push(from);
@@ -165,7 +176,7 @@ impl Pending<'_> {
         self.create.push(builder.new_slice(address_type, ports, taken));
     }
 
-    fn write(self, sorted: &[usize], waits: &[Vec<usize>]) -> Vec<Write> {
+    fn write(self, sorted: &[usize], waits: &[Vec<usize>]) -> Vec<Write<T>> {
         let create = self.create.into_iter().map(Operation::Create);
         let update = self.update.into_iter().map(|(_, to)| Operation::Update(to));
         let delete = self
@@ -173,7 +184,7 @@ impl Pending<'_> {
             .into_iter()
             .chain(self.unsupported)
             .map(|slice| Operation::Delete(Deletion::of(slice)));
-        let mut operations: Vec<Option<Operation>> = create.chain(update).chain(delete).map(Some).collect();
+        let mut operations: Vec<Option<Operation<T>>> = create.chain(update).chain(delete).map(Some).collect();
         let mut place = vec![0; operations.len()];
         for (now, before) in sorted.iter().enumerate() {
             place[*before] = now;
@@ -187,7 +198,7 @@ impl Pending<'_> {
 }
 
 impl Deletion {
-    pub(crate) fn of(slice: &Slice) -> Self {
+    pub(crate) fn of<T>(slice: &Slice<T>) -> Self {
         Self {
             namespace: slice.metadata.namespace.clone().unwrap_or_default(),
             name: slice.metadata.name.clone().unwrap_or_default(),

@@ -79,7 +79,7 @@ impl From<&Sync> for Compact {
         let mut texts: HashMap<Box<str>, Arc<str>> = HashMap::new();
         let mut share = |text: &str| Arc::clone(texts.entry(text.into()).or_insert_with(|| text.into()));
         let mut node = |node: &api::Node| {
-            let zone = Node::from(node).zone.map(|zone| share(&zone));
+            let zone = Node::<&str>::from(node).zone.map(&mut share);
             (share(node.metadata.name.as_deref().unwrap_or_default()), Node { zone })
         };
         Self {
@@ -109,12 +109,12 @@ impl Compact {
 fn public_sync(sync: &Sync, topology: &mut TopologyCache<()>) -> anyhow::Result<Vec<EndpointSlice>> {
     let service = Service::from(&sync.service);
     let pods: Vec<Pod<&str>> = sync.pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
-    let nodes: HashMap<&str, Node> = sync
+    let nodes: HashMap<&str, Node<&str>> = sync
         .nodes
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
         .collect();
-    let existing: Vec<Slice> = sync.existing_slices.iter().map(Slice::from).collect();
+    let existing: Vec<Slice<&str>> = sync.existing_slices.iter().map(Slice::borrowed).collect();
     let plan = plan(&service, &pods, &nodes, &existing, topology)?;
     let written = plan.writes.iter().filter_map(|write| match &write.operation {
         Operation::Create(slice) | Operation::Update(slice) => Some(slice.to_api()),
@@ -123,13 +123,13 @@ fn public_sync(sync: &Sync, topology: &mut TopologyCache<()>) -> anyhow::Result<
     Ok(written.collect())
 }
 
-fn plan<T: Text, N: Nodes>(
+fn plan<T: Text, N: Nodes<T>>(
     service: &Service,
     pods: &[Pod<T>],
     nodes: &N,
-    existing: &[Slice],
+    existing: &[Slice<T>],
     topology: &mut TopologyCache<()>,
-) -> anyhow::Result<Plan> {
+) -> anyhow::Result<Plan<T>> {
     let desired = desired(service, pods, nodes);
     let (metadata, prefix) = (service.metadata_policy(), format!("{}-", service.name));
     let request = Request {

@@ -65,7 +65,7 @@ pub(super) fn has_foreign_metadata(step: &Step) -> bool {
 
 /// Upstream rewrites every slice on every sync while an endpoint has no zone.
 pub(super) fn has_node_without_zone(step: &Step) -> bool {
-    let has_zone = |node: &api::Node| service_slices::Node::from(node).zone.is_some();
+    let has_zone = |node: &api::Node| service_slices::Node::<&str>::from(node).zone.is_some();
     pods(step).any(|(_, pod)| !node(step, pod.node.unwrap_or_default()).is_some_and(has_zone))
 }
 
@@ -171,7 +171,7 @@ fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<&slice_core::Endpoint>
         return false;
     };
     let pods: Vec<Pod<&str>> = pods(step).map(|(_, pod)| pod).collect();
-    let nodes: HashMap<&str, service_slices::Node> = step
+    let nodes: HashMap<&str, service_slices::Node<&str>> = step
         .nodes
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node.into()))
@@ -189,7 +189,7 @@ fn with_groups<E: EndpointSource>(
 ) -> bool {
     let kept = groups.into_iter().map(|group| {
         let endpoints = group.endpoints.into_sorted();
-        let endpoints: Vec<_> = endpoints.iter().map(E::to_endpoint).collect();
+        let endpoints: Vec<_> = endpoints.iter().map(|endpoint| endpoint.view().to_endpoint()).collect();
         (group.address_type, group.ports, endpoints)
     });
     let kept: Vec<_> = kept.collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use slice_core::{
-    AddressType, PortMapKey,
+    AddressType, PortMapKey, Text,
     names::{TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
 };
 use slice_reconciler::{Operation, Plan, hints::HintEvent};
@@ -26,7 +26,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// What we do.
-    pub(super) fn of(plan: Plan) -> Self {
+    pub(super) fn of<T: Text>(plan: Plan<T>) -> Self {
         let mut answer = Self::default();
         for write in plan.writes {
             match write.operation {

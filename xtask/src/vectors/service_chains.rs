@@ -29,13 +29,13 @@ impl Controller {
     }
 
     pub(super) fn answer(&mut self, step: &Step, service: &api::Service, max: NonZeroUsize) -> anyhow::Result<Answer> {
-        let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
+        let existing: Vec<Slice<&str>> = step.existing_slices.iter().map(Slice::borrowed).collect();
         // Every step is answered anyway, whoever needs a look.
         let states: Vec<NodeState> = step.nodes.iter().map(NodeState::from).collect();
         let _ = self.topology.set_nodes(states.iter().map(NodeState::facts));
         let service = Service::from(service);
         let pods: Vec<Pod<&str>> = step.pods.iter().map(Pod::from).collect();
-        let nodes: HashMap<&str, Node> = step
+        let nodes: HashMap<&str, Node<&str>> = step
             .nodes
             .iter()
             .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))

@@ -56,10 +56,11 @@ pub(super) fn service(change: Value) -> Service {
 }
 
 /// Nodes with a zone each; an empty one is none.
-pub(super) fn nodes<'n>(nodes: &[(&'n str, &str)]) -> HashMap<&'n str, Node> {
-    let node = |zone: &str| json!({"metadata": {"labels": {"topology.kubernetes.io/zone": zone}}});
-    let read = |zone| Node::from(&serde_json::from_value::<api::Node>(node(zone)).unwrap());
-    nodes.iter().map(|(name, zone)| (*name, read(zone))).collect()
+pub(super) fn nodes<'n, T: From<&'n str>>(nodes: &[(&'n str, &'n str)]) -> HashMap<&'n str, Node<T>> {
+    let node = |zone: &'n str| Node {
+        zone: (!zone.is_empty()).then(|| zone.into()),
+    };
+    nodes.iter().map(|(name, zone)| (*name, node(zone))).collect()
 }
 
 pub(super) fn conditions(ready: bool, serving: bool, terminating: bool) -> Conditions {
@@ -98,7 +99,11 @@ pub(super) fn summary(
 ) -> (Vec<GroupSummary>, Vec<String>) {
     let borrowed: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, service)).collect();
     let compact: Vec<Pod> = pods.iter().map(Pod::from).collect();
-    let from_borrowed = summarise(desired(service, &borrowed, nodes));
+    let borrowed_nodes: HashMap<&str, Node<&str>> = nodes
+        .iter()
+        .map(|(name, Node { zone })| (*name, Node { zone: zone.as_deref() }))
+        .collect();
+    let from_borrowed = summarise(desired(service, &borrowed, &borrowed_nodes));
     assert_eq!(from_borrowed, summarise(desired(service, &compact, nodes)));
     from_borrowed
 }

@@ -13,9 +13,9 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-use std::{hash::Hash, sync::Arc};
+use std::{hash::Hash, ptr, sync::Arc};
 
-use slice_core::{AddressType, Endpoint, Hints};
+use slice_core::{AddressType, Endpoint, Hints, Text};
 
 pub use event::{EventType, HintEvent};
 pub use mode::{HintMode, TrafficDistribution};
@@ -59,11 +59,11 @@ pub struct HintOutcome {
 /// wrong are copied to the end of the update list.
 ///
 /// Without a cache, topology hints cannot be given and `Auto` removes all hints (H10).
-pub(crate) fn apply<K: Eq + Hash + Clone>(
+pub(crate) fn apply<K: Eq + Hash + Clone, T: Text>(
     mode: HintMode,
     owner: &K,
     address_type: AddressType,
-    lists: &mut Lists<'_>,
+    lists: &mut Lists<'_, T>,
     cache: Option<&mut TopologyCache<K>>,
 ) -> HintOutcome {
     let mut event = None;
@@ -83,37 +83,38 @@ pub(crate) fn apply<K: Eq + Hash + Clone>(
 }
 
 /// Absent is not ready here, although readers take it for ready (H73).
-fn is_ready(endpoint: &Endpoint) -> bool {
+fn is_ready<T>(endpoint: &Endpoint<T>) -> bool {
     endpoint.conditions.ready == Some(true)
 }
 
 /// An empty name is no name: no reader would match it (HD15).
-fn named(name: Option<&Arc<str>>) -> Option<&Arc<str>> {
+fn named<T: Text>(name: Option<&T>) -> Option<&T> {
     name.filter(|name| !name.is_empty())
 }
 
-fn is_exactly(hinted: &[Arc<str>], wanted: Option<&Arc<str>>) -> bool {
+fn is_exactly(hinted: &[Arc<str>], wanted: Option<&str>) -> bool {
     match (hinted, wanted) {
         ([], None) => true,
-        ([hinted], Some(wanted)) => hinted == wanted,
+        ([hinted], Some(wanted)) => ptr::eq(&raw const **hinted, wanted) || **hinted == *wanted,
         _ => false,
     }
 }
 
 /// Whether an endpoint is meant for this zone and this node and nobody else. Hints that are there but empty say the same
 /// as none.
-fn is_meant_for(endpoint: &Endpoint, zone: Option<&Arc<str>>, node: Option<&Arc<str>>) -> bool {
+fn is_meant_for<T>(endpoint: &Endpoint<T>, zone: Option<&str>, node: Option<&str>) -> bool {
     match &endpoint.hints {
         None => zone.is_none() && node.is_none(),
         Some(hints) => is_exactly(&hints.for_zones, zone) && is_exactly(&hints.for_nodes, node),
     }
 }
 
-fn hints_for(zone: Option<&Arc<str>>, node: Option<&Arc<str>>) -> Option<Box<Hints>> {
+fn hints_for<T: Text>(zone: Option<&T>, node: Option<&T>) -> Option<Box<Hints>> {
+    let shared = |name: Option<&T>| name.cloned().map(Into::into).into_iter().collect();
     (zone.is_some() || node.is_some()).then(|| {
         Box::new(Hints {
-            for_zones: zone.cloned().into_iter().collect(),
-            for_nodes: node.cloned().into_iter().collect(),
+            for_zones: shared(zone),
+            for_nodes: shared(node),
         })
     })
 }

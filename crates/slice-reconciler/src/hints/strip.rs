@@ -1,11 +1,11 @@
 //! No hints, and slices that are written after all.
 
-use slice_core::Slice;
+use slice_core::{Slice, Text};
 
 use crate::lists::Lists;
 
 /// Takes all hints away, from endpoints that are not ready too (H53a, R100).
-pub(super) fn apply(lists: &mut Lists<'_>) {
+pub(super) fn apply<T: Text>(lists: &mut Lists<'_, T>) {
     reopen(lists, |slice| {
         slice.endpoints.iter().any(|endpoint| endpoint.hints.is_some())
     });
@@ -17,7 +17,7 @@ pub(super) fn apply(lists: &mut Lists<'_>) {
 }
 
 /// Copies those unchanged slices that are `wrong` to the end of the update list.
-pub(super) fn reopen(lists: &mut Lists<'_>, wrong: impl Fn(&Slice) -> bool) {
+pub(super) fn reopen<T: Text>(lists: &mut Lists<'_, T>, wrong: impl Fn(&Slice<T>) -> bool) {
     let Lists { update, unchanged, .. } = lists;
     unchanged.retain(|slice| {
         let wrong = wrong(slice);

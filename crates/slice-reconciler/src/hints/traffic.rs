@@ -1,19 +1,17 @@
 //! Hints by traffic distribution: every endpoint for its own surroundings, whatever the others do (H56–H64).
 
-use std::sync::Arc;
-
-use slice_core::Endpoint;
+use slice_core::{Endpoint, Text};
 
 use super::{TrafficDistribution, hints_for, is_meant_for, is_ready, named, strip::reopen};
 use crate::lists::Lists;
 
-pub(super) fn apply(distribution: TrafficDistribution, lists: &mut Lists<'_>) {
+pub(super) fn apply<T: Text>(distribution: TrafficDistribution, lists: &mut Lists<'_, T>) {
     // What an endpoint that is not ready says is no reason to write (H60), but is corrected when there is one (HD1).
     reopen(lists, |slice| {
         let mut ready = slice.endpoints.iter().filter(|endpoint| is_ready(endpoint));
         ready.any(|endpoint| {
             let (zone, node) = wanted(distribution, endpoint);
-            !is_meant_for(endpoint, zone, node)
+            !is_meant_for(endpoint, zone.map(|zone| &**zone), node.map(|node| &**node))
         })
     });
     for slice in lists.create.iter_mut().chain(&mut lists.update) {
@@ -29,7 +27,7 @@ pub(super) fn apply(distribution: TrafficDistribution, lists: &mut Lists<'_>) {
 }
 
 /// The zone is there with the node too, for readers that do not know of nodes (H56).
-fn wanted(distribution: TrafficDistribution, endpoint: &Endpoint) -> (Option<&Arc<str>>, Option<&Arc<str>>) {
+fn wanted<T: Text>(distribution: TrafficDistribution, endpoint: &Endpoint<T>) -> (Option<&T>, Option<&T>) {
     let node = match distribution {
         TrafficDistribution::PreferClose | TrafficDistribution::PreferSameZone => None,
         TrafficDistribution::PreferSameNode => named(endpoint.node_name.as_ref()),

@@ -8,7 +8,7 @@ use super::{NewSlice, Packed, keep::Kept};
 use crate::{Group, MetadataPolicy, check::Sieve};
 
 pub(super) fn pack<'a, E: EndpointSource>(
-    existing: &[&'a Slice],
+    existing: &[&'a Slice<E::Text>],
     mut group: Group<E>,
     max: usize,
     policy: &MetadataPolicy,
@@ -57,15 +57,20 @@ pub(super) fn pack<'a, E: EndpointSource>(
     packed
 }
 
-enum Class {
+enum Class<T> {
     Unchanged,
-    Update(Box<Slice>),
+    Update(Box<Slice<T>>),
     Delete,
 }
 
 /// What becomes of a stored slice, by what is left of it. A slice that is written anyway also gets down to the maximum; none
 /// is written just for that (R84, I3).
-fn classify(slice: &Slice, kept: &Kept<'_, impl EndpointSource>, max: usize, policy: &MetadataPolicy) -> Class {
+fn classify<E: EndpointSource>(
+    slice: &Slice<E::Text>,
+    kept: &Kept<'_, E>,
+    max: usize,
+    policy: &MetadataPolicy,
+) -> Class<E::Text> {
     let intact = kept.is_intact();
     if intact && !policy.differs(&slice.metadata) {
         return Class::Unchanged;
@@ -89,7 +94,7 @@ fn classify(slice: &Slice, kept: &Kept<'_, impl EndpointSource>, max: usize, pol
 }
 
 /// Slices that are written anyway are filled first, the fullest first (R82).
-fn fill_updates<'r, E: EndpointSource>(updates: &mut [Slice], rest: &'r [E], max: usize) -> &'r [E] {
+fn fill_updates<'r, E: EndpointSource>(updates: &mut [Slice<E::Text>], rest: &'r [E], max: usize) -> &'r [E] {
     let mut rest = rest;
     let mut order: Vec<usize> = (0..updates.len()).collect();
     order.sort_by_key(|index| Reverse(updates[*index].endpoints.len()));
@@ -130,8 +135,8 @@ fn place_rest<E: EndpointSource>(
 }
 
 /// The slice that takes all of `count` and is fullest then.
-fn best_fit(slices: &[&Slice], count: usize, max: usize) -> Option<usize> {
-    let filled = |slice: &Slice| slice.endpoints.len() + count;
+fn best_fit<T>(slices: &[&Slice<T>], count: usize, max: usize) -> Option<usize> {
+    let filled = |slice: &Slice<T>| slice.endpoints.len() + count;
     let fitting = slices.iter().enumerate().filter(|(_, slice)| filled(slice) <= max);
     fitting
         .max_by_key(|(index, slice)| (filled(slice), Reverse(*index)))

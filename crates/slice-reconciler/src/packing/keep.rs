@@ -7,7 +7,7 @@ use crate::check::Sieve;
 /// What is left of one stored slice. Made once and used for slice after slice, so that looking at a slice that stays as it
 /// is allocates nothing.
 #[derive(Debug)]
-pub(super) struct Kept<'a, E> {
+pub(super) struct Kept<'a, E: EndpointSource> {
     endpoints: Vec<KeptEndpoint<'a, E>>,
     places: Vec<Option<Place>>,
     /// Endpoints that are not wanted, or wanted only once and found before.
@@ -17,13 +17,13 @@ pub(super) struct Kept<'a, E> {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct KeptEndpoint<'a, E> {
-    stored: &'a Endpoint,
+struct KeptEndpoint<'a, E: EndpointSource> {
+    stored: &'a Endpoint<E::Text>,
     wanted: E,
     equal: bool,
 }
 
-impl<E> Default for Kept<'_, E> {
+impl<E: EndpointSource> Default for Kept<'_, E> {
     fn default() -> Self {
         Self {
             endpoints: Vec::new(),
@@ -36,7 +36,7 @@ impl<E> Default for Kept<'_, E> {
 
 impl<'a, E: EndpointSource> Kept<'a, E> {
     /// Looks at a slice, taking what is found there out of the wanted set (R80 step 1).
-    pub(super) fn look_at(&mut self, slice: &'a Slice, wanted: &mut EndpointSet<E>) {
+    pub(super) fn look_at(&mut self, slice: &'a Slice<E::Text>, wanted: &mut EndpointSet<E>) {
         self.places.clear();
         self.places
             .extend(slice.endpoints.iter().map(|stored| wanted.find(&stored)));
@@ -69,7 +69,7 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
     }
 
     /// The first endpoints, as they are to be written: without hints, which are given anew.
-    pub(super) fn first(&self, max: usize) -> Vec<Endpoint> {
+    pub(super) fn first(&self, max: usize) -> Vec<Endpoint<E::Text>> {
         self.endpoints.iter().take(max).map(KeptEndpoint::write).collect()
     }
 
@@ -80,7 +80,7 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
 }
 
 impl<E: EndpointSource> KeptEndpoint<'_, E> {
-    fn write(&self) -> Endpoint {
+    fn write(&self) -> Endpoint<E::Text> {
         if !self.equal {
             return self.wanted.to_endpoint();
         }
@@ -94,7 +94,8 @@ impl<E: EndpointSource> KeptEndpoint<'_, E> {
             let view = self.wanted.view();
             let version = view.target.and_then(|target| target.resource_version);
             if target.resource_version.as_deref() != version {
-                target.resource_version = version.map(Into::into);
+                let wanted = self.wanted.to_endpoint();
+                target.resource_version = wanted.target.and_then(|target| target.resource_version);
             }
         }
         endpoint

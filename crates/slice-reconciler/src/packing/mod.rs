@@ -36,17 +36,17 @@ impl Default for Packing {
 
 /// What packing decides about one group.
 #[derive(Debug)]
-pub(crate) struct Packed<'a, E> {
+pub(crate) struct Packed<'a, E: EndpointSource> {
     /// Stored slices that stay as they are.
-    pub(crate) unchanged: Vec<&'a Slice>,
+    pub(crate) unchanged: Vec<&'a Slice<E::Text>>,
     /// Changed copies of stored slices.
-    pub(crate) update: Vec<Slice>,
-    pub(crate) delete: Vec<&'a Slice>,
+    pub(crate) update: Vec<Slice<E::Text>>,
+    pub(crate) delete: Vec<&'a Slice<E::Text>>,
     pub(crate) create: Vec<NewSlice<E>>,
     pub(crate) changes: Changes,
 }
 
-impl<E> Default for Packed<'_, E> {
+impl<E: EndpointSource> Default for Packed<'_, E> {
     fn default() -> Self {
         Self {
             unchanged: Vec::new(),
@@ -80,7 +80,7 @@ impl Packing {
     /// Packs a group into its own slices, which come in the order of their names.
     pub(crate) fn pack<'a, E: EndpointSource>(
         self,
-        existing: &[&'a Slice],
+        existing: &[&'a Slice<E::Text>],
         group: Group<E>,
         policy: &MetadataPolicy,
         sieve: &mut Sieve,

@@ -6,7 +6,7 @@ use super::{NewSlice, Packed, keep::Kept};
 use crate::{EndpointProblem, Group, MetadataPolicy, check::Sieve};
 
 pub(super) fn pack<'a, E: EndpointSource>(
-    existing: &[&'a Slice],
+    existing: &[&'a Slice<E::Text>],
     mut group: Group<E>,
     cap: usize,
     policy: &MetadataPolicy,

@@ -1,7 +1,7 @@
 use super::{super::TrafficDistribution::*, *};
 
 fn run(mode: HintMode, lists: &mut Lists<'_>) {
-    let outcome = apply::<&str>(mode, &OWNER, AddressType::IPv4, lists, None);
+    let outcome = apply::<&str, _>(mode, &OWNER, AddressType::IPv4, lists, None);
     assert_eq!(outcome.event, None);
 }
 
@@ -180,7 +180,7 @@ fn h58_hints_follow_readiness() {
 #[test]
 fn h65_labels_of_what_was_done() {
     let labels = |mode, cache: Option<&mut TopologyCache<&'static str>>| {
-        let mut lists = Lists::default();
+        let mut lists: Lists<'_> = Lists::default();
         apply(mode, &OWNER, AddressType::IPv4, &mut lists, cache)
             .verdict
             .labels()

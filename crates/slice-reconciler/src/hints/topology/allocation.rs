@@ -119,8 +119,8 @@ pub(super) fn overloaded<Z: AsRef<str>>(counts: &[(Z, usize)], ratios: Option<&R
 
 /// Whether the hints of an unchanged slice fit in beside those `taken` so far (H34, R97); `in_slice` is then how many it
 /// has for each zone.
-pub(super) fn fits(
-    slice: &Slice,
+pub(super) fn fits<T>(
+    slice: &Slice<T>,
     ratios: &Ratios,
     allocations: &[Allocation],
     taken: &[usize],
@@ -136,7 +136,7 @@ pub(super) fn fits(
 
 /// Counts a slice's hints by zone, unless there is a ready endpoint whose hints cannot stay: none, for a zone without nodes, or
 /// for nodes, which readers would follow first (HD6).
-pub(super) fn count_hints(slice: &Slice, ratios: &Ratios, counts: &mut [usize]) -> bool {
+pub(super) fn count_hints<T>(slice: &Slice<T>, ratios: &Ratios, counts: &mut [usize]) -> bool {
     for endpoint in slice.endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
         let hints = endpoint.hints.as_deref();
         let Some(hints) = hints.filter(|hints| !hints.for_zones.is_empty() && hints.for_nodes.is_empty()) else {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slice_core::{Endpoint, Slice};
+use slice_core::{Endpoint, Slice, Text};
 
 use super::{
     super::{hints_for, is_meant_for, is_ready, named},
@@ -18,7 +18,7 @@ use crate::lists::Lists;
 pub(super) type Counts = Vec<(Arc<str>, usize)>;
 
 /// How many endpoints are ready, in slices to be written or not.
-pub(super) fn ready_endpoints(lists: &Lists<'_>) -> usize {
+pub(super) fn ready_endpoints<T>(lists: &Lists<'_, T>) -> usize {
     let written = lists.create.iter().chain(&lists.update);
     let slices = written.chain(lists.unchanged.iter().copied());
     let endpoints = slices.flat_map(|slice| &slice.endpoints);
@@ -27,7 +27,11 @@ pub(super) fn ready_endpoints(lists: &Lists<'_>) -> usize {
 
 /// Gives every ready endpoint of the slices to be written one zone, and writes those unchanged slices too whose hints cannot
 /// stay (H33–H40). Does nothing to them when it refuses.
-pub(super) fn assign(ratios: Option<&Ratios>, endpoints: usize, lists: &mut Lists<'_>) -> Result<Counts, Refusal> {
+pub(super) fn assign<T: Text>(
+    ratios: Option<&Ratios>,
+    endpoints: usize,
+    lists: &mut Lists<'_, T>,
+) -> Result<Counts, Refusal> {
     let allocations = allocate(ratios, endpoints)?;
     let ratios = ratios.ok_or(Refusal::UnknownNodes)?;
     let mut slices = Slices::new(lists);
@@ -70,16 +74,16 @@ enum Place {
 type Opened = Vec<(Place, bool)>;
 
 /// The slices of an owner while hints are given.
-struct Slices<'l, 'a> {
-    lists: &'l mut Lists<'a>,
+struct Slices<'l, 'a, T> {
+    lists: &'l mut Lists<'a, T>,
     /// Where in the update list copies of unchanged slices begin.
     first: usize,
     /// The places of the unchanged slices that were copied there.
     copied: Vec<usize>,
 }
 
-impl<'l, 'a> Slices<'l, 'a> {
-    fn new(lists: &'l mut Lists<'a>) -> Self {
+impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
+    fn new(lists: &'l mut Lists<'a, T>) -> Self {
         Self {
             first: lists.update.len(),
             lists,
@@ -94,7 +98,7 @@ impl<'l, 'a> Slices<'l, 'a> {
         create.chain(update).chain(unchanged.map(Place::Unchanged))
     }
 
-    fn slice(&self, place: Place) -> &Slice {
+    fn slice(&self, place: Place) -> &Slice<T> {
         match place {
             Place::Create(index) => &self.lists.create[index],
             Place::Update(index) => &self.lists.update[index],
@@ -102,7 +106,7 @@ impl<'l, 'a> Slices<'l, 'a> {
         }
     }
 
-    fn get(&self, opened: &Opened) -> impl Iterator<Item = (&Slice, bool)> {
+    fn get(&self, opened: &Opened) -> impl Iterator<Item = (&Slice<T>, bool)> {
         opened.iter().map(|(place, open)| (self.slice(*place), *open))
     }
 
@@ -188,7 +192,7 @@ impl<'l, 'a> Slices<'l, 'a> {
 
 /// The endpoint's own zone, or, as long as that has to give, the first that has to receive (H36, H52). Endpoints that are not
 /// ready lose theirs (HD1).
-pub(super) fn give_hints(endpoint: &mut Endpoint, ratios: &Ratios, moves: &mut Moves) {
+pub(super) fn give_hints<T: Text>(endpoint: &mut Endpoint<T>, ratios: &Ratios, moves: &mut Moves) {
     let own = named(endpoint.zone.as_ref()).filter(|_| is_ready(endpoint));
     let Some(own) = own else {
         endpoint.hints = None;
@@ -207,8 +211,11 @@ pub(super) fn give_hints(endpoint: &mut Endpoint, ratios: &Ratios, moves: &mut M
             moves.give[home] -= 1;
         }
     }
-    let zone = Some(to.map_or(own, |to| ratios.zone(to)));
-    if !is_meant_for(endpoint, zone, None) {
-        endpoint.hints = hints_for(zone, None);
+    let zone = match to.or(home) {
+        Some(known) => Arc::clone(ratios.zone(known)),
+        None => own.clone().into(),
+    };
+    if !is_meant_for(endpoint, Some(&zone), None) {
+        endpoint.hints = hints_for(Some(&zone), None);
     }
 }

@@ -15,7 +15,7 @@ mod tests;
 
 use std::hash::Hash;
 
-use slice_core::AddressType;
+use slice_core::{AddressType, Text};
 
 pub use allocation::Refusal;
 pub use cache::{TopologyCache, TopologyOptions};
@@ -25,11 +25,11 @@ use super::{HintOutcome, Verdict, strip};
 use crate::lists::Lists;
 
 /// Gives hints for zones, or takes all hints away where that is not possible.
-pub(super) fn apply<K: Eq + Hash + Clone>(
+pub(super) fn apply<K: Eq + Hash + Clone, T: Text>(
     cache: &mut TopologyCache<K>,
     owner: &K,
     address_type: AddressType,
-    lists: &mut Lists<'_>,
+    lists: &mut Lists<'_, T>,
 ) -> HintOutcome {
     let ready = assign::ready_endpoints(lists);
     let answer = assign::assign(cache.ratios(), ready, lists);

@@ -1,6 +1,6 @@
 //! How many endpoints each zone has, before and after some change zones.
 
-use slice_core::Slice;
+use slice_core::{Slice, Text};
 
 use super::{
     super::{is_ready, named},
@@ -23,7 +23,10 @@ pub(super) struct Shares {
 
 impl Shares {
     /// Counts ready endpoints of slices and whether each is open.
-    pub(super) fn count<'s>(ratios: &Ratios, slices: impl Iterator<Item = (&'s Slice, bool)>) -> Result<Self, Refusal> {
+    pub(super) fn count<'s, T: Text + 's>(
+        ratios: &Ratios,
+        slices: impl Iterator<Item = (&'s Slice<T>, bool)>,
+    ) -> Result<Self, Refusal> {
         let mut shares = Self {
             held: vec![0; ratios.len()],
             own: vec![0; ratios.len()],

@@ -15,12 +15,14 @@ use crate::{Group, MetadataPolicy, check::Sieve};
 pub enum Packing {
     /// Fill slices up to a maximum, as for Services.
     Fill {
-        /// Endpoints per slice; above 1000 it is 1000.
+        /// Endpoints per slice; above 1000 it is 1000. Where it was more before, slices are brought down when they are
+        /// written anyway (R84).
         max: NonZeroUsize,
     },
     /// One slice per group, and no more endpoints than fit, as for mirrored Endpoints.
     OnePerGroup {
-        /// Endpoints of the group that are published; above 1000 it is 1000.
+        /// Endpoints of the group that are published; above 1000 it is 1000. Where it was more before, slices are brought
+        /// down at once: what is beyond is not published elsewhere.
         cap: NonZeroUsize,
     },
 }

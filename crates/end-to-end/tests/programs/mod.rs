@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::LazyLock};
 
-use testenv::{Program, until};
+use testenv::Program;
 
 const PACKAGES: [&str; 2] = ["endpointslice-controller", "endpointslice-mirroring-controller"];
 
@@ -28,41 +28,9 @@ impl Ours {
         ours
     }
 
-    /// Waits until they have looked at so many Services and Endpoints objects since they started.
-    pub(crate) async fn have_looked_at(&self, services: usize, endpoints: usize) {
-        until("both look at everything", async || {
-            let page = self.services.page("/metrics").await.unwrap().1;
-            let done = total(&page, "endpoint_slice_controller_syncs", |_| true) >= services;
-            let page = self.mirroring.page("/metrics").await.unwrap().1;
-            done && total(
-                &page,
-                "endpoint_slice_mirroring_controller_endpoints_sync_duration_count",
-                |_| true,
-            ) >= endpoints
-        })
-        .await
-        .unwrap();
-    }
-
     /// Stops both.
     pub(crate) async fn stop(self) {
         self.services.stop().await.unwrap();
         self.mirroring.stop().await.unwrap();
     }
-}
-
-/// The sum of a metric over those of its labels that are meant, on a page of metrics.
-pub(crate) fn total(page: &str, name: &str, is_meant: impl Fn(&str) -> bool) -> usize {
-    let values = page.lines().filter_map(|line| {
-        let (labels, value) = line.strip_prefix(name)?.rsplit_once(' ')?;
-        let whole_name = labels.is_empty() || labels.starts_with('{');
-        (whole_name && is_meant(labels)).then_some(value)
-    });
-    // Counts, though spelled as other numbers are when there are many.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "counts are whole and small"
-    )]
-    values.map(|value| value.parse::<f64>().unwrap() as usize).sum()
 }

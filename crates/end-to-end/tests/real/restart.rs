@@ -6,7 +6,7 @@ use kube::Api;
 use serde_json::json;
 use testenv::{ControlPlane, FaultProxy, blindfold, history::Window, objects::create};
 
-use crate::{programs::Ours, world::World};
+use crate::{looks, programs::Ours, world::World};
 
 /// How the names of what comes last begin.
 const NEW: &str = "zz-new";
@@ -17,13 +17,13 @@ async fn i6_a_restart_at_rest_writes_nothing() {
     let world = World::new(ControlPlane::builder()).await;
     let flag = world.flag();
     let ours = Ours::start(&[&flag], &[], &[]).await;
-    ours.have_looked_at(world.services, world.endpoints).await;
+    looks::ours_have(&ours, &world).await;
     world.rest("restart", Window::NoWrites).await;
     let before = world.slice_writes().await;
     assert!(before > 0);
     ours.stop().await;
     let ours = Ours::start(&[&flag], &[], &[]).await;
-    ours.have_looked_at(world.services, world.endpoints).await;
+    looks::ours_have(&ours, &world).await;
     world.judge().await;
     assert_eq!(world.slice_writes().await, before);
     ours.stop().await;
@@ -38,7 +38,7 @@ async fn f11_a_relist_writes_nothing() {
     let kubeconfig = proxy.kubeconfig(world.control_plane.admin()).unwrap();
     let flag = format!("--kubeconfig={}", kubeconfig.path.display());
     let ours = Ours::start(&[&flag], &[], &[]).await;
-    ours.have_looked_at(world.services, world.endpoints).await;
+    looks::ours_have(&ours, &world).await;
     world.rest("relist", Window::NoWrites).await;
     let before = world.slice_writes().await;
     assert!(before > 0);

@@ -6,28 +6,12 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use serde_json::json;
-use testenv::{CONTROLLERS, ControlPlane, Part, history::Window, until};
+use testenv::{CONTROLLERS, ControlPlane, history::Window};
 
-use crate::{
-    kinds::AUTO,
-    programs::{Ours, total},
-    world::World,
-};
+use crate::{kinds::AUTO, looks, programs::Ours, world::World};
 
 /// Nobody should wait for upstream's limits.
 pub(crate) const FAST: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
-
-/// Waits until upstream's controllers have looked at everything since they started.
-async fn upstream_has_looked(manager: &Part, world: &World) {
-    until("upstream looks at everything", async || {
-        let page = manager.page("/metrics").await.unwrap();
-        let services = total(&page, "endpoint_slice_controller_syncs", |_| true);
-        let name = "endpoint_slice_mirroring_controller_endpoints_sync_duration_count";
-        services >= world.services && total(&page, name, |_| true) >= world.endpoints
-    })
-    .await
-    .unwrap();
-}
 
 /// I6: what upstream has made is taken over as it is, and given back as it is; so is what we have made.
 #[tokio::test]
@@ -40,12 +24,12 @@ async fn i6_slices_are_taken_over_from_upstream_and_given_back_without_a_write()
         .controller_manager(&CONTROLLERS, &FAST)
         .await
         .unwrap();
-    upstream_has_looked(&manager, &world).await;
+    looks::upstream_has(&manager, &world).await;
     world.rest("from upstream to us", Window::NoWrites).await;
     let made = world.slice_writes().await;
     manager.stop().await.unwrap();
     let ours = Ours::start(&[&flag], &[], &[]).await;
-    ours.have_looked_at(world.services, world.endpoints).await;
+    looks::ours_have(&ours, &world).await;
     world.rest("hints go", Window::Any).await;
     assert_eq!(world.slice_writes().await, made);
 
@@ -55,7 +39,7 @@ async fn i6_slices_are_taken_over_from_upstream_and_given_back_without_a_write()
     let made = world.slice_writes().await;
     ours.stop().await;
     manager.start().await.unwrap();
-    upstream_has_looked(&manager, &world).await;
+    looks::upstream_has(&manager, &world).await;
     world.rest("all slices go and come back", Window::Any).await;
     assert_eq!(world.slice_writes().await, made);
     manager.stop().await.unwrap();
@@ -66,7 +50,7 @@ async fn i6_slices_are_taken_over_from_upstream_and_given_back_without_a_write()
     let made = world.slice_writes().await;
     ours.stop().await;
     manager.start().await.unwrap();
-    upstream_has_looked(&manager, &world).await;
+    looks::upstream_has(&manager, &world).await;
     world.judge().await;
     assert_eq!(world.slice_writes().await, made);
 }

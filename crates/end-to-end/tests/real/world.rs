@@ -14,7 +14,7 @@ use testenv::{
     until,
 };
 
-use crate::{kinds, programs::total};
+use crate::{kinds, looks::total};
 
 /// Rest is no event of a slice for this long.
 pub(crate) const QUIET: Duration = Duration::from_secs(3);

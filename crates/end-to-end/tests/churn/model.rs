@@ -1,0 +1,117 @@
+//! The world as the generator believes it to be, object by object.
+
+use serde_json::{Value, json};
+
+/// A node that is ready.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) zone: Option<&'static str>,
+    pub(super) cpu: u64,
+}
+
+impl Node {
+    pub(super) fn labels(&self) -> Value {
+        json!({"topology.kubernetes.io/zone": self.zone})
+    }
+
+    pub(super) fn status(&self) -> Value {
+        let cpu = json!({"cpu": self.cpu.to_string()});
+        json!({"conditions": [{"type": "Ready", "status": "True"}], "allocatable": cpu, "capacity": cpu})
+    }
+
+    pub(super) fn object(&self, name: &str) -> Value {
+        let labels = self.zone.map(|_| self.labels());
+        json!({"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": self.status()})
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Pod {
+    pub(super) app: Option<&'static str>,
+    pub(super) ready: bool,
+    pub(super) phase: &'static str,
+    pub(super) terminating: bool,
+}
+
+impl Pod {
+    /// What a kubelet says of it.
+    pub(super) fn status(&self) -> Value {
+        let ready = if self.ready { "True" } else { "False" };
+        json!({"phase": self.phase, "conditions": [{"type": "Ready", "status": ready}]})
+    }
+
+    pub(super) fn object(&self, name: &str, node: &str, ips: &[String], port: u16) -> Value {
+        let mut status = self.status();
+        status["podIP"] = json!(ips[0]);
+        status["podIPs"] = ips.iter().map(|ip| json!({"ip": ip})).collect();
+        let ports = json!([{"name": "http", "containerPort": port}]);
+        json!({
+            "kind": "Pod",
+            "metadata": {"name": name, "labels": {"app": self.app}},
+            "spec": {
+                "nodeName": node, "terminationGracePeriodSeconds": 3600,
+                "containers": [{"name": "main", "image": "main", "ports": ports}],
+            },
+            "status": status,
+        })
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Service {
+    /// For life.
+    pub(super) headless: bool,
+    pub(super) selector: Option<&'static str>,
+    /// One of so many kinds of ports.
+    pub(super) ports: usize,
+    pub(super) dual_stack: bool,
+    pub(super) publishes_unready: bool,
+    pub(super) traffic_distribution: Option<&'static str>,
+    pub(super) auto: bool,
+    pub(super) label: Option<u8>,
+    /// Whether there is an Endpoints object of the same name.
+    pub(super) has_endpoints: bool,
+}
+
+impl Service {
+    /// How many kinds of ports a Service can have; the last only one that is headless.
+    pub(super) fn kinds_of_ports(&self) -> usize {
+        if self.headless { 6 } else { 5 }
+    }
+
+    /// All that can change, by a merge patch too.
+    pub(super) fn object(&self) -> Value {
+        let port = |name: &str, target: Value| json!({"name": name, "port": 80, "targetPort": target});
+        let ports = [
+            json!([port("http", json!(8080))]),
+            json!([port("http", json!("http"))]),
+            json!([port("http", json!("http")), {"name": "dns", "port": 53, "protocol": "UDP"}]),
+            json!([{"port": 80}]),
+            json!([port("http", json!(9090))]),
+            json!([]),
+        ];
+        let policy = if self.dual_stack {
+            "RequireDualStack"
+        } else {
+            "SingleStack"
+        };
+        let mode = self.auto.then_some("Auto");
+        let mut object = json!({
+            "metadata": {
+                "labels": {"team": self.label.map(|label| label.to_string())},
+                "annotations": {"service.kubernetes.io/topology-mode": mode},
+            },
+            "spec": {
+                "ports": ports[self.ports],
+                "ipFamilyPolicy": policy,
+                "publishNotReadyAddresses": self.publishes_unready,
+                "trafficDistribution": self.traffic_distribution,
+                "selector": self.selector.map(|app| json!({"app": app})),
+            },
+        });
+        if self.headless {
+            object["spec"]["clusterIP"] = json!("None");
+        }
+        object
+    }
+}

@@ -1,6 +1,6 @@
 //! Our two controllers, built as a person would.
 
-use std::{path::PathBuf, process::Command};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 
@@ -12,7 +12,7 @@ pub(crate) const CONTROLLERS: [&str; 2] = ["endpointslice-controller", "endpoint
 /// Builds them; answers where they are.
 pub(crate) fn build() -> anyhow::Result<[PathBuf; 2]> {
     let packages = CONTROLLERS.iter().flat_map(|name| ["-p", name]);
-    let built = Command::new("cargo").args(["build", "--quiet"]).args(packages).status();
+    let built = targets::cargo().args(["build", "--quiet"]).args(packages).status();
     ensure!(
         built.context("start `cargo build`")?.success(),
         "our controllers do not build"

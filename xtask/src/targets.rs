@@ -1,6 +1,6 @@
-//! What Cargo knows of the workspace: where it builds, and which test programs need the real control plane.
+//! Cargo, and what it knows of the workspace: where it builds, and which test programs need the real control plane.
 
-use std::{path::PathBuf, process::Command};
+use std::{env, path::PathBuf, process::Command};
 
 use anyhow::Context as _;
 use serde_json::Value;
@@ -13,6 +13,19 @@ const NEED_CONTROL_PLANE: [&str; 2] = ["control_plane", "real"];
 pub(crate) struct TestTargets {
     pub(crate) without_control_plane: Vec<String>,
     pub(crate) with_control_plane: Vec<String>,
+}
+
+/// Cargo, as a person starts it. What it tells of a package to the programs that it runs is not for a second Cargo: build
+/// scripts that read such a variable would run anew, and half of the dependencies be built anew.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new("cargo");
+    for (name, _) in env::vars_os() {
+        let told = name.as_encoded_bytes();
+        if told.starts_with(b"CARGO_PKG_") || told.starts_with(b"CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// Asks Cargo for the test programs of the workspace.
@@ -31,7 +44,7 @@ pub(crate) fn target_directory() -> anyhow::Result<PathBuf> {
 
 /// Asks Cargo about the workspace.
 pub(crate) fn metadata() -> anyhow::Result<Value> {
-    let output = Command::new("cargo")
+    let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .output()
         .context("cannot start `cargo metadata`")?;
@@ -66,6 +79,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn cargo_is_not_told_about_the_package_that_runs() {
+        assert!(env::var_os("CARGO_MANIFEST_DIR").is_some(), "Cargo runs this test");
+        let cargo = cargo();
+        let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).collect();
+        for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"] {
+            assert!(removed.iter().any(|(removed, _)| *removed == name), "{removed:?}");
+        }
+    }
 
     #[test]
     fn targets_are_told_apart_by_name() {

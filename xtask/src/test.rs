@@ -2,7 +2,14 @@
 
 use std::process::Command;
 
-use crate::{control_plane, fuzz, leftovers::TestRun, libraries, steps::Steps, targets, tidy};
+use crate::{
+    control_plane, fuzz,
+    leftovers::TestRun,
+    libraries,
+    steps::Steps,
+    targets::{self, cargo},
+    tidy,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -64,10 +71,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         steps.run("nothing is left behind", || run.nothing_left());
     }
     steps.finish()
-}
-
-fn cargo() -> Command {
-    Command::new("cargo")
 }
 
 fn test_command() -> Command {

@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: how fast we are beside upstream.
 
-use std::{path::PathBuf, process::Command};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 
@@ -44,7 +44,7 @@ impl Library {
         let recorder = home.join("recorder");
         let figures = self.output.clone().unwrap_or_else(|| home.join("library.json"));
         upstream::build_recorder(&recorder)?;
-        let mut bench = Command::new("cargo");
+        let mut bench = testenv::cargo();
         bench
             .args(["run", "--quiet", "--release", "--package", "library-bench", "--"])
             .arg("--recorder")

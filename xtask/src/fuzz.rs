@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let home = targets::target_directory()?.join("fuzz");
     let corpus = home.join("corpus");
     write_seeds(&corpus)?;
-    let status = Command::new("cargo")
+    let status = testenv::cargo()
         // Panics are found without a sanitizer, which would take a nightly toolchain and most of the speed; `unsafe` is
         // forbidden here.
         .args(["fuzz", "run", "--sanitizer", "none", "--fuzz-dir", FUZZ_DIRECTORY])
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Checks that the target compiles; for that, no fuzzer has to be there.
 pub(crate) fn check_target() -> anyhow::Result<Command> {
-    let mut command = Command::new("cargo");
+    let mut command = testenv::cargo();
     command
         .args([
             "check",
@@ -60,7 +60,7 @@ pub(crate) fn check_target() -> anyhow::Result<Command> {
 }
 
 fn has_cargo_fuzz() -> anyhow::Result<()> {
-    let status = Command::new("cargo")
+    let status = testenv::cargo()
         .args(["fuzz", "--version"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())

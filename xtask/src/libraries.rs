@@ -54,7 +54,7 @@ pub(crate) fn stay_pure() -> anyhow::Result<()> {
 
 /// Builds and runs the program outside; what it prints is checked where it is tested.
 pub(crate) fn run_consumer() -> anyhow::Result<Command> {
-    let mut command = Command::new("cargo");
+    let mut command = testenv::cargo();
     command
         .args([
             "run",
@@ -73,7 +73,7 @@ pub(crate) fn run_consumer() -> anyhow::Result<Command> {
 pub(crate) fn package() -> anyhow::Result<()> {
     let metadata = targets::metadata()?;
     let published = published(&metadata);
-    let output = Command::new("cargo")
+    let output = testenv::cargo()
         .args(["package", "--allow-dirty", "--locked"])
         .args(published.iter().flat_map(|name| ["--package", name]))
         .env("K8S_OPENAPI_ENABLED_VERSION", PACKAGED_API_VERSION)
@@ -98,7 +98,7 @@ fn published(metadata: &Value) -> Vec<&str> {
 
 /// The names of all crates that end up in a program that uses the selected one.
 fn dependencies(selection: [&str; 2]) -> anyhow::Result<BTreeSet<String>> {
-    let output = Command::new("cargo")
+    let output = testenv::cargo()
         .args(["tree", "--locked", "--edges", "no-dev"])
         .args(["--prefix", "none", "--format", "{p}"])
         .args(selection)

@@ -1,9 +1,10 @@
 //! What Cargo knows of the workspace: where it builds, and which test programs need the real control plane.
 
-use std::{path::PathBuf, process::Command};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use serde_json::Value;
+use testenv::cargo;
 
 /// Test targets of these names start the real control plane, which needs Go; no other test does.
 const NEED_CONTROL_PLANE: [&str; 2] = ["control_plane", "real"];
@@ -31,7 +32,7 @@ pub(crate) fn target_directory() -> anyhow::Result<PathBuf> {
 
 /// Asks Cargo about the workspace.
 pub(crate) fn metadata() -> anyhow::Result<Value> {
-    let output = Command::new("cargo")
+    let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .output()
         .context("cannot start `cargo metadata`")?;

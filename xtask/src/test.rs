@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use testenv::cargo;
+
 use crate::{control_plane, fuzz, leftovers::TestRun, libraries, steps::Steps, targets, tidy};
 
 #[derive(Debug, clap::Args)]
@@ -64,10 +66,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         steps.run("nothing is left behind", || run.nothing_left());
     }
     steps.finish()
-}
-
-fn cargo() -> Command {
-    Command::new("cargo")
 }
 
 fn test_command() -> Command {

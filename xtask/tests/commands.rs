@@ -116,19 +116,6 @@ fn assets_that_are_not_there_are_named() {
     }
 }
 
-#[test]
-fn the_demo_ends_by_itself_when_asked_to() {
-    let output = xtask().args(["demo", "--once"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        output.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(text.contains("KUBECONFIG="), "{text}");
-    assert!(text.lines().last().unwrap().starts_with("demo: "), "{text}");
-}
-
 /// What we would do about recorded steps equals what upstream did, but for documented deviations (at most a fifth). G-35: so do
 /// the numbers of writes.
 #[test]

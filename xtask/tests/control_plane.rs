@@ -1,5 +1,7 @@
 //! The commands that need Go, because they ask upstream.
 
+mod acts;
+
 use std::{collections::BTreeSet, fs, process::Command};
 
 use serde_json::Value;
@@ -52,4 +54,21 @@ fn the_library_is_timed_beside_upstream() {
             "{case}, {path}:\n{text}"
         );
     }
+}
+
+/// The demo with real Deployments, whose pods the small cluster runs.
+#[test]
+fn the_demo_plays_on_the_real_cluster() {
+    let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .args(["demo", "--real", "--once"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    acts::assert_played(&said);
+    acts::assert_verified(&said);
 }

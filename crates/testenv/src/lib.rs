@@ -68,7 +68,7 @@ pub use blindfold::blindfold;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use control_plane::{ControlPlane, ControlPlaneBuilder};
 pub use error::Error;
-pub use own::{CONTROLLERS, build};
+pub use own::{CONTROLLERS, build, cargo};
 pub use part::Part;
 pub use program::Program;
 pub use proxy::FaultProxy;

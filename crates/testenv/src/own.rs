@@ -26,22 +26,26 @@ struct Target {
     name: String,
 }
 
+/// Cargo, as a person starts it. What it tells of a package to the programs that it runs is not for a second Cargo: build
+/// scripts that read such a variable would run anew, and half of the dependencies be built anew.
+#[must_use]
+pub fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    for (name, _) in env::vars_os() {
+        let told = name.as_encoded_bytes();
+        if told.starts_with(b"CARGO_PKG_") || told.starts_with(b"CARGO_MANIFEST_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 /// Has cargo build programs of this workspace, by the names of their packages; answers where they are, in the same order.
 ///
 /// A test knows the programs of its own package only, and cargo builds no others for it.
 pub fn build(packages: &[&str]) -> Result<Vec<PathBuf>, Error> {
     let action = || format!("build {}", packages.join(" and "));
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let mut command = Command::new(cargo);
-    // What cargo tells us of our own package would have build scripts run again, here and in the next build by hand.
-    let of_package = env::vars_os().map(|(name, _)| name).filter(|name| {
-        let name = name.to_string_lossy();
-        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
-    });
-    of_package.for_each(|name| {
-        command.env_remove(name);
-    });
-    let output = command
+    let output = cargo()
         .args(["build", "--quiet", "--message-format=json-render-diagnostics"])
         .args(packages.iter().flat_map(|package| ["--package", package]))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -74,6 +78,16 @@ pub fn build(packages: &[&str]) -> Result<Vec<PathBuf>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cargo_is_not_told_about_the_package_that_runs() {
+        assert!(env::var_os("CARGO_MANIFEST_DIR").is_some(), "Cargo runs this test");
+        let cargo = cargo();
+        let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).collect();
+        for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"] {
+            assert!(removed.iter().any(|(removed, _)| *removed == name), "{removed:?}");
+        }
+    }
 
     #[test]
     fn what_cannot_be_built_is_named() {

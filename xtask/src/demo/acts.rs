@@ -72,12 +72,10 @@ impl Act {
             Self::Rollout => "Service web has an empty slice, then 9 pods in three zones fill it",
             Self::RollingUpdate => "web moves to v2; old pods serve what they have until they are gone",
             Self::TrafficDistribution => {
-                "Service web prefers the same zone: each endpoint gets a hint, each slice one write"
+                "web prefers the same zone: a hint for each endpoint, one write for each slice"
             }
             Self::ScaleUp => "web grows to 130 pods, but a slice holds 100 endpoints",
-            Self::NodeDown => {
-                "pods on zone-b-1 are not ready any more; they go with the node, others come, and the node returns"
-            }
+            Self::NodeDown => "pods on zone-b-1 turn not ready, then go with the node; others take their place",
             Self::DualStack => "Service api has addresses of both families, and slices of each",
             Self::Mirrored => "Service db has no selector; somebody writes Endpoints for it, and changes them",
             Self::Drained => "web is scaled to zero; one slice stays and says that there is nothing",

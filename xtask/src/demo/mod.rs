@@ -32,16 +32,19 @@ use self::{
 };
 
 /// How long a person wants to look at what came of something.
-const LOOK: Duration = Duration::from_millis(2500);
+const LOOK: Duration = Duration::from_secs(2);
 /// So that a person can follow pods as they start and end.
 const LEISURE: Pace = Pace {
-    steps: 20,
+    steps: 12,
     pause: Duration::from_millis(180),
 };
 const HURRY: Pace = Pace {
     steps: 1,
     pause: Duration::ZERO,
 };
+
+/// What happens after the last act.
+const STANDS: &str = "every further change shows here, until Ctrl-C; try `kubectl delete endpointslices --all`";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -139,22 +142,12 @@ async fn play(stage: &Stage, once: bool) -> Result<String> {
         stage.view.send_modify(|view| view.begin(title, act.tells()));
         act.play(stage).await?;
     }
-    let verdict = {
-        let verified = verdict::judge(&stage.recorder.history()?)?;
-        let view = stage.view.borrow();
-        format!("{verified}; {}; {}", view.writes, view.latency.in_words())
-    };
+    let verified = verdict::judge(&stage.recorder.history()?)?;
     if once {
-        return Ok(verdict);
+        let view = stage.view.borrow();
+        return Ok(format!("{verified}; {}; {}", view.writes, view.latency.in_words()));
     }
-    stage.view.send_modify(|view| {
-        view.begin(
-            "that was it".to_owned(),
-            "every further change shows here, until Ctrl-C",
-        );
-        view.say(verdict);
-        view.say("try `kubectl delete endpointslices --all`");
-    });
+    stage.view.send_modify(|view| view.begin(verified, STANDS));
     std::future::pending().await
 }
 

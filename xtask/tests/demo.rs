@@ -1,0 +1,152 @@
+//! `cargo xtask demo` as a person runs it, on the in-memory API server.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod acts;
+#[path = "../src/leftovers.rs"]
+mod leftovers;
+
+use std::{
+    env, fs,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Command, Output},
+};
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::{
+    Api, Client, Config, ResourceExt as _,
+    api::{DeleteParams, ListParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use leftovers::TestRun;
+use tempfile::TempDir;
+use testenv::{Binary, Signal};
+
+const XTASK: &str = env!("CARGO_BIN_EXE_xtask");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+#[test]
+fn every_act_shows_and_the_whole_is_verified() {
+    let run = TestRun::new().unwrap();
+    let output = run.host(Command::new(XTASK).args(["demo", "--once"])).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success(),
+        "{said}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    acts::assert_played(&said);
+    assert!(said.contains("1 serving+terminating"), "old pods leave slowly:\n{said}");
+    acts::assert_verified(&said);
+    run.nothing_left().unwrap();
+}
+
+#[tokio::test]
+async fn a_person_joins_and_ctrl_c_ends_everything() {
+    let run = TestRun::new().unwrap();
+    let mut hosted = Command::new("demo");
+    let hosted = run.host(&mut hosted).get_envs();
+    let hosted = hosted.map(|(key, value)| (key.to_owned(), value.unwrap_or_default().to_owned()));
+    let variables: Vec<_> = env::vars_os().chain(hosted).collect();
+    let variables: Vec<(&str, &str)> = variables
+        .iter()
+        .filter_map(|(key, value)| Some((key.to_str()?, value.to_str()?)))
+        .collect();
+    // In the workspace, which is where the controllers are built.
+    let args = ["-c", r#"cd "$0" && exec "$@""#, ROOT, XTASK, "demo"];
+    let demo = Binary::start("/bin/sh", &args, &variables).unwrap();
+    let line = demo.says("export KUBECONFIG=").await.unwrap();
+    let kubeconfig = Path::new(line.split_once('=').unwrap().1);
+    demo.says("until Ctrl-C").await.unwrap();
+    demo.says("verified I1–I7 over ").await.unwrap();
+
+    // In the namespace of the story, without being told.
+    let config = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
+    let slices: Api<EndpointSlice> = Api::default_namespaced(Client::try_from(config.unwrap()).unwrap());
+    let of_db = ListParams::default().labels("kubernetes.io/service-name=db");
+    let db = slices.list(&of_db).await.unwrap().items.remove(0).name_any();
+    slices.delete(&db, &DeleteParams::default()).await.unwrap();
+    demo.says(&format!("deleted  {db}")).await.unwrap();
+    testenv::until("the slice is back", async || {
+        !slices.list(&of_db).await.unwrap().items.is_empty()
+    })
+    .await
+    .unwrap();
+
+    demo.signal(Signal::INT).unwrap();
+    let status = demo.ends().await.unwrap();
+    assert!(status.success(), "{}", demo.said());
+    assert!(
+        demo.said().ends_with("\ndemo: ended, and all that it had started\n"),
+        "{}",
+        demo.said()
+    );
+    assert!(!kubeconfig.exists());
+    drop(demo);
+    run.nothing_left().unwrap();
+}
+
+/// A limit that our own controller is told to ignore: the judge knows nothing of that.
+#[test]
+fn slices_that_are_wrong_fail_it() {
+    let output = Stand::new(
+        "endpointslice-controller",
+        r#"exec "$REAL" "$@" --max-endpoints-per-slice=1000"#,
+    )
+    .demo(&["--once"]);
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    assert!(
+        complaint.starts_with("error: the slices broke invariants, "),
+        "{complaint}"
+    );
+    assert!(complaint.contains("\n  I3 EndpointSlice demo/web-"), "{complaint}");
+}
+
+#[test]
+fn a_controller_that_ends_fails_it() {
+    let stand = Stand::new("endpointslice-mirroring-controller", r#"exec timeout 2 "$REAL" "$@""#);
+    let output = stand.demo(&[]);
+    let complaint = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    assert!(
+        complaint.starts_with("error: endpointslice-mirroring-controller ended"),
+        "{complaint}"
+    );
+}
+
+/// A place in which Cargo seems to have built our controllers, one of which is not what it should be.
+struct Stand(TempDir);
+
+impl Stand {
+    fn new(controller: &str, script: &str) -> Self {
+        let real = Path::new(XTASK).parent().unwrap();
+        let stand = TempDir::new().unwrap();
+        let built = stand.path().join("debug");
+        fs::create_dir(&built).unwrap();
+        for name in ["endpointslice-controller", "endpointslice-mirroring-controller"] {
+            std::os::unix::fs::symlink(real.join(name), built.join(name)).unwrap();
+        }
+        fs::remove_file(built.join(controller)).unwrap();
+        let real = real.join(controller);
+        program(&built.join(controller), &format!("REAL={}\n{script}", real.display()));
+        let metadata = format!(r#"{{"target_directory": "{}"}}"#, stand.path().display());
+        let cargo = env::var("CARGO").unwrap();
+        let answer = format!("if [ \"$1\" = metadata ]; then echo '{metadata}'; else exec {cargo} \"$@\"; fi");
+        program(&stand.path().join("cargo"), &answer);
+        Self(stand)
+    }
+
+    fn demo(&self, args: &[&str]) -> Output {
+        let path = format!("{}:{}", self.0.path().display(), env::var("PATH").unwrap());
+        let mut demo = Command::new(XTASK);
+        demo.arg("demo").args(args).env("PATH", path).output().unwrap()
+    }
+}
+
+fn program(path: &Path, script: &str) {
+    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}

@@ -41,8 +41,12 @@ impl Side {
     pub(super) async fn change(&self, namespace: &str, change: &Change, recorder: &Recorder) -> Result<usize> {
         match change {
             Change::Apply(object) => {
-                self.apply(namespace, object).await?;
-                Ok(0)
+                let answer = self.apply(namespace, object).await?;
+                if object["kind"] != "EndpointSlice" {
+                    return Ok(0);
+                }
+                recorder.by_hand(&answer.try_parse()?);
+                Ok(1)
             }
             Change::Delete { kind, name, graceful } => {
                 let params = if *graceful {
@@ -90,7 +94,7 @@ impl Side {
     }
 
     /// Makes an object what it should be, its status included.
-    async fn apply(&self, namespace: &str, object: &Value) -> Result<()> {
+    async fn apply(&self, namespace: &str, object: &Value) -> Result<DynamicObject> {
         let kind = object["kind"].as_str().unwrap_or_default();
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let api = self.api(namespace, kind)?;
@@ -98,30 +102,34 @@ impl Side {
         let mut main = object.clone();
         let status = main.as_object_mut().and_then(|main| main.remove("status"));
         let failed = || format!("{}: apply {kind} {namespace}/{name}", self.name);
-        api.patch(name, &params, &Patch::Apply(&main))
+        let mut answer = api
+            .patch(name, &params, &Patch::Apply(&main))
             .await
             .with_context(failed)?;
         if status.is_some() {
-            api.patch_status(name, &params, &Patch::Apply(object))
+            answer = api
+                .patch_status(name, &params, &Patch::Apply(object))
                 .await
                 .with_context(failed)?;
         }
-        Ok(())
+        Ok(answer)
     }
 
     fn api(&self, namespace: &str, kind: &str) -> Result<Api<DynamicObject>> {
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("", "v1", kind));
-        Ok(match kind {
-            "Node" => Api::all_with(self.client.clone(), &resource),
-            "Pod" | "Service" => Api::namespaced_with(self.client.clone(), namespace, &resource),
-            "Endpoints" => {
-                let resource = ApiResource {
-                    plural: "endpoints".to_owned(),
-                    ..resource
-                };
-                Api::namespaced_with(self.client.clone(), namespace, &resource)
-            }
+        let (group, plural) = match kind {
+            "Namespace" => ("", "namespaces"),
+            "Node" => ("", "nodes"),
+            "Pod" => ("", "pods"),
+            "Service" => ("", "services"),
+            "Endpoints" => ("", "endpoints"),
+            "EndpointSlice" => ("discovery.k8s.io", "endpointslices"),
             _ => bail!("scenarios know nothing of objects of kind {kind:?}"),
+        };
+        let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural);
+        Ok(if matches!(kind, "Namespace" | "Node") {
+            Api::all_with(self.client.clone(), &resource)
+        } else {
+            Api::namespaced_with(self.client.clone(), namespace, &resource)
         })
     }
 }

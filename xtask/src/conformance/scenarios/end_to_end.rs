@@ -272,7 +272,11 @@ pub(super) fn all() -> Vec<Scenario> {
             [by_hand("a", "10.7.0.1", 8090), by_hand("b", "10.7.0.2", 9090)],
         ),
         everywhere(),
-        three_zones("prefer-close-in-three-zones", &["T-HE2E-02", "H68"], "PreferClose"),
+        three_zones(
+            "prefer-close-in-three-zones",
+            &["T-HE2E-02", "H68", "H69"],
+            "PreferClose",
+        ),
         six_nodes_by_zone("prefer-close-on-six-nodes", &["T-HE2E-03", "H68"], "PreferClose"),
         three_zones(
             "prefer-same-zone-in-three-zones",

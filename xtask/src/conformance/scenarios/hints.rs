@@ -168,7 +168,7 @@ fn by_annotation() -> Vec<Scenario> {
     vec![
         spread(
             "auto-in-two-zones",
-            &["R95", "R96", "R97", "R100", "R101", "H40", "H41"],
+            &["R95", "R96", "R97", "R100", "R101", "H1", "H40", "H41"],
             &auto(),
             &[1, 1],
         )

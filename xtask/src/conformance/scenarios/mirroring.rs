@@ -155,16 +155,20 @@ pub(super) fn all() -> Vec<Scenario> {
                 mirrored(&json!({"metadata": {"labels": {"kubernetes.io/service-name": null}}})),
                 mirrored(&json!({"metadata": {"labels": {"kubernetes.io/service-name": "db"}}})),
             ]),
-        begun("a-slice-of-names-among-mirror-images", &["M1", "M36", "M68"], &db())
-            .then([apply(&json!({
-                "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
-                "metadata": {"name": "by-hand", "labels": {
-                    "kubernetes.io/service-name": "db",
-                    "endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io",
-                }},
-                "addressType": "FQDN", "endpoints": [{"addresses": ["example.com"]}], "ports": [],
-            }))])
-            .shows([mirrored(&json!({"addressType": "IPv4"}))]),
+        begun(
+            "a-slice-of-names-among-mirror-images",
+            &["M1", "M18", "M36", "M68"],
+            &db(),
+        )
+        .then([apply(&json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": {"name": "by-hand", "labels": {
+                "kubernetes.io/service-name": "db",
+                "endpointslice.kubernetes.io/managed-by": "endpointslicemirroring-controller.k8s.io",
+            }},
+            "addressType": "FQDN", "endpoints": [{"addresses": ["example.com"]}], "ports": [],
+        }))])
+        .shows([mirrored(&json!({"addressType": "IPv4"}))]),
         begun("another-family", &["M67", "M97"], &db())
             .then([apply(&endpoints("db", &["fd00:4::1", "fd00:4::2"], 80))])
             .shows([mirrored(&json!({"addressType": "IPv6"}))]),

@@ -46,7 +46,7 @@ pub(super) fn all() -> Vec<Scenario> {
         pods.map(|pod| apply(&pod)).collect()
     };
     vec![
-        begun("a-pod-comes", &["R55", "R22"]).then([apply(&pod("c", "web", "a-pod-comes-n1", &["10.1.0.3"]))]),
+        begun("a-pod-comes", &["R55", "R22", "R106"]).then([apply(&pod("c", "web", "a-pod-comes-n1", &["10.1.0.3"]))]),
         begun("a-pod-goes", &["R55", "R80"]).then([delete("Pod", "a")]),
         begun("all-pods-go", &["R88", "R89", "I5"]).then([delete("Pod", "a"), delete("Pod", "b")]),
         begun("pods-come-back", &["R90", "I5"])

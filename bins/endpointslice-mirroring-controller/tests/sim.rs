@@ -10,6 +10,7 @@ use apisim::{
 };
 use testenv::{Binary, SimServer, documented};
 
+/// S16.
 #[tokio::test]
 async fn slices_follow_endpoints_and_a_restart_writes_nothing() {
     let server = SimServer::start().await.unwrap();

@@ -328,7 +328,8 @@ fn t_mir_16_no_addresses_no_slices() {
     }
 }
 
-/// T-MIR-54…60, T-GREC-01…07, T-MIR-N01, T-GMIR-X1, G26, D1: slices of other ports are reused, each within its family.
+/// M98, M99, T-MIR-54…60, T-GREC-01…07, T-MIR-N01, T-GMIR-X1, G26, D1: slices of other ports are reused, each within
+/// its family.
 #[test]
 fn t_mir_54_to_60_slices_are_reused() {
     for (id, before, after, expected) in [

@@ -57,7 +57,7 @@ mod tests {
         ServiceKey::of_slice(&slice).map(|key| key.to_string())
     }
 
-    /// T-KEY-01…03, T-UTL-17…19: there is always a slice; the emptiest has no Service.
+    /// R8, T-KEY-01…03, T-UTL-17…19: there is always a slice; the emptiest has no Service.
     #[test]
     fn r11_the_service_of_a_slice() {
         assert_eq!(key(&json!({SERVICE_NAME_LABEL: "svc"})), Ok("ns/svc".to_owned()));

@@ -295,7 +295,7 @@ mod tests {
         changed(|endpoint| change(endpoint.target.as_mut().unwrap()))
     }
 
-    /// T-CUT-42…50, T-MIR-71…79, T-EQB-01…09.
+    /// M64, T-CUT-42…50, T-MIR-71…79, T-EQB-01…09.
     #[test]
     fn r79_what_counts_beyond_identity() {
         let cases = [

@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(key(Value::Null), key(json!([])));
     }
 
-    /// R72, G-26.
+    /// R73, R72, G-26.
     #[test]
     fn the_order_of_ports_does_not_matter() {
         let (http, https) = (
@@ -212,7 +212,8 @@ mod tests {
         }
     }
 
-    /// T-CUT-51…52, T-MIR-81…82, T-HASH-01…02: by value, wherever the values are; nothing is printed to be compared.
+    /// M66, T-CUT-51…52, T-MIR-81…82, T-HASH-01…02: by value, wherever the values are; nothing is printed to be
+    /// compared.
     #[test]
     fn a_key_equals_itself_made_anew_and_no_other() {
         let http = json!({"name": "http", "protocol": "TCP", "port": 17, "appProtocol": "http"});

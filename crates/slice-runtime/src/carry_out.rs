@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(play(&[], &[]), (vec![], vec![], 0));
     }
 
-    /// I4, W12, D13: what depends on a failed write is withheld, everything else goes on.
+    /// M100, I4, W12, D13: what depends on a failed write is withheld, everything else goes on.
     #[test]
     fn a_failure_holds_back_what_depends_on_it_and_nothing_else() {
         let (sent, withheld, _) = play(&[&[], &[], &[0], &[1], &[2, 3]], &[0]);

@@ -12,15 +12,16 @@ use crate::error::Error;
 /// Where the objects of a kind are that slices are made from, in a namespace or outside of all; none for other kinds.
 #[must_use]
 pub fn api(client: &Client, namespace: &str, kind: &str) -> Option<Api<DynamicObject>> {
-    let plural = match kind {
-        "Endpoints" => "endpoints",
-        "Namespace" => "namespaces",
-        "Node" => "nodes",
-        "Pod" => "pods",
-        "Service" => "services",
+    let (group, plural) = match kind {
+        "Endpoints" => ("", "endpoints"),
+        "EndpointSlice" => ("discovery.k8s.io", "endpointslices"),
+        "Namespace" => ("", "namespaces"),
+        "Node" => ("", "nodes"),
+        "Pod" => ("", "pods"),
+        "Service" => ("", "services"),
         _ => return None,
     };
-    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("", "v1", kind), plural);
+    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, "v1", kind), plural);
     let client = client.clone();
     Some(match kind {
         "Namespace" | "Node" => Api::all_with(client, &resource),

@@ -59,6 +59,16 @@ pub(super) fn complaints(text: &str, specifications: &str, tests: &BTreeSet<Stri
     complaints
 }
 
+/// Excuses of scenarios for which the tables have no row.
+pub(super) fn undocumented(text: &str, excuses: &BTreeSet<&str>) -> Vec<String> {
+    let rows = text.lines().filter_map(|line| line.strip_prefix('|')?.split_once('|'));
+    let documented: BTreeSet<String> = rows.flat_map(|(ids, _)| marks(ids)).collect();
+    let missing = excuses.iter().filter(|excuse| !documented.contains(**excuse));
+    missing
+        .map(|excuse| format!("{FILE} does not speak of {excuse}, by which scenarios excuse a difference"))
+        .collect()
+}
+
 fn missing_tests(row: &str, shown_by: &str, tests: &BTreeSet<String>) -> Vec<String> {
     let names: Vec<&str> = CODE
         .captures_iter(shown_by)
@@ -119,6 +129,16 @@ mod tests {
     fn said(tables: &str) -> String {
         let tests = BTreeSet::from(["it_remembers".to_owned()]);
         complaints(tables, SPECIFICATIONS, &tests).join("\n")
+    }
+
+    #[test]
+    fn scenarios_excuse_themselves_by_what_is_documented() {
+        assert_eq!(
+            undocumented(TABLES, &BTreeSet::from(["W1", "X2"])),
+            Vec::<String>::new()
+        );
+        let said = undocumented(TABLES, &BTreeSet::from(["W1", "W2"])).join("\n");
+        assert!(said.contains("does not speak of W2"), "{said}");
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! `cargo xtask catalogue`: whether every test case of the specifications is a test, or has a reason not to be.
+//! `cargo xtask catalogue`: whether every test case and every rule of the specifications is shown, or has a reason not to be.
 
 mod deviations;
 mod ids;
+mod rules;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,8 +12,11 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use self::ids::{Id, ids_in, ids_in_name};
-use crate::sources;
+use self::{
+    ids::{Id, ids_in, ids_in_name},
+    rules::Rules,
+};
+use crate::{conformance, sources, vectors};
 
 const SPECIFICATIONS: &str = "docs/spec";
 const LEFT_OUT: &str = "docs/left-out.md";
@@ -30,10 +34,11 @@ pub(crate) struct Args {
 struct Catalogue {
     /// Where each id is specified.
     specified: BTreeMap<Id, String>,
-    /// A test that names it.
+    /// A test or scenario that names it.
     tested: BTreeMap<Id, String>,
     /// Why it has none.
     left_out: BTreeMap<Id, String>,
+    rules: Rules,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -55,10 +60,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             tests.insert(test.name);
         }
     }
+    for (scenario, rules) in conformance::played() {
+        catalogue.play(&format!("scenario {scenario}"), &rules);
+    }
+    for deviation in vectors::deviations() {
+        catalogue.rules.show("recorded steps", deviation);
+    }
     catalogue.leave_out(&sources::read(&root.join(LEFT_OUT))?);
     let mut complaints = catalogue.complaints();
     let deviations = sources::read(&root.join(deviations::FILE))?;
     complaints.extend(deviations::complaints(&deviations, &specifications, &tests));
+    let excuses = conformance::excuses();
+    complaints.extend(deviations::undocumented(&deviations, &excuses));
     catalogue.report(args.left_out, &complaints)
 }
 
@@ -77,11 +90,20 @@ impl Catalogue {
                 self.specified.entry(id).or_insert_with(|| format!("{file}:{number}"));
             }
         }
+        self.rules.specify(file, text);
     }
 
     fn test(&mut self, place: &str, test: &sources::Test) {
         let ids = ids_in(&test.text).into_iter().chain(ids_in_name(&test.name));
         self.tested.extend(ids.map(|id| (id, place.to_owned())));
+        self.rules.test(place, test);
+    }
+
+    /// A scenario shows the test cases and rules that it names.
+    fn play(&mut self, place: &str, named: &str) {
+        self.tested
+            .extend(ids_in(named).into_iter().map(|id| (id, place.to_owned())));
+        self.rules.show(place, named);
     }
 
     /// Reads rows such as `| T-EP-01…156 | nobody runs this controller any more |`.
@@ -91,6 +113,7 @@ impl Catalogue {
             let reason = reason.trim_end_matches('|').trim();
             self.left_out
                 .extend(ids_in(ids).into_iter().map(|id| (id, reason.to_owned())));
+            self.rules.leave_out(ids, reason);
         }
     }
 
@@ -121,6 +144,7 @@ impl Catalogue {
                 complaints.push(format!("{id} ({LEFT_OUT}) is left out without a reason"));
             }
         }
+        complaints.extend(self.rules.complaints());
         complaints
     }
 
@@ -129,10 +153,12 @@ impl Catalogue {
             for (id, reason) in &self.left_out {
                 println!("{id}: {reason}");
             }
+            self.rules.left_out().for_each(|line| println!("{line}"));
         }
         for complaint in complaints {
             println!("{complaint}");
         }
+        println!("rules: {}", self.rules.summary());
         let tested = self.tested.keys().filter(|id| self.specified.contains_key(id)).count();
         println!(
             "catalogue: {} ids, {tested} with a test, {} left out, {} complaints",

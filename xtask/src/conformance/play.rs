@@ -13,7 +13,7 @@ use testenv::history::{History, Limits, Object, Recorder, Verb, check_history, c
 
 use super::{
     picture::{Picture, difference, draw},
-    scenario::{Change, Scenario, Step},
+    scenario::{Aspect, Change, Scenario, Step},
     side::Side,
 };
 
@@ -43,16 +43,31 @@ impl fmt::Display for Played {
 pub(super) async fn play(scenario: Scenario, theirs: &Side, ours: &Side) -> Result<Played> {
     let (mut upstream, mut we) = tokio::try_join!(Stage::new(theirs, &scenario), Stage::new(ours, &scenario))?;
     let mut problems = Vec::new();
+    let mut known = BTreeSet::new();
     for (number, step) in scenario.steps.iter().enumerate() {
         let (their, our) = tokio::try_join!(upstream.step(step), we.step(step))?;
         let mut differences = Vec::new();
-        if step.deviation.is_none() {
-            differences = difference(&their.picture, &our.picture);
-            if step.changes.len() == 1 && our.writes > their.writes {
-                differences.push(format!(
-                    "we wrote {} times, upstream {} times",
-                    our.writes, their.writes
-                ));
+        if !step.excuses(Aspect::Slices) {
+            differences.extend(difference(&their.picture, &our.picture));
+        }
+        if step.is_single() && our.writes > their.writes && !step.excuses(Aspect::Writes) {
+            differences.push(format!(
+                "we wrote {} times, upstream {} times",
+                our.writes, their.writes
+            ));
+        }
+        for expectation in &step.expectations {
+            let seen = [(theirs, &their), (ours, &our)];
+            // What upstream does is beside the point where we differ on purpose.
+            let asked = seen.into_iter().skip(usize::from(step.excuses(Aspect::Slices)));
+            differences.extend(asked.filter_map(|(side, led)| {
+                let instead = expectation.unmet(&led.slices)?;
+                Some(format!("{}: {instead}", side.name))
+            }));
+        }
+        for event in different_events(&their.events, &our.events) {
+            if known.insert(event.clone()) && !step.excuses(Aspect::Events) {
+                differences.push(event);
             }
         }
         differences.extend(our.violations);
@@ -62,18 +77,6 @@ pub(super) async fn play(scenario: Scenario, theirs: &Side, ours: &Side) -> Resu
                 .map(|line| format!("step {}: {line}", number + 1)),
         );
     }
-    let (their, our) = tokio::try_join!(upstream.events(), we.events())?;
-    if scenario.steps.iter().all(|step| step.deviation.is_none()) {
-        problems.extend(
-            their
-                .difference(&our)
-                .map(|event| format!("only upstream has the event {event}")),
-        );
-        problems.extend(
-            our.difference(&their)
-                .map(|event| format!("only we have the event {event}")),
-        );
-    }
     problems.extend(we.whole_history()?);
     tokio::try_join!(upstream.clean_up(&scenario), we.clean_up(&scenario))?;
     Ok(Played {
@@ -81,6 +84,16 @@ pub(super) async fn play(scenario: Scenario, theirs: &Side, ours: &Side) -> Resu
         steps: scenario.steps.len(),
         problems,
     })
+}
+
+/// The events that one side alone has, in lines for people.
+fn different_events(theirs: &BTreeSet<String>, ours: &BTreeSet<String>) -> Vec<String> {
+    let only_theirs = theirs.difference(ours);
+    let only_ours = ours.difference(theirs);
+    only_theirs
+        .map(|event| format!("only upstream has the event {event}"))
+        .chain(only_ours.map(|event| format!("only we have the event {event}")))
+        .collect()
 }
 
 /// One side of a scenario.
@@ -94,8 +107,11 @@ struct Stage<'a> {
 
 /// What a step led to.
 struct Led {
+    slices: Vec<EndpointSlice>,
     picture: Picture,
     writes: usize,
+    /// Since the beginning.
+    events: BTreeSet<String>,
     violations: Vec<String>,
 }
 
@@ -131,7 +147,9 @@ impl<'a> Stage<'a> {
         let violations = check_rest(&history, &Limits::default());
         Ok(Led {
             picture: draw(&slices, &uids),
+            slices,
             writes,
+            events: self.events().await?,
             violations: violations.iter().map(ToString::to_string).collect(),
         })
     }

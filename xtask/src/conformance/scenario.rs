@@ -1,12 +1,15 @@
 //! What is played: steps, each a few changes, and rest after each.
 
 use serde_json::{Value, json};
+use slice_core::names::MANAGED_BY_LABEL;
+
+use super::expect::Expectation;
 
 /// A story that is played on both sides.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     pub(super) name: &'static str,
-    /// The rules that it plays.
+    /// The rules and test cases that it plays.
     pub(super) rules: &'static [&'static str],
     pub(super) steps: Vec<Step>,
     /// Whether it depends on all nodes of the cluster, so that no other may be played at the same time.
@@ -17,8 +20,35 @@ pub(super) struct Scenario {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Step {
     pub(super) changes: Vec<Change>,
-    /// The documented deviation for which the slices may differ here.
-    pub(super) deviation: Option<&'static str>,
+    /// The documented deviations, and what each of them may change here.
+    pub(super) deviations: Vec<(&'static str, &'static [Aspect])>,
+    /// What is to be seen then.
+    pub(super) expectations: Vec<Expectation>,
+}
+
+impl Step {
+    /// Whether we differ here on purpose.
+    pub(super) fn excuses(&self, aspect: Aspect) -> bool {
+        self.deviations.iter().any(|(_, aspects)| aspects.contains(&aspect))
+    }
+
+    /// Whether the controllers are told of one change only. A pod that goes at once is seen to end before it is gone.
+    pub(super) fn is_single(&self) -> bool {
+        match &*self.changes {
+            [Change::Delete { kind, graceful, .. }] => *kind != "Pod" || *graceful,
+            changes => changes.len() == 1,
+        }
+    }
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aspect {
+    /// What is there at rest.
+    Slices,
+    /// How many writes it took.
+    Writes,
+    Events,
 }
 
 #[derive(Clone, Debug)]
@@ -57,15 +87,36 @@ impl Scenario {
     pub(super) fn then(mut self, changes: impl IntoIterator<Item = Change>) -> Self {
         self.steps.push(Step {
             changes: changes.into_iter().collect(),
-            deviation: None,
+            ..Step::default()
         });
         self
     }
 
-    /// The step before is one where we do something else, for this reason.
-    pub(super) fn unlike(mut self, deviation: &'static str) -> Self {
+    /// The step before is one where we do something else, for this reason, in this respect.
+    pub(super) fn unlike(mut self, deviation: &'static str, aspects: &'static [Aspect]) -> Self {
         if let Some(step) = self.steps.last_mut() {
-            step.deviation = Some(deviation);
+            step.deviations.push((deviation, aspects));
+        }
+        self
+    }
+
+    /// After the step before there are these slices, as far as they are described.
+    pub(super) fn shows(self, slices: impl IntoIterator<Item = Value>) -> Self {
+        self.expect(Expectation::Slices(slices.into_iter().collect()))
+    }
+
+    /// After the step before, a client on this node in this zone reaches these addresses.
+    pub(super) fn reaches(self, node: &str, zone: &'static str, addresses: &[&'static str]) -> Self {
+        self.expect(Expectation::Reaches {
+            node: node.to_owned(),
+            zone,
+            addresses: addresses.to_vec(),
+        })
+    }
+
+    fn expect(mut self, expectation: Expectation) -> Self {
+        if let Some(step) = self.steps.last_mut() {
+            step.expectations.push(expectation);
         }
         self
     }
@@ -159,6 +210,22 @@ pub(super) fn endpoints(name: &str, ips: &[&str], port: u16) -> Value {
         "apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": name},
         "subsets": [{"addresses": addresses, "ports": [{"name": "http", "port": port, "protocol": "TCP"}]}],
     })
+}
+
+/// What a slice of the controller for Services looks like.
+pub(super) fn of_pods(more: &Value) -> Value {
+    described("endpointslice-controller.k8s.io", more)
+}
+
+/// What a slice of the mirroring controller looks like.
+pub(super) fn mirrored(more: &Value) -> Value {
+    described("endpointslicemirroring-controller.k8s.io", more)
+}
+
+fn described(manager: &str, more: &Value) -> Value {
+    let mut slice = more.clone();
+    slice["metadata"]["labels"][MANAGED_BY_LABEL] = json!(manager);
+    slice
 }
 
 /// The object with one thing changed.

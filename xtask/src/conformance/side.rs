@@ -44,8 +44,12 @@ impl Side {
     pub(super) async fn change(&self, namespace: &str, change: &Change, recorder: &Recorder) -> Result<usize> {
         match change {
             Change::Apply(object) => {
-                self.apply(namespace, object).await?;
-                Ok(0)
+                let answer = self.apply(namespace, object).await?;
+                if object["kind"] != "EndpointSlice" {
+                    return Ok(0);
+                }
+                recorder.by_hand(&answer.try_parse()?);
+                Ok(1)
             }
             Change::Delete { kind, name, graceful } => {
                 let params = if *graceful {
@@ -93,7 +97,7 @@ impl Side {
     }
 
     /// Makes an object what it should be, its status included.
-    async fn apply(&self, namespace: &str, object: &Value) -> Result<()> {
+    async fn apply(&self, namespace: &str, object: &Value) -> Result<DynamicObject> {
         let kind = object["kind"].as_str().unwrap_or_default();
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let api = self.api(namespace, kind)?;
@@ -101,15 +105,17 @@ impl Side {
         let mut main = object.clone();
         let status = main.as_object_mut().and_then(|main| main.remove("status"));
         let failed = || format!("{}: apply {kind} {namespace}/{name}", self.name);
-        api.patch(name, &params, &Patch::Apply(&main))
+        let mut answer = api
+            .patch(name, &params, &Patch::Apply(&main))
             .await
             .with_context(failed)?;
         if status.is_some() {
-            api.patch_status(name, &params, &Patch::Apply(object))
+            answer = api
+                .patch_status(name, &params, &Patch::Apply(object))
                 .await
                 .with_context(failed)?;
         }
-        Ok(())
+        Ok(answer)
     }
 
     fn api(&self, namespace: &str, kind: &str) -> Result<Api<DynamicObject>> {

@@ -50,7 +50,7 @@ const EVERYTHING: &[Aspect] = &[
     Aspect::Error,
 ];
 
-const DEVIATIONS: [Deviation; 22] = [
+pub(super) const DEVIATIONS: [Deviation; 22] = [
     Deviation {
         id: "W10",
         reaches: &[Aspect::Error],

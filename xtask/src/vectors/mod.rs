@@ -34,6 +34,11 @@ pub(crate) struct Args {
     recording: record::Recording,
 }
 
+/// The deviations for which recorded steps may differ.
+pub(crate) fn deviations() -> impl Iterator<Item = &'static str> {
+    deviations::DEVIATIONS.iter().map(|deviation| deviation.id)
+}
+
 #[derive(Debug, Default)]
 struct Tally {
     steps: usize,

@@ -30,7 +30,7 @@ async fn with_a_write_under_way(server: &SimServer, cluster: &Cluster) -> (Progr
     (program, hold)
 }
 
-/// T-WQ-07.
+/// R41, M34, T-WQ-07.
 #[tokio::test]
 async fn writes_under_way_are_finished() {
     for signal in [Signal::TERM, Signal::INT] {

@@ -162,7 +162,7 @@ fn t_der_04_to_07_a_group_needs_a_pod_but_no_endpoint() {
     );
 }
 
-/// T-PMN-01…06 as far as they are about what is wanted; R65, W10: nobody else is held up.
+/// R56, T-PMN-01…06 as far as they are about what is wanted; R65, W10: nobody else is held up.
 #[test]
 fn t_pmn_a_missing_node_concerns_its_pods_alone() {
     let pods = [pod(0, json!({"spec": {"nodeName": "node-0"}})), pod(1, json!({}))];

@@ -146,8 +146,8 @@ fn pods_that_go() {
     assert_eq!(world.sync().metrics(), [1, 1, 10, 0, 10, 0, 1, 0, 1]);
 }
 
-/// T-REC-40, T-REC-41, T-GEN-24, T-GEN-25: what the histograms of added and removed endpoints are fed with. How they are
-/// printed is the controllers' to show.
+/// R81, T-REC-40, T-REC-41, T-GEN-24, T-GEN-25: what the histograms of added and removed endpoints are fed with. How
+/// they are printed is the controllers' to show.
 #[test]
 fn one_added_and_one_removed() {
     let mut added = World::with_pods(1..3);

@@ -33,6 +33,7 @@ fn check(tracker: &SliceTracker<Set>, set: &Set, slice: SliceVersion<'_>) -> (bo
     (tracker.has(set, slice.uid), tracker.should_sync(set, slice))
 }
 
+/// R117…R119, R121, M38…M40.
 #[test]
 fn what_was_written_is_known_and_only_newer_generations_are_news() {
     for (id, set, slice, expected) in [
@@ -51,6 +52,7 @@ fn what_was_written_is_known_and_only_newer_generations_are_news() {
     }
 }
 
+/// R123, M42.
 #[test]
 fn a_list_is_stale_when_it_does_not_show_our_writes_yet() {
     let nothing = |_: &mut SliceTracker<Set>| {};
@@ -84,6 +86,7 @@ fn a_list_is_stale_when_it_does_not_show_our_writes_yet() {
     }
 }
 
+/// R120, R124, M41.
 #[test]
 fn a_deletion_is_expected_once_it_was_announced() {
     let namespace = (OTHER_NAMESPACE, IN_OTHER_NAMESPACE);
@@ -137,6 +140,7 @@ fn a_deletion_is_expected_once_it_was_announced() {
     }
 }
 
+/// R122, M44.
 #[test]
 fn forgetting_a_set_leaves_the_others() {
     for (id, forgotten, expected) in [

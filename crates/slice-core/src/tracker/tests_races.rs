@@ -26,7 +26,7 @@ fn assert_blank(tracker: &SliceTracker<&str>, when: &str) {
     assert_eq!(left, (0, 0, 0), "{when}");
 }
 
-/// G-16, T-MIR-N03.
+/// M46, G-16, T-MIR-N03.
 #[test]
 fn a_slice_relabelled_to_another_owner_no_longer_holds_up_the_old_one() {
     let mut tracker = SliceTracker::new();
@@ -76,7 +76,7 @@ fn a_slice_written_under_a_new_owner_leaves_the_old_set() {
     assert_eq!(tracker.len(), 1);
 }
 
-/// G-18.
+/// R126, G-18.
 #[test]
 fn a_slice_held_by_a_finalizer_is_present() {
     let mut tracker = SliceTracker::new();

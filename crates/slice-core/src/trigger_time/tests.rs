@@ -90,7 +90,7 @@ fn the_earliest_time_that_grew_is_the_trigger() {
     }
 }
 
-/// T-TRG-07, T-TTT-07.
+/// R114, R116, T-TRG-07, T-TTT-07.
 #[test]
 fn an_owner_that_was_forgotten_is_new_again() {
     let mut times = TriggerTimes::new();

@@ -249,7 +249,8 @@ fn one_slice_for_each_group() {
     assert_eq!(ask.existing[0].endpoints, pods(0..2));
 }
 
-/// G55, I6: what is above the cap is named, and written for neither now nor on every sync. Slots that become free are filled.
+/// M73, G55, I6: what is above the cap is named, and written for neither now nor on every sync. Slots that become free
+/// are filled.
 #[test]
 fn g55_no_more_than_fit_into_one_slice() {
     let mut ask = Ask::of(&port(80), pods(0..5));

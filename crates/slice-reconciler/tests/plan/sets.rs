@@ -89,8 +89,8 @@ fn t_hash_names_are_a_function_of_content() {
     assert_ne!(name(&ports("h2c")), first);
 }
 
-/// T-GX-12 (deletion), G59, G73, G74, I8: a partition ends for all owners, each slice as it was seen; others are not touched, and
-/// what is on its way out needs nothing more.
+/// M105, T-GX-12 (deletion), G59, G73, G74, I8: a partition ends for all owners, each slice as it was seen; others are
+/// not touched, and what is on its way out needs nothing more.
 #[test]
 fn a_set_or_a_partition_is_deleted_with_preconditions() {
     let slice = |name: &str, cluster: &str, terminating: bool| {

@@ -135,7 +135,7 @@ proptest! {
         }
     }
 
-    /// G32, T-GX-15: equal inputs give equal plans, in whatever order they come.
+    /// H55, R85, M85, G32, T-GX-15: equal inputs give equal plans, in whatever order they come.
     #[test]
     fn g32_the_order_of_inputs_does_not_matter(blueprint in blueprints(), seed in any::<u64>()) {
         let mut world = World::new(&blueprint);

@@ -58,7 +58,7 @@ impl Bench {
     }
 }
 
-/// T-WQ-03, T-WQ-05, R30, R33.
+/// R31, T-WQ-03, T-WQ-05, R30, R33.
 #[test]
 fn a_key_is_in_line_once() {
     let mut bench = Bench::new();
@@ -72,7 +72,7 @@ fn a_key_is_in_line_once() {
     assert!(bench.queue.keys.is_empty());
 }
 
-/// T-WQ-02, T-WQ-04, T-WQ-06, R32.
+/// M32, T-WQ-02, T-WQ-04, T-WQ-06, R32.
 #[test]
 fn a_key_asked_for_while_it_is_handed_out_comes_once_more_when_it_is_back() {
     let mut bench = Bench::new();
@@ -146,7 +146,8 @@ fn a_request_for_now_brings_a_waiting_key_forward() {
     assert_eq!(bench.next(), None);
 }
 
-/// T-WQ-16, T-WQ-17, T-WQ-19; G-01 and G-36 the other way round: a key is never dropped (I12).
+/// R39, R40, R42, M28, M30, M31, T-WQ-16, T-WQ-17, T-WQ-19; G-01 and G-36 the other way round: a key is never dropped
+/// (I12).
 #[test]
 fn a_failing_key_comes_back_for_ever_and_a_success_resets_it() {
     let mut bench = Bench::new();

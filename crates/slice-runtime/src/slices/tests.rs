@@ -56,7 +56,7 @@ fn slices_are_found_by_key_in_the_order_of_their_names() {
     assert_eq!((slices.homes.len(), slices.of(&key("none")).len()), (4, 0));
 }
 
-/// T-CTL-28…30, 93374, 100033: what was written is there at once, whatever the watch has shown.
+/// R43, M37, M45, T-CTL-28…30, 93374, 100033: what was written is there at once, whatever the watch has shown.
 #[test]
 fn a_write_is_seen_at_once_and_an_older_event_does_not_undo_it() {
     let mut slices = Slices::default();
@@ -111,7 +111,7 @@ fn a_relabelled_slice_wakes_both_its_services() {
     assert_eq!(slices.homes.len(), 0);
 }
 
-/// W2, 112143, 125354, T-MIR-N18: also a slice that we have not written since the start, unlike M21.
+/// M86, W2, 112143, 125354, T-MIR-N18: also a slice that we have not written since the start, unlike M21.
 #[test]
 fn a_slice_deleted_by_somebody_else_wakes_its_service() {
     let mut slices = Slices::default();
@@ -162,7 +162,7 @@ fn an_answer_that_was_overtaken_by_a_deletion_brings_nothing_back() {
     assert!(slices.finish(&key("web")));
 }
 
-/// F11: a new list tells what is gone, but nothing about what is newer than itself.
+/// R10, F11: a new list tells what is gone, but nothing about what is newer than itself.
 #[test]
 fn what_a_new_list_does_not_contain_is_gone_unless_it_is_newer() {
     let mut slices = Slices::default();

@@ -104,7 +104,7 @@ async fn a_replacement_can_end_a_terminating_object() {
     assert_eq!(api.get("endpointslices", "a").await.code, 404);
 }
 
-/// A terminating object keeps its name: the next one has to wait.
+/// R152: a terminating object keeps its name, the next one has to wait.
 #[tokio::test]
 async fn a_terminating_object_is_in_the_way() {
     let api = Api::new().await;

@@ -20,6 +20,7 @@ mod services;
 mod slices_planned;
 mod slices_strategy;
 mod slices_validation;
+mod slices_verbs;
 mod watches;
 mod writes;
 

@@ -319,7 +319,7 @@ async fn bad_specs() {
     .await;
 }
 
-/// R110a: a name may begin with a digit, so names of slices may, too.
+/// R110a, R156: a name may begin with a digit, so names of slices may, too.
 #[tokio::test]
 async fn a_name_may_begin_with_a_digit() {
     let api = Api::new().await;
@@ -387,7 +387,7 @@ async fn two_services_have_two_addresses() {
     assert_eq!(answer.causes(), ["FieldValueInvalid spec.clusterIPs"]);
 }
 
-/// A Service takes the Endpoints of its name with it, with or without a selector and without any controller.
+/// R155: a Service takes the Endpoints of its name with it, with or without a selector and without any controller.
 #[tokio::test]
 async fn a_deleted_service_takes_its_endpoints_along() {
     let api = Api::new().await;

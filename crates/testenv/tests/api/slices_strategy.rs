@@ -60,6 +60,7 @@ async fn generation_counts_the_deletion_mark() {
     assert_eq!(marked["metadata"]["generation"], 2);
 }
 
+/// R147.
 #[tokio::test]
 async fn t_api_10_and_12_deprecated_topology_is_dropped() {
     let api = Api::new().await;
@@ -197,7 +198,7 @@ async fn t_api_41_to_45_updates() {
     }
 }
 
-/// R145: an unset port name is empty, an unset protocol TCP; conditions are there but say nothing.
+/// R74, R145: an unset port name is empty, an unset protocol TCP; conditions are there but say nothing.
 #[tokio::test]
 async fn r145_defaults() {
     let api = Api::new().await;

@@ -204,6 +204,7 @@ async fn t_val_28_to_32_42_and_43_addresses() {
     .await;
 }
 
+/// H5.
 #[tokio::test]
 async fn t_val_34_to_39_hints() {
     let zones = |names: &[&str]| endpoint("v-zones", "hints", json!({"forZones": named(names)}));

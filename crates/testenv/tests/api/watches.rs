@@ -123,7 +123,7 @@ async fn field_selectors_in_watches() {
     bound.expect(&["ADDED c"]).await;
 }
 
-/// A finalizer makes two steps of a deletion: a change and, later, the end.
+/// R153: a finalizer makes two steps of a deletion: a change and, later, the end.
 #[tokio::test]
 async fn a_held_deletion_is_seen_twice() {
     let api = Api::new().await;
@@ -237,7 +237,7 @@ async fn watch_list_without_its_companions_is_refused() {
     }
 }
 
-/// F11: a version that is forgotten ends the watch with an error that asks for a new list.
+/// F11, R154: a version that is forgotten ends the watch with an error that asks for a new list.
 #[tokio::test]
 async fn f11_a_forgotten_version() {
     let _alone = HISTORY.lock().await;

@@ -134,7 +134,7 @@ async fn r142_a_replacement_without_version_is_unconditional() {
     }
 }
 
-/// Trap 12: a uid in the object is a precondition even without a version.
+/// Trap 12, R150: a uid in the object is a precondition even without a version.
 #[tokio::test]
 async fn a_replacement_of_another_uid_conflicts() {
     let api = Api::new().await;
@@ -193,7 +193,7 @@ async fn f2_writing_to_what_is_not_there() {
     api.update("endpointslices", &versioned).await.refused(line, told);
 }
 
-/// I6: a write that changes nothing keeps the version, and nobody hears of it.
+/// I6, R151: a write that changes nothing keeps the version, and nobody hears of it.
 #[tokio::test]
 async fn a_write_of_what_is_stored_keeps_the_version() {
     let api = Api::new().await;

@@ -1,6 +1,8 @@
 //! All scenarios.
 
+mod end_to_end;
 mod hints;
+mod integration;
 mod mirroring;
 mod pods;
 mod repair;
@@ -15,6 +17,8 @@ pub(super) fn all() -> Vec<Scenario> {
         hints::all(),
         repair::all(),
         mirroring::all(),
+        integration::all(),
+        end_to_end::all(),
     ]
     .concat()
 }

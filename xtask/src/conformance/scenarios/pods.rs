@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::scenario::{Change, Scenario, apply, delete, node, pod, service, terminate, with};
+use super::super::scenario::{
+    Aspect::{Events, Slices, Writes},
+    Change, Scenario, apply, delete, node, pod, service, terminate, with,
+};
 
 fn ready(pod: &Value, ready: bool) -> Value {
     with(
@@ -27,6 +30,14 @@ fn one(name: &str) -> Value {
     pod("a", "web", &format!("{name}-n1"), &["10.1.0.1"])
 }
 
+/// A slice of both pods, the first of which is so: ready, serving, terminating.
+fn with_conditions([ready, serving, terminating]: [bool; 3]) -> Value {
+    json!({"endpoints": [
+        {"addresses": ["10.1.0.1"], "conditions": {"ready": ready, "serving": serving, "terminating": terminating}},
+        {"addresses": ["10.1.0.2"], "conditions": {"ready": true, "serving": true, "terminating": false}},
+    ]})
+}
+
 #[expect(clippy::too_many_lines, reason = "a list")]
 pub(super) fn all() -> Vec<Scenario> {
     let many = |name: &str, numbers: std::ops::Range<u8>| -> Vec<Change> {
@@ -35,7 +46,7 @@ pub(super) fn all() -> Vec<Scenario> {
         pods.map(|pod| apply(&pod)).collect()
     };
     vec![
-        begun("a-pod-comes", &["R55", "R22"]).then([apply(&pod("c", "web", "a-pod-comes-n1", &["10.1.0.3"]))]),
+        begun("a-pod-comes", &["R55", "R22", "R106"]).then([apply(&pod("c", "web", "a-pod-comes-n1", &["10.1.0.3"]))]),
         begun("a-pod-goes", &["R55", "R80"]).then([delete("Pod", "a")]),
         begun("all-pods-go", &["R88", "R89", "I5"]).then([delete("Pod", "a"), delete("Pod", "b")]),
         begun("pods-come-back", &["R90", "I5"])
@@ -51,10 +62,12 @@ pub(super) fn all() -> Vec<Scenario> {
         ))]),
         begun("a-ready-pod-terminates", &["R59", "T-INT-06"])
             .then([terminate("a")])
+            .shows([with_conditions([false, true, true])])
             .then([delete("Pod", "a")]),
         begun("an-unready-pod-terminates", &["R59", "T-INT-07"])
             .then([apply(&ready(&one("an-unready-pod-terminates"), false))])
-            .then([terminate("a")]),
+            .then([terminate("a")])
+            .shows([with_conditions([false, false, true])]),
         begun("a-pod-succeeds", &["R57"]).then([apply(&with(
             &ready(&one("a-pod-succeeds"), false),
             "/status/phase",
@@ -72,7 +85,7 @@ pub(super) fn all() -> Vec<Scenario> {
                 "/status/phase",
                 json!("Succeeded"),
             ))])
-            .unlike("W9"),
+            .unlike("W9", &[Slices, Writes]),
         begun("a-pod-gets-another-address", &["R18", "R76"]).then([apply(&pod(
             "a",
             "web",
@@ -116,14 +129,15 @@ pub(super) fn all() -> Vec<Scenario> {
             .then(many("a-hundred-and-one", 101..105)),
         begun("a-pod-on-an-unknown-node", &["R65", "W10"])
             .then([apply(&pod("c", "web", "a-pod-on-an-unknown-node-n2", &["10.1.0.3"]))])
+            .unlike("W10", &[Events])
             .then([apply(&node("a-pod-on-an-unknown-node-n2", "zone-b"))])
-            .unlike("W10"),
+            .unlike("W10", &[Slices, Writes]),
         begun("a-node-goes", &["R65"])
             .then([delete("Node", "a-node-goes-n1")])
-            .unlike("W10"),
+            .unlike("W10", &[Slices, Writes]),
         begun("a-node-changes-zone", &["R63", "W10"])
             .then([apply(&node("a-node-changes-zone-n1", "zone-b"))])
-            .unlike("W10"),
+            .unlike("W10", &[Slices, Writes]),
         Scenario::new("a-hostname-in-a-subdomain", &["R64"]).then([
             apply(&node("a-hostname-in-a-subdomain-n1", "")),
             apply(&with(&service("web"), "/spec/clusterIP", json!("None"))),
@@ -150,7 +164,8 @@ pub(super) fn all() -> Vec<Scenario> {
                 "/spec/publishNotReadyAddresses",
                 json!(false),
             ))])
+            .unlike("W10", &[Events])
             .then([apply(&node("publish-what-is-not-ready-n1", ""))])
-            .unlike("W10"),
+            .unlike("W10", &[Slices, Writes]),
     ]
 }

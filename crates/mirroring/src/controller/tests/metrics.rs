@@ -45,7 +45,7 @@ fn counted(stage: &Stage) -> String {
     sums.fold(gauges, |text, (mark, sum)| format!("{text} {mark}{sum}"))
 }
 
-/// T-MIR-20…42: what there is after one sync, with nothing there before.
+/// M72, T-MIR-20…42: what there is after one sync, with nothing there before.
 #[test]
 fn t_mir_20_to_42_what_a_first_sync_counts() {
     let two = "10.0.0.1 10.0.0.2 :a/80 b/443; 10.0.1.1 10.0.1.2 10.0.1.3 :c/3000 d/3001";
@@ -149,7 +149,7 @@ fn t_mir_35_to_37_what_a_later_sync_counts() {
     }
 }
 
-/// M108, M121, D11: gauges forget what is not mirrored, clean-up is no reconcile, and its deletions are counted.
+/// M110, M108, M121, D11: gauges forget what is not mirrored, clean-up is no reconcile, and its deletions are counted.
 #[test]
 fn m108_what_is_gone_is_forgotten() {
     type End = fn(&mut Stage);
@@ -188,7 +188,7 @@ fn what_leaves_the_scope_is_forgotten() {
     assert_eq!(counted(&stage), "0/0/0 +1 c1");
 }
 
-/// D7, T-MIR-61…65: sums over all objects, each replaced as a whole. (endpoints, slices) of the object's keys.
+/// M123, D7, T-MIR-61…65: sums over all objects, each replaced as a whole. (endpoints, slices) of the object's keys.
 #[test]
 fn t_mir_61_to_65_gauges_are_sums_over_all_objects() {
     let initial = [(12, 5), (18, 8)];

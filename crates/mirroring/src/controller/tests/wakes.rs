@@ -158,7 +158,7 @@ fn what_says_nothing_new_wakes_nobody() {
     }
 }
 
-/// M14, M17 for what disappeared while nobody watched, and keys for a look from time to time.
+/// M24, M14, M17 for what disappeared while nobody watched, and keys for a look from time to time.
 #[test]
 fn what_is_held_is_what_was_seen_and_matters() {
     let held = |stage: &Stage, kind| -> Vec<String> {

@@ -79,7 +79,7 @@ fn who_was_refused_hints_is_looked_at_when_the_nodes_say_enough() {
     );
 }
 
-/// W19: nodes are weighed before any Service is looked at.
+/// R47, W19: nodes are weighed before any Service is looked at.
 #[test]
 fn many_nodes_are_weighed_once() {
     let mut stage = stage();

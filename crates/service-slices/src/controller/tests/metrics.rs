@@ -6,13 +6,17 @@ use slice_reconciler::{Changes, Plan, Summary};
 
 use super::{metrics::Metrics, *};
 
-/// The lines of the exposition that begin so, without the common prefix.
-fn lines(stage: &Stage, beginning: &str) -> Vec<String> {
+fn exposition(stage: &Stage) -> String {
     let mut text = Vec::new();
     prometheus::TextEncoder::new()
         .encode(&stage.registry.gather(), &mut text)
         .unwrap();
-    let text = String::from_utf8(text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// The lines of the exposition that begin so, without the common prefix.
+fn lines(stage: &Stage, beginning: &str) -> Vec<String> {
+    let text = exposition(stage);
     let lines = text
         .lines()
         .filter_map(|line| line.strip_prefix("endpoint_slice_controller_"));
@@ -34,7 +38,7 @@ fn stage() -> Stage {
     stage
 }
 
-/// T-MET ids, R128, W5: both families count.
+/// R87, R91, R128, R130, T-MET ids, W5: both families count.
 #[test]
 fn gauges_follow_what_is_wanted_and_forget_what_is_gone() {
     let mut stage = stage();
@@ -70,6 +74,82 @@ fn gauges_follow_what_is_wanted_and_forget_what_is_gone() {
             "endpoints_desired 0",
             "num_endpoint_slices 0",
             "desired_endpoint_slices 0"
+        ]
+    );
+}
+
+/// R127: names, types, help and buckets as dashboards know them, and one of our own (W21).
+#[test]
+fn r127_names_and_buckets_are_upstreams() {
+    let mut stage = stage();
+    stage.apply(&with(
+        &service("web"),
+        "/spec/trafficDistribution",
+        json!("PreferClose"),
+    ));
+    stage.sync("web");
+    let text = exposition(&stage);
+    let described = text.lines().filter_map(|line| line.strip_prefix("# "));
+    let described: Vec<String> = described
+        .map(|line| line.replace("endpoint_slice_controller_", ""))
+        .collect();
+    let expected = [
+        ("changes", "counter", "[ALPHA] Number of EndpointSlice changes"),
+        (
+            "desired_endpoint_slices",
+            "gauge",
+            "[BETA] Number of EndpointSlices that would exist with perfect endpoint allocation",
+        ),
+        (
+            "endpoints_added_per_sync",
+            "histogram",
+            "[BETA] Number of endpoints added on each Service sync",
+        ),
+        ("endpoints_desired", "gauge", "[BETA] Number of endpoints desired"),
+        (
+            "endpoints_removed_per_sync",
+            "histogram",
+            "[BETA] Number of endpoints removed on each Service sync",
+        ),
+        (
+            "endpointslices_changed_per_sync",
+            "histogram",
+            "[ALPHA] Number of EndpointSlices changed on each Service sync",
+        ),
+        (
+            "endpointslices_written_per_sync",
+            "histogram",
+            "Number of EndpointSlices changed on each Service sync, in buckets for numbers",
+        ),
+        ("num_endpoint_slices", "gauge", "[BETA] Number of EndpointSlices"),
+        (
+            "services_count_by_traffic_distribution",
+            "gauge",
+            "[BETA] Number of Services using some specific trafficDistribution",
+        ),
+        ("syncs", "counter", "[ALPHA] Number of EndpointSlice syncs"),
+    ];
+    let expected = expected.iter();
+    let expected =
+        expected.flat_map(|(name, kind, help)| [format!("HELP {name} {help}"), format!("TYPE {name} {kind}")]);
+    assert_eq!(described, expected.collect::<Vec<_>>());
+
+    let buckets = |name: &str| -> Vec<String> {
+        let lines = lines(&stage, &format!("{name}_bucket{{"));
+        let bounds = lines.iter().filter(|line| !line.contains("PreferClose"));
+        let bounds = bounds.filter_map(|line| line.split("le=\"").nth(1)?.split('"').next());
+        bounds.map(ToOwned::to_owned).collect()
+    };
+    let doubling = (1..=15)
+        .map(|power| (1 << power).to_string())
+        .chain(["+Inf".to_owned()]);
+    let doubling: Vec<String> = doubling.collect();
+    let numbers = ["endpoints_added_per_sync", "endpoints_removed_per_sync"].map(buckets);
+    assert_eq!(numbers, [doubling.clone(), doubling]);
+    assert_eq!(
+        buckets("endpointslices_changed_per_sync"),
+        [
+            "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "+Inf"
         ]
     );
 }
@@ -121,7 +201,8 @@ fn by_traffic_distribution(stage: &Stage) -> Vec<String> {
         .collect()
 }
 
-/// R129: a value that nobody has any more stays at zero. Values of the future, which upstream counts too, are none here
+/// H66, R129: a value that nobody has any more stays at zero. Values of the future, which upstream counts too, are
+/// none here
 /// before they mean something.
 #[test]
 fn t_met_03_t_mtd_01_to_09_services_are_counted_by_traffic_distribution() {

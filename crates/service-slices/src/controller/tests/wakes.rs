@@ -241,7 +241,7 @@ fn the_order_of_coming_does_not_matter() {
     }
 }
 
-/// W10, 107927, 123401: unlike upstream, whose retry comes later and later.
+/// R66, W10, 107927, 123401: unlike upstream, whose retry comes later and later.
 #[test]
 fn a_node_that_comes_goes_or_moves_concerns_the_services_with_pods_on_it() {
     let mut stage = Stage::new();

@@ -60,6 +60,7 @@ fn t_x_07_hd7_a_missing_zone_is_no_reason_to_write() {
     );
 }
 
+/// H44.
 #[test]
 fn t_x_08_hd8_nobody_is_meant_for_a_zone_without_nodes() {
     let mut cache = cache(HALVES);
@@ -81,7 +82,7 @@ fn t_x_08_hd8_nobody_is_meant_for_a_zone_without_nodes() {
     );
 }
 
-/// T-X-09, G-30: one "enabled" for the family that has hints, not one per sync.
+/// H20, T-X-09, G-30: one "enabled" for the family that has hints, not one per sync.
 #[test]
 fn t_x_09_hd9_each_family_is_told_once() {
     let mut cache = cache(HALVES);
@@ -104,7 +105,7 @@ fn t_x_09_hd9_each_family_is_told_once() {
     assert_eq!(told, expected);
 }
 
-/// T-X-10: five syncs, one warning; with the switch, five.
+/// H42, T-X-10: five syncs, one warning; with the switch, five.
 #[test]
 fn t_x_10_hd10_warnings_on_transition() {
     for (repeat_warnings, expected) in [(false, 1), (true, 5)] {
@@ -121,7 +122,8 @@ fn t_x_10_hd10_warnings_on_transition() {
     }
 }
 
-/// HD17: of 9 endpoints, zone b should have 4, but 5 are too few too many to move any (H49). That is no reason to write.
+/// H53b, HD17: of 9 endpoints, zone b should have 4, but 5 are too few too many to move any (H49). That is no reason
+/// to write.
 #[test]
 fn hd17_a_share_that_cannot_be_had_is_no_reason_to_write() {
     let mut cache = cache(&[("a", 10), ("b", 15), ("c", 4)]);

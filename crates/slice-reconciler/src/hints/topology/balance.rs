@@ -52,7 +52,7 @@ mod tests {
         }
     }
 
-    /// T-GR-01…09, T-TOP-20…28.
+    /// H48, H50, T-GR-01…09, T-TOP-20…28.
     #[test]
     fn h49_from_surplus_to_need() {
         let nothing = || moves(&[0, 0, 0], &[0, 0, 0]);

@@ -40,7 +40,7 @@ fn h29_refusals_are_told_and_leave_no_hints() {
     }
 }
 
-/// T-TOPO-04…06, T-TOP-04…06.
+/// H33, H38, T-TOPO-04…06, T-TOP-04…06.
 #[test]
 fn h36_own_zones_first_then_as_few_moves_as_it_takes() {
     let mut partly = in_zones(3, &["a", "b", "b", "b"]);
@@ -201,7 +201,8 @@ fn h53_unchanged_slices_are_not_reopened_for_balance() {
     assert_eq!(counts, Some(vec![("a", 11), ("b", 9)]));
 }
 
-/// T-RT-01…05: 3 equal zones; how many are meant for each, how many cross, how many slices are written, under which name.
+/// H10, T-RT-01…05: 3 equal zones; how many are meant for each, how many cross, how many slices are written, under
+/// which name.
 #[test]
 fn t_rt_slices_that_exist_get_hints_without_repacking() {
     let c = || in_zones(1, &["c", "c", "c"]);

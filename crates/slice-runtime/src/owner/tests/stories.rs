@@ -48,7 +48,7 @@ fn changes_of_pods_are_batched_from_the_first_on() {
     }
 }
 
-/// I6, I11: a restart, a new list and a look at everything write nothing.
+/// R12, R46, I6, I11: a restart, a new list and a look at everything write nothing.
 #[test]
 fn at_rest_nothing_is_written() {
     let mut play = at_rest(7, 3, ms(0));
@@ -62,7 +62,7 @@ fn at_rest_nothing_is_written() {
     assert_eq!(again.writes_until_rest(), 0);
 }
 
-/// I11, F10: nothing is decided before everything is listed.
+/// R45, M33, I11, F10: nothing is decided before everything is listed.
 #[test]
 fn nothing_is_written_before_everything_is_known() {
     let mut before = at_rest(3, 100, ms(0));
@@ -183,7 +183,7 @@ fn t_gx_06_t_mir_n17_a_namespace_that_is_going_away_is_no_failure() {
     assert_eq!(play.owner.next_deadline(), None);
 }
 
-/// W11, D5.
+/// M109, W11, D5.
 #[test]
 fn g_24_t_gx_07_t_mir_n07_a_slice_that_is_gone_already_is_deleted() {
     let mut play = changing_its_family();

@@ -46,7 +46,7 @@ type Named = (
     bool,
 );
 
-/// T-NTD-01…09, T-CTL-31…39.
+/// R103, T-NTD-01…09, T-CTL-31…39.
 #[test]
 fn h46_owners_short_of_endpoints_in_a_zone_are_named() {
     let (b, c) = (node("b", 2000), node("c", 2000));
@@ -101,7 +101,7 @@ fn hd14_owners_are_named_once_and_in_order() {
     assert_eq!(cache.set_nodes([]), owners);
 }
 
-/// T-X-02 (HD2), and H13.
+/// H19, H21, H47, T-X-02 (HD2), and H13.
 #[test]
 fn hd2_a_forgotten_owner_is_a_new_one() {
     let mut cache = Cache::default();

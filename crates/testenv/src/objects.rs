@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::Error;
 
-/// Where the objects of a kind are that slices are made from, in a namespace or outside of all; none for other kinds.
+/// Where the objects of a kind are, of slices or of what they are made from, in a namespace or outside of all; none for other kinds.
 #[must_use]
 pub fn api(client: &Client, namespace: &str, kind: &str) -> Option<Api<DynamicObject>> {
     let (group, plural) = match kind {

@@ -9,26 +9,23 @@ mod stage;
 mod verdict;
 mod view;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use futures::future::select_all;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::Api;
-use serde_json::json;
-use testenv::{CONTROLLERS, Program, history::Recorder, objects::create};
-use tokio::{
-    signal::unix::{SignalKind, signal},
-    sync::watch,
-};
+use testenv::{CONTROLLERS, Program};
+use tokio::signal::unix::{SignalKind, signal};
 
 use self::{
     acts::Act,
     cluster::{Cluster, Pace},
-    objects::NAMESPACE,
     screen::{Screen, say},
     stage::Stage,
-    view::View,
 };
 
 /// How long a person wants to look at what came of something.
@@ -92,42 +89,27 @@ async fn demo(args: &Args, programs: &[PathBuf]) -> Result<()> {
         "starting an API server in memory"
     })?;
     let cluster = Cluster::start(args.real).await?;
-    let client = cluster.client().clone();
-    create(
-        &Api::<Namespace>::all(client.clone()),
-        json!({"metadata": {"name": NAMESPACE}}),
-    )
-    .await?;
     let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
     let kubeconfig = directory.path().join("kubeconfig");
     cluster.write_kubeconfig(&kubeconfig)?;
-    let recorder = Recorder::start_in(client.clone(), NAMESPACE).await?;
-    let variable = format!("export KUBECONFIG={}", kubeconfig.display());
+    let join = format!("export KUBECONFIG={}", kubeconfig.display());
     say("join from a second terminal:")?;
-    say(&variable)?;
-    let controllers = Controllers::start(programs, &format!("--kubeconfig={}", kubeconfig.display())).await?;
-
-    let is_watched = Screen::is_watched();
-    let (look, pace) = if is_watched {
+    say(&join)?;
+    let (look, pace) = if Screen::is_watched() {
         (LOOK, LEISURE)
     } else {
         (Duration::ZERO, HURRY)
     };
-    let view = watch::Sender::new(View::default());
-    let stage = Stage {
-        cluster,
-        client,
-        recorder,
-        view,
-        look,
-    };
-    let mut screen = Screen::new(format!("join from a second terminal: {variable}"))?;
+    let stage = Stage::new(cluster, look).await?;
+    let controllers = Controllers::start(programs, &kubeconfig).await?;
+
+    let mut screen = Screen::new(format!("join from a second terminal: {join}"))?;
+    let work = stage.cluster.work(stage.view.subscribe(), pace);
+    let show = screen.run(stage.view.subscribe());
+    let background = async { tokio::try_join!(observe(&stage), show, work, controllers.run()) };
     let played = tokio::select! {
         played = play(&stage, args.once) => played,
-        failed = screen.run(stage.view.subscribe()) => failed.map(|()| String::new()),
-        failed = observe(&stage) => failed.map(|()| String::new()),
-        failed = stage.cluster.work(stage.view.subscribe(), pace) => failed.map(|()| String::new()),
-        failed = controllers.run() => failed.map(|()| String::new()),
+        failed = background => failed.map(|(never, ..)| match never {}),
     };
     screen.show(&stage.view.borrow())?;
     drop(screen);
@@ -152,7 +134,7 @@ async fn play(stage: &Stage, once: bool) -> Result<String> {
 }
 
 /// Takes note of what happens, for ever.
-async fn observe(stage: &Stage) -> Result<()> {
+async fn observe(stage: &Stage) -> Result<Infallible> {
     let mut events = stage.recorder.events();
     while let Some(event) = events.recv().await {
         stage.view.send_modify(|view| view.see(&event));
@@ -164,10 +146,11 @@ async fn observe(stage: &Stage) -> Result<()> {
 struct Controllers(Vec<Program>);
 
 impl Controllers {
-    async fn start(programs: &[PathBuf], kubeconfig: &str) -> Result<Self> {
+    async fn start(programs: &[PathBuf], kubeconfig: &Path) -> Result<Self> {
+        let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
         let mut started = Vec::new();
         for program in programs {
-            let program = Program::start(program, &[kubeconfig]).await?;
+            let program = Program::start(program, &[&kubeconfig]).await?;
             program.ready().await?;
             started.push(program);
         }
@@ -175,7 +158,7 @@ impl Controllers {
     }
 
     /// Sees to it that they run, for ever.
-    async fn run(&self) -> Result<()> {
+    async fn run(&self) -> Result<Infallible> {
         loop {
             for (program, name) in self.0.iter().zip(CONTROLLERS) {
                 if let Some(status) = program.binary.ended() {

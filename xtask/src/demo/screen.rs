@@ -1,6 +1,7 @@
 //! What is shown, on a terminal as a picture, elsewhere line by line.
 
 use std::{
+    convert::Infallible,
     io::{self, IsTerminal as _, Write as _},
     time::Duration,
 };
@@ -50,7 +51,7 @@ impl Screen {
     }
 
     /// Shows what is known, again whenever that changes, for ever.
-    pub(super) async fn run(&mut self, mut view: watch::Receiver<View>) -> Result<()> {
+    pub(super) async fn run(&mut self, mut view: watch::Receiver<View>) -> Result<Infallible> {
         loop {
             self.show(&view.borrow_and_update())?;
             view.changed().await.context("nobody watches the cluster any more")?;

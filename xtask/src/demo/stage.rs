@@ -5,14 +5,14 @@ use std::{fmt::Debug, time::Duration};
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::{
     NamespaceResourceScope,
-    api::core::v1::{Endpoints, Node, Pod, Service},
+    api::core::v1::{Endpoints, Namespace, Node, Pod, Service},
 };
 use kube::{
     Api, Client, Resource, ResourceExt as _,
     api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Value, json};
 use testenv::{
     history::{Limits, Recorder, Violation, Window, check_rest},
     objects::create,
@@ -35,14 +35,29 @@ const LISTED: usize = 10;
 /// Where the story is played.
 pub(super) struct Stage {
     pub(super) cluster: Cluster,
-    pub(super) client: Client,
+    client: Client,
     pub(super) recorder: Recorder,
     pub(super) view: watch::Sender<View>,
     /// How long a person wants to look at what an act led to.
-    pub(super) look: Duration,
+    look: Duration,
 }
 
 impl Stage {
+    /// Makes the namespace of the story, and begins to record.
+    pub(super) async fn new(cluster: Cluster, look: Duration) -> Result<Self> {
+        let client = cluster.client().clone();
+        let namespaces: Api<Namespace> = Api::all(client.clone());
+        create(&namespaces, json!({"metadata": {"name": NAMESPACE}})).await?;
+        let recorder = Recorder::start_in(client.clone(), NAMESPACE).await?;
+        Ok(Self {
+            cluster,
+            client,
+            recorder,
+            view: watch::Sender::default(),
+            look,
+        })
+    }
+
     /// What is before explains nothing that comes after.
     pub(super) async fn mark(&self, name: &str, window: Window) -> Result<()> {
         Ok(self.recorder.mark(name, window).await?)
@@ -106,14 +121,19 @@ impl Stage {
         Ok(last)
     }
 
-    /// A node comes back as it was.
+    /// A node comes back, and is ready again.
     pub(super) async fn node_returns(&self, mut node: Node) -> Result<()> {
+        let name = node.name_any();
         node.metadata = ObjectMeta {
             name: node.metadata.name,
             labels: node.metadata.labels,
             ..ObjectMeta::default()
         };
         create(&self.nodes(), serde_json::to_value(node)?).await?;
+        let ready = Patch::Strategic(condition("Ready", "True"));
+        self.nodes()
+            .patch_status(&name, &PatchParams::default(), &ready)
+            .await?;
         Ok(())
     }
 

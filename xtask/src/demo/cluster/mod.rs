@@ -4,7 +4,7 @@ mod deployment;
 mod real;
 mod sim;
 
-use std::path::Path;
+use std::{convert::Infallible, path::Path};
 
 use anyhow::{Context as _, Result};
 use futures::future::BoxFuture;
@@ -70,7 +70,7 @@ impl Cluster {
     }
 
     /// Does what nobody else does here, for ever.
-    pub(super) fn work(&self, view: watch::Receiver<View>, pace: Pace) -> BoxFuture<'static, Result<()>> {
+    pub(super) fn work(&self, view: watch::Receiver<View>, pace: Pace) -> BoxFuture<'static, Result<Infallible>> {
         match self {
             Self::Sim(sim) => Box::pin(sim.work(view, pace)),
             Self::Real(real) => Box::pin(real.work(view)),

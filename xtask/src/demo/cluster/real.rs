@@ -1,6 +1,6 @@
 //! The small real cluster: real Deployments, whose pods a fake kubelet runs.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, convert::Infallible};
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::{apps::v1, core::v1::Pod};
@@ -62,7 +62,10 @@ impl Real {
     }
 
     /// The fake kubelet knows one address family; pods that should have both get the other one here.
-    pub(super) fn work(&self, mut view: watch::Receiver<View>) -> impl Future<Output = Result<()>> + Send + use<> {
+    pub(super) fn work(
+        &self,
+        mut view: watch::Receiver<View>,
+    ) -> impl Future<Output = Result<Infallible>> + Send + use<> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), NAMESPACE);
         async move {
             let mut helped = BTreeSet::new();

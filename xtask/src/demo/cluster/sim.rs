@@ -1,7 +1,7 @@
 //! The in-memory API server. Nobody runs pods there, so that the parts of the Deployment controller, the scheduler and the
 //! kubelets are played here.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::{Node, Pod};
@@ -74,7 +74,7 @@ impl Sim {
         &self,
         mut view: watch::Receiver<View>,
         pace: Pace,
-    ) -> impl Future<Output = Result<()>> + Send + use<> {
+    ) -> impl Future<Output = Result<Infallible>> + Send + use<> {
         let mut deployments = self.deployments.subscribe();
         let mut parts = Parts {
             nodes: Api::all(self.client.clone()),
@@ -197,5 +197,8 @@ fn started(pod: &PodView) -> Value {
         "podIP": addresses[0]["ip"],
         "podIPs": addresses,
         "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [{
+            "name": pod.app, "image": "", "imageID": "", "ready": true, "started": true, "restartCount": 0,
+        }],
     }})
 }

@@ -20,11 +20,11 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use leftovers::TestRun;
+use serde_json::json;
 use tempfile::TempDir;
 use testenv::{Binary, Signal};
 
 const XTASK: &str = env!("CARGO_BIN_EXE_xtask");
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
 #[test]
 fn every_act_shows_and_the_whole_is_verified() {
@@ -53,9 +53,7 @@ async fn a_person_joins_and_ctrl_c_ends_everything() {
         .iter()
         .filter_map(|(key, value)| Some((key.to_str()?, value.to_str()?)))
         .collect();
-    // In the workspace, which is where the controllers are built.
-    let args = ["-c", r#"cd "$0" && exec "$@""#, ROOT, XTASK, "demo"];
-    let demo = Binary::start("/bin/sh", &args, &variables).unwrap();
+    let demo = Binary::start(XTASK, &["demo"], &variables).unwrap();
     let line = demo.says("export KUBECONFIG=").await.unwrap();
     let kubeconfig = Path::new(line.split_once('=').unwrap().1);
     demo.says("until Ctrl-C").await.unwrap();
@@ -117,32 +115,33 @@ fn a_controller_that_ends_fails_it() {
     );
 }
 
-/// A place in which Cargo seems to have built our controllers, one of which is not what it should be.
+/// A Cargo that builds our controllers, but then points to another program in the place of one of them.
 struct Stand(TempDir);
 
 impl Stand {
     fn new(controller: &str, script: &str) -> Self {
-        let real = Path::new(XTASK).parent().unwrap();
+        let built = Path::new(XTASK).parent().unwrap();
         let stand = TempDir::new().unwrap();
-        let built = stand.path().join("debug");
-        fs::create_dir(&built).unwrap();
-        for name in ["endpointslice-controller", "endpointslice-mirroring-controller"] {
-            std::os::unix::fs::symlink(real.join(name), built.join(name)).unwrap();
-        }
-        fs::remove_file(built.join(controller)).unwrap();
-        let real = real.join(controller);
-        program(&built.join(controller), &format!("REAL={}\n{script}", real.display()));
-        let metadata = format!(r#"{{"target_directory": "{}"}}"#, stand.path().display());
+        let other = stand.path().join(controller);
+        program(&other, &format!("REAL={}\n{script}", built.join(controller).display()));
+        let artifacts = testenv::CONTROLLERS.map(|name| {
+            let place = if name == controller {
+                other.clone()
+            } else {
+                built.join(name)
+            };
+            format!("echo '{}'", json!({"target": {"name": name}, "executable": place}))
+        });
         let cargo = env::var("CARGO").unwrap();
-        let answer = format!("if [ \"$1\" = metadata ]; then echo '{metadata}'; else exec {cargo} \"$@\"; fi");
-        program(&stand.path().join("cargo"), &answer);
+        let script = format!("{cargo} \"$@\" > /dev/null || exit 1\n{}", artifacts.join("\n"));
+        program(&stand.path().join("cargo"), &script);
         Self(stand)
     }
 
     fn demo(&self, args: &[&str]) -> Output {
-        let path = format!("{}:{}", self.0.path().display(), env::var("PATH").unwrap());
         let mut demo = Command::new(XTASK);
-        demo.arg("demo").args(args).env("PATH", path).output().unwrap()
+        demo.arg("demo").args(args).env("CARGO", self.0.path().join("cargo"));
+        demo.output().unwrap()
     }
 }
 

@@ -37,7 +37,11 @@ fn every_act_shows_and_the_whole_is_verified() {
         String::from_utf8_lossy(&output.stderr)
     );
     acts::assert_played(&said);
-    assert!(said.contains("1 serving+terminating"), "old pods leave slowly:\n{said}");
+    let update = said.split("\nact ").nth(2).unwrap();
+    assert!(
+        update.contains(" serving+terminating\n"),
+        "old pods leave slowly:\n{update}"
+    );
     acts::assert_verified(&said);
     run.nothing_left().unwrap();
 }
@@ -97,7 +101,7 @@ fn slices_that_are_wrong_fail_it() {
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{complaint}");
     assert!(
-        complaint.starts_with("error: the slices broke invariants, "),
+        complaint.contains("error: the slices broke invariants, "),
         "{complaint}"
     );
     assert!(complaint.contains("\n  I3 EndpointSlice demo/web-"), "{complaint}");
@@ -105,12 +109,15 @@ fn slices_that_are_wrong_fail_it() {
 
 #[test]
 fn a_controller_that_ends_fails_it() {
-    let stand = Stand::new("endpointslice-mirroring-controller", r#"exec timeout 2 "$REAL" "$@""#);
+    let until_the_second_act = r#""$REAL" "$@" &
+until grep -q "act 2" "$SAID"; do sleep 0.1; done
+kill -s KILL $!"#;
+    let stand = Stand::new("endpointslice-mirroring-controller", until_the_second_act);
     let output = stand.demo(&[]);
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{complaint}");
     assert!(
-        complaint.starts_with("error: endpointslice-mirroring-controller ended"),
+        complaint.contains("error: endpointslice-mirroring-controller ended"),
         "{complaint}"
     );
 }
@@ -123,7 +130,11 @@ impl Stand {
         let built = Path::new(XTASK).parent().unwrap();
         let stand = TempDir::new().unwrap();
         let other = stand.path().join(controller);
-        program(&other, &format!("REAL={}\n{script}", built.join(controller).display()));
+        let (real, said) = (built.join(controller), stand.path().join("said"));
+        program(
+            &other,
+            &format!("REAL={}\nSAID={}\n{script}", real.display(), said.display()),
+        );
         let artifacts = testenv::CONTROLLERS.map(|name| {
             let place = if name == controller {
                 other.clone()
@@ -141,6 +152,7 @@ impl Stand {
     fn demo(&self, args: &[&str]) -> Output {
         let mut demo = Command::new(XTASK);
         demo.arg("demo").args(args).env("CARGO", self.0.path().join("cargo"));
+        demo.stdout(fs::File::create(self.0.path().join("said")).unwrap());
         demo.output().unwrap()
     }
 }

@@ -20,7 +20,10 @@ pub(crate) fn assert_played(said: &str) {
             "4 of 8, past one slice",
             &["created  web-", "web 130 endpoints in 2 slices"],
         ),
-        ("5 of 8, a node goes down", &["not ready", "web 130 endpoints in "]),
+        (
+            "5 of 8, a node goes down",
+            &[" not ready; hints ", "web 130 endpoints in "],
+        ),
         (
             "6 of 8, dual-stack",
             &["IPv4  6 ready", "IPv6  6 ready", "api 12 endpoints in 2 slices"],

@@ -84,8 +84,8 @@ impl Hand<'_> {
                 self.recorder.removed_by_hand(&slice);
                 let deleted = self.slices().delete(&slice.name_any(), &DeleteParams::default()).await;
                 // One that is held does not go, but is changed.
-                if let Some(answer) = forgive(deleted).and_then(|answer| answer.left()) {
-                    self.recorder.by_hand(&answer);
+                if let Some(answer) = forgive(deleted) {
+                    let _ = answer.map_left(|held| self.recorder.by_hand(&held));
                 }
             }
             Deed::Edit(patch) => self.patch(&slice, patch).await,

@@ -58,6 +58,7 @@ impl Pod {
 }
 
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
 pub(super) struct Service {
     /// For life.
     pub(super) headless: bool,

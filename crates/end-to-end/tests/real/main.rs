@@ -10,6 +10,7 @@ mod metrics;
 #[path = "../programs/mod.rs"]
 mod programs;
 mod restart;
+mod rolling;
 mod takeover;
 mod world;
 

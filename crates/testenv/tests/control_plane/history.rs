@@ -2,36 +2,29 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
+use k8s_openapi::api::core::v1::{Endpoints, Service};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use testenv::history::{
     Invariant, Limits, Manager, RecordError, Recorder, Verb, Violation, Window, assert_clean, check_history, check_rest,
 };
-use testenv::{Cluster, ControlPlane};
-
-use crate::cluster::{deployment, rolled_out};
+use testenv::{Cluster, ControlPlane, Rolling};
 
 const QUIET: Duration = Duration::from_secs(3);
 const MAX_ENDPOINTS: usize = 12;
 
 /// Changes of what slices are made from.
 struct Hand {
-    deployments: Api<Deployment>,
     services: Api<Service>,
     endpoints: Api<Endpoints>,
-    pods: Api<Pod>,
 }
 
 impl Hand {
     fn new(client: &Client) -> Self {
         Self {
-            deployments: Api::default_namespaced(client.clone()),
             services: Api::default_namespaced(client.clone()),
             endpoints: Api::default_namespaced(client.clone()),
-            pods: Api::default_namespaced(client.clone()),
         }
     }
 
@@ -68,18 +61,6 @@ impl Hand {
         let params = PatchParams::apply("test").force();
         self.endpoints.patch("db", &params, &Patch::Apply(patch)).await.unwrap();
     }
-
-    async fn scale(&self, image: &str, replicas: usize) {
-        let patch = Patch::Strategic(json!({"spec": {
-            "replicas": replicas,
-            "template": {"spec": {"containers": [{"name": "web", "image": image}]}},
-        }}));
-        self.deployments
-            .patch("web", &PatchParams::default(), &patch)
-            .await
-            .unwrap();
-        rolled_out(&self.pods, image, replicas).await;
-    }
 }
 
 /// Real Deployments roll and scale, Services come, change and go, Endpoints are mirrored, the controllers restart: nothing
@@ -104,7 +85,7 @@ async fn upstreams_history_is_right_but_for_a_known_defect() {
         ..Limits::default()
     };
     let hand = Hand::new(&client);
-    come_change_and_go(&hand).await;
+    let rolling = come_change_and_go(&hand, &client).await;
     recorder.settled(QUIET).await.unwrap();
     assert_eq!(check_rest(&recorder.history().unwrap(), &limits), []);
     // Upstream takes the hints of Auto away and gives them back when it restarts, now and then (W19).
@@ -115,7 +96,7 @@ async fn upstreams_history_is_right_but_for_a_known_defect() {
     manager.start().await.unwrap();
     recorder.settled(QUIET).await.unwrap();
     recorder.mark("one more pod", Window::OneRound).await.unwrap();
-    hand.scale("web:2", 15).await;
+    rolling.roll("web:2", 15).await.unwrap();
     recorder.settled(QUIET).await.unwrap();
 
     let report = assert_clean(&recorder.history().unwrap(), &limits, env!("CARGO_TARGET_TMPDIR"));
@@ -133,7 +114,7 @@ async fn upstreams_history_is_right_but_for_a_known_defect() {
     assert!(!wrong.is_empty() && wrong.iter().all(is_known), "{wrong:#?}");
 }
 
-async fn come_change_and_go(hand: &Hand) {
+async fn come_change_and_go(hand: &Hand, client: &Client) -> Rolling {
     let selector = json!({"app": "web"});
     let ports = json!([{"name": "http", "port": 80, "targetPort": "http"}]);
     hand.create_service("web", json!({"selector": selector, "ports": ports}))
@@ -148,22 +129,19 @@ async fn come_change_and_go(hand: &Hand) {
     hand.put_endpoints(&["10.9.0.1", "10.9.0.2", "fd00::9"], &["10.9.0.3"])
         .await;
 
-    hand.deployments
-        .create(&PostParams::default(), &deployment("web:1"))
-        .await
-        .unwrap();
-    rolled_out(&hand.pods, "web:1", 10).await;
+    let rolling = Rolling::start(client, "web", "web:1", 10).await.unwrap();
     hand.change_port("both", 9090).await;
-    hand.scale("web:1", 21).await;
+    rolling.roll("web:1", 21).await.unwrap();
     hand.put_endpoints(&["10.9.0.1", "10.9.0.4"], &["10.9.0.2"]).await;
     hand.patch_service("web", json!({"spec": {"trafficDistribution": "PreferSameNode"}}))
         .await;
     hand.patch_service("headless", json!({"metadata": {"labels": {"team": "x"}}}))
         .await;
     hand.set_topology_mode("both", Some("Auto")).await;
-    hand.scale("web:2", 21).await;
-    hand.scale("web:2", 14).await;
+    rolling.roll("web:2", 21).await.unwrap();
+    rolling.roll("web:2", 14).await.unwrap();
     hand.services.delete("nobody", &DeleteParams::default()).await.unwrap();
+    rolling
 }
 
 /// F12: without its caches, a server that comes back still knows what happened. With them it may have forgotten, and then

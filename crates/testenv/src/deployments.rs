@@ -1,0 +1,89 @@
+//! Real Deployments, for a [`Cluster`](crate::Cluster) in which they roll.
+
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
+use kube::{
+    Api, Client,
+    api::{ListParams, Patch, PatchParams},
+};
+use serde_json::json;
+
+use crate::{binary::until, error::Error, objects::create};
+
+/// A Deployment in the namespace `default`, whose pods are labelled `app` by its name, are spread over the zones, and have a
+/// port named `http`.
+pub struct Rolling {
+    name: String,
+    deployments: Api<Deployment>,
+    pods: Api<Pod>,
+}
+
+impl Rolling {
+    /// Makes one of pods that run an image, and waits until all of them are ready.
+    pub async fn start(client: &Client, name: &str, image: &str, replicas: usize) -> Result<Self, Error> {
+        let rolling = Self {
+            name: name.to_owned(),
+            deployments: Api::default_namespaced(client.clone()),
+            pods: Api::default_namespaced(client.clone()),
+        };
+        let labels = json!({"app": name});
+        let ports = json!([{"name": "http", "containerPort": 8080}]);
+        let spread = json!([{
+            "maxSkew": 1,
+            "topologyKey": "topology.kubernetes.io/zone",
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": labels},
+            "matchLabelKeys": ["pod-template-hash"],
+        }]);
+        let containers = json!([{"name": "main", "image": image, "ports": ports}]);
+        let template = json!({
+            "metadata": {"labels": labels},
+            "spec": {"containers": containers, "topologySpreadConstraints": spread},
+        });
+        let spec = json!({"replicas": replicas, "selector": {"matchLabels": labels}, "template": template});
+        create(&rolling.deployments, json!({"metadata": {"name": name}, "spec": spec})).await?;
+        rolling.is_out(image, replicas).await?;
+        Ok(rolling)
+    }
+
+    /// Has so many pods run an image, and waits until exactly they are there, all ready.
+    pub async fn roll(&self, image: &str, replicas: usize) -> Result<(), Error> {
+        let containers = json!([{"name": "main", "image": image}]);
+        let patch = json!({"spec": {"replicas": replicas, "template": {"spec": {"containers": containers}}}});
+        let patch = Patch::Strategic(patch);
+        let patched = self
+            .deployments
+            .patch(&self.name, &PatchParams::default(), &patch)
+            .await;
+        patched.map_err(Error::request(format!("change the deployment {}", self.name)))?;
+        self.is_out(image, replicas).await
+    }
+
+    /// Waits until exactly so many pods are there, all of this image and ready.
+    pub async fn is_out(&self, image: &str, replicas: usize) -> Result<(), Error> {
+        until(&format!("{replicas} pods run {image}"), async || {
+            let pods = self.pods().await.unwrap_or_default();
+            pods.len() == replicas && pods.iter().all(|pod| runs(pod, image) && is_ready(pod))
+        })
+        .await
+    }
+
+    /// Its pods.
+    pub async fn pods(&self) -> Result<Vec<Pod>, Error> {
+        let of_it = ListParams::default().labels(&format!("app={}", self.name));
+        let pods = self.pods.list(&of_it).await;
+        let pods = pods.map_err(Error::request(format!("list the pods of {}", self.name)))?;
+        Ok(pods.items)
+    }
+}
+
+fn runs(pod: &Pod, image: &str) -> bool {
+    let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+    containers.map(|container| container.image.as_deref()).eq([Some(image)])
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref());
+    let mut conditions = conditions.unwrap_or_default().iter();
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+        && pod.metadata.deletion_timestamp.is_none()
+}

@@ -11,7 +11,7 @@ use regex::Regex;
 use super::LEFT_OUT;
 use crate::sources;
 
-/// A rule, such as `R56a`. Of the families that speak of the controllers: those of the shared crate are in its test cases.
+/// A rule, such as `R56a`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rule {
     family: String,
@@ -37,10 +37,10 @@ impl fmt::Display for Rule {
 
 /// How a rule is laid down: at the beginning of a line, of an item or of a row.
 static LAID_DOWN: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"^(?:\| |[-*] |\d+\. )?(?:\*\*)?([RMSHI])(\d+)([a-z]?)(?:\.|\*\*| \|)"));
+    LazyLock::new(|| regex(r"^(?:\| |[-*] |\d+\. )?(?:\*\*)?([RMSHIG])(\d+)([a-z]?)(?:\.|\*\*| \|)"));
 /// How it is named elsewhere, alone or as in `R117…R126`, `M69–M74`, `H68 to 70`.
 static NAMED: LazyLock<Regex> =
-    LazyLock::new(|| regex(r"\b([RMSHI])(\d+)([a-z]?)(?:(?:…|–| to )[RMSHI]?(\d+)([a-z]?))?\b"));
+    LazyLock::new(|| regex(r"\b([RMSHIG])(\d+)([a-z]?)(?:(?:…|–| to )[RMSHIG]?(\d+)([a-z]?))?\b"));
 
 fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("it is tested below")

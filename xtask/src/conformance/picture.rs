@@ -1,10 +1,10 @@
 //! What is seen of the slices of a namespace, without what differs between clusters: names, uids, times, packing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use serde_json::{Value, json};
-use slice_core::names::TRIGGER_TIME_ANNOTATION;
+use serde_json::{Map, Value, json};
+use slice_core::names::{SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION};
 
 /// Endpoints by what their slices have in common.
 pub(super) type Picture = BTreeMap<String, Vec<String>>;
@@ -40,13 +40,8 @@ fn frame(slice: &EndpointSlice, uids: &HashMap<String, String>) -> String {
     for owner in owners.as_array_mut().into_iter().flatten() {
         name_uid(owner, uids);
     }
-    let mut ports: Vec<String> = slice
-        .ports
-        .iter()
-        .flatten()
-        .map(|port| json!(port).to_string())
-        .collect();
-    ports.sort();
+    let mut ports: Vec<Value> = slice.ports.iter().flatten().map(|port| json!(port)).collect();
+    ports.sort_by_key(ToString::to_string);
     json!({
         "type": slice.address_type, "ports": ports, "labels": metadata.labels, "annotations": annotations,
         "owners": owners, "finalizers": metadata.finalizers, "terminating": metadata.deletion_timestamp.is_some(),
@@ -64,46 +59,87 @@ fn name_uid(reference: &mut Value, uids: &HashMap<String, String>) {
 /// What one picture has and the other does not, in lines for people.
 pub(super) fn difference(theirs: &Picture, ours: &Picture) -> Vec<String> {
     let mut lines = Vec::new();
-    for (frame, endpoints) in theirs {
-        let found = ours.get(frame);
-        if found.is_none() {
-            lines.push(format!("only upstream has slices {frame}"));
+    let (frames, only_theirs, only_ours) = pair(theirs.keys(), ours.keys(), is_same_set);
+    for (their, our) in frames {
+        let set = format!("{} slices with ports {}", their["type"], their["ports"]);
+        describe(&set, &their, &our, &mut lines);
+        let found = |picture: &Picture, frame: &Value| picture.get(&frame.to_string()).cloned().unwrap_or_default();
+        let (their, our) = (found(theirs, &their), found(ours, &our));
+        let (endpoints, only_theirs, only_ours) = pair(&their, &our, is_same_endpoint);
+        for (their, our) in endpoints {
+            describe(&format!("endpoint {}", their["addresses"]), &their, &our, &mut lines);
         }
-        for endpoint in endpoints
-            .iter()
-            .filter(|endpoint| !found.is_some_and(|found| found.contains(endpoint)))
-        {
-            lines.push(format!("only upstream has {endpoint}"));
-        }
+        tell("", &only_theirs, &only_ours, &mut lines);
     }
-    for (frame, endpoints) in ours {
-        let found = theirs.get(frame);
-        if found.is_none() {
-            lines.push(format!("only we have slices {frame}"));
-        }
-        for endpoint in endpoints
-            .iter()
-            .filter(|endpoint| !found.is_some_and(|found| found.contains(endpoint)))
-        {
-            lines.push(format!("only we have {endpoint}"));
-        }
-        if let Some(found) = found
-            && found.len() != endpoints.len()
-            && lines.is_empty()
-        {
-            lines.push(format!(
-                "upstream has {} endpoints and we have {} in slices {frame}",
-                found.len(),
-                endpoints.len()
-            ));
-        }
-    }
+    tell("slices ", &only_theirs, &only_ours, &mut lines);
     lines
+}
+
+/// Whether two frames are meant for the same, with whatever labels.
+fn is_same_set(their: &Value, our: &Value) -> bool {
+    let service = |frame: &Value| frame["labels"][SERVICE_NAME_LABEL].clone();
+    ["type", "ports"].iter().all(|field| their[field] == our[field]) && service(their) == service(our)
+}
+
+fn is_same_endpoint(their: &Value, our: &Value) -> bool {
+    their["addresses"] == our["addresses"]
+}
+
+type Pairs = Vec<(Value, Value)>;
+
+/// Pairs what is equal, then what is alike; answers the pairs, and what either side has alone.
+fn pair<'a>(
+    theirs: impl IntoIterator<Item = &'a String>,
+    ours: impl IntoIterator<Item = &'a String>,
+    alike: fn(&Value, &Value) -> bool,
+) -> (Pairs, Vec<Value>, Vec<Value>) {
+    let read = |texts: &mut dyn Iterator<Item = &'a String>| -> Vec<Value> {
+        texts.map(|text| text.parse().unwrap_or_else(|_| json!(text))).collect()
+    };
+    let mut left = read(&mut theirs.into_iter());
+    let mut ours = read(&mut ours.into_iter());
+    let mut pairs = Pairs::new();
+    for fits in [Value::eq as fn(&Value, &Value) -> bool, alike] {
+        let mut alone = Vec::new();
+        for their in left {
+            match ours.iter().position(|our| fits(&their, our)) {
+                Some(place) => pairs.push((their, ours.remove(place))),
+                None => alone.push(their),
+            }
+        }
+        left = alone;
+    }
+    (pairs, left, ours)
+}
+
+/// In which fields two things differ, objects within objects included.
+fn describe(what: &str, their: &Value, our: &Value, lines: &mut Vec<String>) {
+    match (their.as_object(), our.as_object()) {
+        (Some(their), Some(our)) => {
+            let fields: BTreeSet<&String> = their.keys().chain(our.keys()).collect();
+            for field in fields {
+                let of = |object: &Map<String, Value>| object.get(field).cloned().unwrap_or_default();
+                describe(&format!("{what}, {field}"), &of(their), &of(our), lines);
+            }
+        }
+        _ if their != our => lines.push(format!("{what}: upstream has {their}, we have {our}")),
+        _ => {}
+    }
+}
+
+fn tell(what: &str, only_theirs: &[Value], only_ours: &[Value], lines: &mut Vec<String>) {
+    lines.extend(
+        only_theirs
+            .iter()
+            .map(|found| format!("only upstream has {what}{found}")),
+    );
+    lines.extend(only_ours.iter().map(|found| format!("only we have {what}{found}")));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conformance::scenario::with;
 
     fn endpoint(ip: &str) -> Value {
         json!({
@@ -135,11 +171,7 @@ mod tests {
     }
 
     fn changed(pointer: &str, value: Value) -> Vec<Value> {
-        vec![crate::conformance::scenario::with(
-            &slice("x", &["1", "2"]),
-            pointer,
-            value,
-        )]
+        vec![with(&slice("x", &["1", "2"]), pointer, value)]
     }
 
     #[test]
@@ -192,77 +224,76 @@ mod tests {
             (
                 "an endpoint less",
                 vec![slice("x", &["1"])],
-                r#"only upstream has {"addresses":["2"]"#,
+                r#"only upstream has {"addresses":["2"],…"#,
             ),
             (
                 "an endpoint more",
                 vec![slice("x", &["1", "2", "3"])],
-                r#"only we have {"addresses":["3"]"#,
+                r#"only we have {"addresses":["3"],…"#,
             ),
             (
                 "an endpoint twice",
                 vec![slice("x", &["1", "2", "2"])],
-                "upstream has 2 endpoints and we have 3",
+                r#"only we have {"addresses":["2"],…"#,
             ),
             (
                 "an endpoint in two slices",
                 vec![slice("x", &["1", "2"]), slice("y", &["2"])],
-                "upstream has 2 endpoints and we have 3",
+                r#"only we have {"addresses":["2"],…"#,
             ),
             (
                 "no hints",
                 changed("/endpoints/0/hints", Value::Null),
-                r#"only we have {"addresses":["1"],"conditions":{"ready":true},"targetRef""#,
+                r#"endpoint ["1"], hints: upstream has {"forZones":[{"name":"a"}]}, we have null"#,
             ),
             (
                 "a condition",
                 changed("/endpoints/0/conditions", json!({"ready": false})),
-                r#""conditions":{"ready":false}"#,
+                r#"endpoint ["1"], conditions, ready: upstream has true, we have false"#,
             ),
             (
                 "another pod",
                 changed("/endpoints/0/targetRef/uid", json!("u9")),
-                "of nothing that exists",
+                r#"endpoint ["1"], targetRef, uid: upstream has "Pod p", we have "of nothing that exists""#,
             ),
             (
                 "a label more",
                 changed("/metadata/labels/more", json!("x")),
-                "only we have slices",
+                r#"…, labels, more: upstream has null, we have "x""#,
             ),
             (
                 "no time",
                 changed("/metadata/annotations", json!({})),
-                r#""annotations":{}"#,
+                r#"…-trigger-time: upstream has "some time", we have null"#,
             ),
             (
                 "another owner",
                 changed("/metadata/ownerReferences/0/uid", json!("u9")),
-                "of nothing that exists",
-            ),
-            ("another port", changed("/ports/0/port", json!(9)), r#"\"port\":9"#),
-            (
-                "another type",
-                changed("/addressType", json!("IPv6")),
-                r#""type":"IPv6""#,
+                r#"…"uid":"of nothing that exists"}]"#,
             ),
             (
                 "a finalizer",
                 changed("/metadata/finalizers", json!(["x"])),
-                r#""finalizers":["x"]"#,
+                r#"…, finalizers: upstream has null, we have ["x"]"#,
             ),
             (
                 "an empty slice more",
-                vec![slice("x", &["1", "2"]), {
-                    let mut empty = slice("y", &[]);
-                    empty["ports"] = json!([]);
-                    empty
-                }],
-                "only we have slices",
+                vec![slice("x", &["1", "2"]), with(&slice("y", &[]), "/ports", json!([]))],
+                "only we have slices {…",
             ),
-            ("nothing", vec![], "only upstream has slices"),
+            ("nothing", vec![], "only upstream has slices {…"),
         ] {
             let lines = difference(&theirs, &drawn(&ours, ["u1", "u2"]));
-            assert!(lines.iter().any(|line| line.contains(expected)), "{what}: {lines:#?}");
+            let is_so = |line: &String| match (expected.strip_prefix('…'), expected.strip_suffix('…')) {
+                (Some(end), _) => line.ends_with(end),
+                (_, Some(beginning)) => line.starts_with(beginning),
+                _ => line == expected,
+            };
+            assert!(lines.len() == 1 && is_so(&lines[0]), "{what}: {lines:#?}");
+        }
+        for (pointer, value) in [("/ports/0/port", json!(9)), ("/addressType", json!("IPv6"))] {
+            let lines = difference(&theirs, &drawn(&changed(pointer, value), ["u1", "u2"]));
+            assert_eq!(lines.len(), 2, "{pointer} tells slices apart: {lines:#?}");
         }
     }
 }

@@ -295,7 +295,7 @@ mod tests {
         changed(|endpoint| change(endpoint.target.as_mut().unwrap()))
     }
 
-    /// M64, T-CUT-42…50, T-MIR-71…79, T-EQB-01…09.
+    /// R67, M64, T-CUT-42…50, T-MIR-71…79, T-EQB-01…09.
     #[test]
     fn r79_what_counts_beyond_identity() {
         let cases = [
@@ -321,6 +321,11 @@ mod tests {
             ),
             ("no version", target(|t| t.resource_version = None), true),
             ("hints", changed(|e| e.hints = Some(Box::default())), true),
+            (
+                "deprecated topology",
+                changed(|e| e.deprecated_topology = Some(Box::default())),
+                true,
+            ),
         ];
         let base = endpoint();
         for (what, other, expected) in cases {

@@ -7,6 +7,7 @@ mod mirroring;
 mod pods;
 mod repair;
 mod services;
+mod traffic;
 
 use super::scenario::Scenario;
 
@@ -19,6 +20,7 @@ pub(super) fn all() -> Vec<Scenario> {
         mirroring::all(),
         integration::all(),
         end_to_end::all(),
+        traffic::all(),
     ]
     .concat()
 }

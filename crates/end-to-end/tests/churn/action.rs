@@ -25,8 +25,6 @@ pub(super) enum Action {
         name: String,
         graceful: bool,
     },
-    /// The Endpoints that a deleted Service may have left.
-    CleanUp { name: String },
     /// Something is done by hand to one of the slices of a Service, which one is said by a number.
     Slice { service: String, nth: usize, deed: Deed },
 }

@@ -1,6 +1,6 @@
 //! A sequence of actions that depends on a seed alone: what the API server answers, or controllers do, changes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -23,6 +23,8 @@ pub(super) struct Generator {
     nodes: BTreeMap<String, Node>,
     pods: BTreeMap<String, Pod>,
     services: BTreeMap<String, Service>,
+    /// The names of the Endpoints objects, be there a Service or not.
+    endpoints: BTreeSet<String>,
     /// How many names were given so far.
     named: usize,
 }
@@ -34,6 +36,7 @@ impl Generator {
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),
             services: BTreeMap::new(),
+            endpoints: BTreeSet::new(),
             named: 0,
         }
     }
@@ -184,7 +187,6 @@ impl Generator {
             traffic_distribution: self.one_of_or_none(&TRAFFIC, 3),
             auto: self.rng.u8(..5) == 0,
             label: None,
-            has_endpoints: false,
         };
         service.ports = self.rng.usize(..service.kinds_of_ports());
         let mut object = service.object();
@@ -194,17 +196,15 @@ impl Generator {
         Action::Create(object)
     }
 
-    /// For good, or to come back at once.
+    /// For good, or to come back at once. The server removes the Endpoints with it.
     fn service_goes(&mut self) -> Vec<Action> {
         let comes_back = self.rng.bool();
         let Some(name) = self.rng.choice(self.services.keys()).cloned() else {
             return Vec::new();
         };
-        let had_endpoints = self.services.remove(&name).unwrap().has_endpoints;
+        self.services.remove(&name);
+        let had_endpoints = self.endpoints.remove(&name);
         let mut actions = vec![delete("Service", &name)];
-        if had_endpoints {
-            actions.push(Action::CleanUp { name: name.clone() });
-        }
         if comes_back {
             actions.push(self.new_service(&name));
             if had_endpoints {
@@ -239,18 +239,15 @@ impl Generator {
         }]
     }
 
-    /// The Endpoints of a Service come, change, or go.
+    /// Endpoints come, change, or go.
     fn endpoints(&mut self) -> Vec<Action> {
-        let choice = self.rng.u8(..6);
-        let Some(name) = self.rng.choice(self.services.keys()).cloned() else {
-            return Vec::new();
-        };
-        if !self.services[&name].has_endpoints {
+        let (choice, name) = (self.rng.u8(..6), format!("s{}", self.rng.usize(..SERVICES)));
+        if !self.endpoints.contains(&name) {
             return vec![self.new_endpoints(&name)];
         }
         match choice {
             0 => {
-                self.services.get_mut(&name).unwrap().has_endpoints = false;
+                self.endpoints.remove(&name);
                 vec![delete("Endpoints", &name)]
             }
             1 => vec![delete("Endpoints", &name), self.new_endpoints(&name)],
@@ -266,7 +263,7 @@ impl Generator {
     }
 
     fn new_endpoints(&mut self, name: &str) -> Action {
-        self.services.get_mut(name).unwrap().has_endpoints = true;
+        self.endpoints.insert(name.to_owned());
         let metadata = json!({"name": name, "labels": self.label()});
         Action::Create(json!({"kind": "Endpoints", "metadata": metadata, "subsets": self.subsets()}))
     }

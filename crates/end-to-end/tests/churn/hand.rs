@@ -39,9 +39,6 @@ impl Hand<'_> {
                 let done = self.api(kind).delete(name, &params).await;
                 done.unwrap_or_else(|error| panic!("{action:?}: {error}"));
             }
-            Action::CleanUp { name } => {
-                forgive(self.api("Endpoints").delete(name, &DeleteParams::default()).await);
-            }
             Action::Slice { service, nth, deed } => self.slice(service, *nth, deed).await,
         }
     }

@@ -70,8 +70,6 @@ pub(super) struct Service {
     pub(super) traffic_distribution: Option<&'static str>,
     pub(super) auto: bool,
     pub(super) label: Option<u8>,
-    /// Whether there is an Endpoints object of the same name.
-    pub(super) has_endpoints: bool,
 }
 
 impl Service {

@@ -2,12 +2,10 @@
 
 use std::{path::PathBuf, sync::LazyLock};
 
-use testenv::Program;
-
-const PACKAGES: [&str; 2] = ["endpointslice-controller", "endpointslice-mirroring-controller"];
+use testenv::{CONTROLLERS, Program};
 
 /// Where they are; built once for all tests.
-static BUILT: LazyLock<Vec<PathBuf>> = LazyLock::new(|| testenv::build(&PACKAGES).unwrap());
+static BUILT: LazyLock<Vec<PathBuf>> = LazyLock::new(|| testenv::build(&CONTROLLERS).unwrap());
 
 /// Both of our programs, running.
 pub(crate) struct Ours {

@@ -98,6 +98,21 @@ fn i4_a_late_controller_toggles_once_for_each_change_of_the_pod() {
     flapped.rejected(&[UNREADY]);
 }
 
+/// Watches are not in step: the Service no longer publishes what is not ready, and the pod was ready before that, but who
+/// hears of the Service first shows the pod as not ready. Once it is shown as ready, the pod is known.
+#[test]
+fn i4_a_pod_that_became_ready_is_seen_after_its_service() {
+    let unready_but_shown = with(shown_unready(&pod_a()), "/conditions/ready", json!(true));
+    let publishes = with(service(), "/spec/publishNotReadyAddresses", json!(true));
+    let mut story = Story::begin();
+    story.put(publishes).put(unready(pod_a())).put(pod_b());
+    story.put(slice("web-1", &[unready_but_shown, shown(&pod_b())]));
+    story.put(pod_a()).put(service()).put(a_unready()).put(both());
+    story.accepted();
+    story.put(poked(1)).put(a_unready()).put(poked(2)).put(both());
+    story.rejected(&[UNREADY]);
+}
+
 /// W1: a slice that somebody gave another Service's name is not seen by readers of this one.
 #[test]
 fn i4_a_slice_under_another_name_does_not_count() {

@@ -87,6 +87,28 @@ fn i7_a_slice_has_an_owner_that_never_was() {
     ]);
 }
 
+/// W3: a slice of another owner may be deleted, also when a finalizer holds it and it stays for a while.
+#[test]
+fn i7_a_held_slice_of_another_owner_is_deleted() {
+    let held = with(
+        owned_by(placeholder("web-2"), "stranger"),
+        "/metadata/finalizers",
+        json!(["x/y"]),
+    );
+    let going = with(
+        held.clone(),
+        "/metadata/deletionTimestamp",
+        json!("2026-01-02T03:04:05Z"),
+    );
+    let mut story = good();
+    story.put(held.clone()).by_hand(&held).put(going.clone());
+    story.accepted();
+    // Then it is left alone.
+    story.put(with(going, "/metadata/annotations", json!({"x": "y"})));
+    let wrong = story.over_time(&limits());
+    assert!(wrong.iter().any(|line| line.starts_with("I7")), "{wrong:#?}");
+}
+
 /// The owner of a mirrored slice is the Endpoints object, not the Service.
 #[test]
 fn i7_a_mirrored_slice_has_a_service_as_its_owner() {

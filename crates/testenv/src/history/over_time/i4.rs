@@ -7,10 +7,11 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::inputs::{Inputs, Place};
 use super::step::Revision;
+use super::views::Range;
 use crate::history::limits::{Limits, Role};
 use crate::history::names::{MANAGED_BY, SERVICE_NAME};
 use crate::history::object::{is_going, label, uid};
-use crate::history::state::owner;
+use crate::history::state::{State, owner};
 use crate::history::violation::{Findings, Invariant::I4};
 use crate::history::wanted::{Family, endpoints_of, is_ready};
 
@@ -42,7 +43,7 @@ impl<'a> Published<'a> {
     pub(super) fn check(
         &mut self,
         revision: &Revision<'a>,
-        inputs: &Inputs<'a>,
+        inputs: (&Inputs<'a>, &State<'a>),
         limits: &'a Limits,
         findings: &mut Findings,
     ) {
@@ -69,7 +70,7 @@ impl<'a> Published<'a> {
         place: &Place<'a>,
         (old, new): (Sight, Sight),
         revision: &Revision<'a>,
-        (inputs, limits): (&Inputs<'a>, &Limits),
+        ((inputs, state), limits): ((&Inputs<'a>, &State<'a>), &Limits),
         findings: &mut Findings,
     ) {
         let (now, at) = (revision.event.revision(), revision.event.at());
@@ -81,7 +82,12 @@ impl<'a> Published<'a> {
             *known = first(true, Timestamp::MIN).unwrap_or(*known);
         } else if old == Sight::Ready {
             let since = at.checked_sub(limits.lag).unwrap_or(Timestamp::MIN);
-            let excuse = first(false, since);
+            let range = Range {
+                from: *known,
+                to: now,
+                since,
+            };
+            let excuse = first(false, since).or_else(|| inputs.seems_unready(place, range, state));
             findings.check(I4, revision.subject(), excuse.is_some(), || {
                 let what = describe(place, revision);
                 let found = match new {

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+
 use super::step::{Author, Revision, Step};
 use crate::history::limits::{Limits, Role};
 use crate::history::names::MANAGED_BY;
-use crate::history::object::{Name, Object, label, uid};
+use crate::history::object::{Name, Object, is_going, label, uid};
 use crate::history::record::Verb;
 use crate::history::state::owner;
 use crate::history::violation::{Findings, Invariant::I7};
@@ -37,6 +39,11 @@ impl<'a> Owners<'a> {
             return;
         };
         let Some(slice) = revision.after() else { return };
+        // One that a finalizer holds is deleted by a mark, and stays whose it was.
+        let is_marked = |slice: &EndpointSlice| is_going(&slice.metadata);
+        if is_marked(slice) && !revision.before.is_some_and(is_marked) {
+            return;
+        }
         self.check_owner(revision, role, findings);
         let managed_by = label(&slice.metadata, MANAGED_BY);
         findings.check(I7, revision.subject(), limits.role(managed_by) == Some(role), || {

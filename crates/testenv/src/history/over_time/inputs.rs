@@ -7,9 +7,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::excuses::Timeline;
 use super::step::Step;
+use super::views::{Range, Views};
 use crate::history::limits::Role;
 use crate::history::object::{Name, Object, is_going, uid};
 use crate::history::record::{Event, Verb};
+use crate::history::state::State;
 use crate::history::wanted::{
     self, Family, Mechanism, NodeFacts, Wanted, is_mirrored, is_ready, mechanism, node_name, subsets, zone,
 };
@@ -31,12 +33,22 @@ pub(super) struct Inputs<'a> {
     wanted: BTreeMap<Owner<'a>, BTreeMap<String, Vec<Wanted>>>,
     ready: BTreeMap<Place<'a>, Timeline>,
     changes: BTreeMap<(Role, Name<'a>), BTreeSet<u64>>,
+    views: Views<'a>,
 }
 
 impl<'a> Inputs<'a> {
     /// When a place should have been ready.
     pub(super) fn ready(&self, place: &Place<'a>) -> Option<&Timeline> {
         self.ready.get(place)
+    }
+
+    /// A revision of the inputs by which a controller may take a place for one that is not ready, although there was none.
+    pub(super) fn seems_unready(&self, place: &Place<'a>, range: Range, state: &State<'a>) -> Option<u64> {
+        let (Role::Services, service) = place.owner else {
+            return None;
+        };
+        let is_unready = |wanted: &[Wanted]| !should_be_ready(wanted, place.family);
+        self.views.find((service, &place.unit), range, state, is_unready)
     }
 
     /// The first change, from a revision on, of what the slices of a Service are made from.
@@ -52,6 +64,7 @@ impl<'a> Inputs<'a> {
 
     pub(super) fn follow(&mut self, step: &Step<'_, 'a>) {
         let name = Name::of(step.event.object().metadata());
+        self.views.follow(step.event);
         match step.event.object() {
             Object::Service(service) => self.service(service, step),
             Object::Pod(pod) => self.pod(pod, step),

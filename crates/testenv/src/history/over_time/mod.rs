@@ -7,6 +7,7 @@ mod i6;
 mod i7;
 mod inputs;
 mod step;
+mod views;
 mod window;
 
 use super::limits::Limits;
@@ -39,7 +40,7 @@ pub(crate) fn check(history: &History, limits: &Limits, findings: &mut Findings)
         inputs.follow(&step);
         if let Some(revision) = step.revision() {
             i3::check(&revision, limits, findings);
-            i4.check(&revision, &inputs, limits, findings);
+            i4.check(&revision, (&inputs, step.state), limits, findings);
             i6.check(&revision, &mut inputs, findings);
             i7.check(&revision, limits, findings);
         }

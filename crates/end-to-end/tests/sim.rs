@@ -5,10 +5,12 @@
 mod churn;
 mod programs;
 
+use std::time::Duration;
+
 use testenv::SimServer;
 
 #[tokio::test]
 async fn random_churn_breaks_no_invariant() {
     let server = SimServer::start().await.unwrap();
-    churn::churn(server.client(), &server.flag(), 10).await;
+    churn::churn(server.client(), &server.flag(), 10, Duration::from_millis(5)).await;
 }

@@ -27,8 +27,6 @@ use crate::programs::Ours;
 const NAMESPACE: &str = "churn";
 /// The same on every run, so that a failure comes with a change.
 const SEED: u64 = 5;
-/// At most one step in this time.
-const PACE: Duration = Duration::from_millis(40);
 const QUIET: Duration = Duration::from_secs(3);
 /// Few enough that there are several slices.
 const MAX_ENDPOINTS: usize = 5;
@@ -48,8 +46,9 @@ impl Drop for Told {
     }
 }
 
-/// Changes things for so many seconds, unless the environment says otherwise, and judges.
-pub(crate) async fn churn(client: Client, flag: &str, seconds: u64) {
+/// Changes things for so many seconds, unless the environment says otherwise, with a step in each `pace` at most, and
+/// judges.
+pub(crate) async fn churn(client: Client, flag: &str, seconds: u64, pace: Duration) {
     let seed = number("CHURN_SEED").unwrap_or(SEED);
     let duration = Duration::from_secs(number("CHURN_SECONDS").unwrap_or(seconds));
     println!("CHURN_SEED={seed} CHURN_SECONDS={}", duration.as_secs());
@@ -72,7 +71,7 @@ pub(crate) async fn churn(client: Client, flag: &str, seconds: u64) {
         recorder: &recorder,
     };
     let mut generator = Generator::new(seed);
-    let mut pace = tokio::time::interval(PACE);
+    let mut pace = tokio::time::interval(pace);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let begin = Instant::now();
     while begin.elapsed() < duration {

@@ -14,6 +14,8 @@ mod rolling;
 mod takeover;
 mod world;
 
+use std::time::Duration;
+
 use testenv::ControlPlane;
 
 /// A minute of everything; `CHURN_SECONDS` for more.
@@ -24,5 +26,5 @@ async fn random_churn_breaks_no_invariant() {
     let collector = ["garbage-collector-controller"];
     let _manager = control_plane.controller_manager(&collector, &[]).await.unwrap();
     let flag = world::kubeconfig_flag(&control_plane);
-    churn::churn(control_plane.client().unwrap(), &flag, 60).await;
+    churn::churn(control_plane.client().unwrap(), &flag, 60, Duration::from_millis(40)).await;
 }

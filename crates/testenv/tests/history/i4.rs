@@ -113,6 +113,22 @@ fn i4_a_pod_that_became_ready_is_seen_after_its_service() {
     story.rejected(&[UNREADY]);
 }
 
+/// Of two slices with the same endpoints the controller deletes one, while somebody gives the other away.
+#[test]
+fn i4_a_duplicate_goes_while_somebody_takes_the_original() {
+    let copy = || slice("web-2", &[shown(&pod_a()), shown(&pod_b())]);
+    let replacement = || slice("web-3", &[shown(&pod_a()), shown(&pod_b())]);
+    let gone = with(both(), "/metadata/labels/kubernetes.io~1service-name", json!("other"));
+    let mut story = good();
+    story.put(copy()).by_hand(&copy());
+    story.put(gone).by_hand(&both()).delete(&copy()).put(replacement());
+    story.accepted();
+    // What was put back is watched over as before.
+    story.put(poked(1)).put(slice("web-3", &[shown(&pod_b())]));
+    story.put(poked(2)).put(replacement());
+    story.rejected(&[GONE]);
+}
+
 /// W1: a slice that somebody gave another Service's name is not seen by readers of this one.
 #[test]
 fn i4_a_slice_under_another_name_does_not_count() {

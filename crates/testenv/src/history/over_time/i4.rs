@@ -6,7 +6,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use k8s_openapi::jiff::Timestamp;
 
 use super::inputs::{Inputs, Place};
-use super::step::Revision;
+use super::step::{Author, Revision};
 use super::views::Range;
 use crate::history::limits::{Limits, Role};
 use crate::history::names::{MANAGED_BY, SERVICE_NAME};
@@ -31,6 +31,9 @@ pub(super) struct Published<'a> {
     shown: BTreeMap<Place<'a>, BTreeMap<&'a str, bool>>,
     /// The revision of the inputs that the controller has shown to know.
     known: BTreeMap<Place<'a>, u64>,
+    /// What somebody took out of a slice by hand, and no controller has put back yet. It need not know yet that what it
+    /// takes out of another slice is there for the last time.
+    harmed: BTreeSet<Place<'a>>,
     fence: u64,
 }
 
@@ -59,6 +62,9 @@ impl<'a> Published<'a> {
                 None => shown.remove(slice),
             };
             let new = sight(shown);
+            if revision.author == Author::Hand && after.get(place) != Some(&true) {
+                self.harmed.insert(place.clone());
+            }
             if revision.is_ours() {
                 self.judge(place, (old, new), revision, (inputs, limits), findings);
             }
@@ -79,6 +85,7 @@ impl<'a> Published<'a> {
         let timeline = inputs.ready(place);
         let first = |ready, since| timeline.map_or(Some(*known), |timeline| timeline.first(ready, *known, now, since));
         if new == Sight::Ready {
+            self.harmed.remove(place);
             *known = first(true, Timestamp::MIN).unwrap_or(*known);
         } else if old == Sight::Ready {
             let since = at.checked_sub(limits.lag).unwrap_or(Timestamp::MIN);
@@ -88,7 +95,8 @@ impl<'a> Published<'a> {
                 since,
             };
             let excuse = first(false, since).or_else(|| inputs.seems_unready(place, range, state));
-            findings.check(I4, revision.subject(), excuse.is_some(), || {
+            let is_right = excuse.is_some() || self.harmed.contains(place);
+            findings.check(I4, revision.subject(), is_right, || {
                 let what = describe(place, revision);
                 let found = match new {
                     Sight::Absent => "it is in no slice any more",

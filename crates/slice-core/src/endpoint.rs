@@ -2,12 +2,7 @@
 
 use std::{collections::BTreeMap, ptr, sync::Arc};
 
-use smallvec::SmallVec;
-
-use crate::{Address, Text, identity::is_same};
-
-/// The addresses of an endpoint. Nearly all have one, which then needs no allocation.
-pub type Addresses = SmallVec<[Address; 1]>;
+use crate::{Address, Addresses, Text, identity::is_same};
 
 /// What an endpoint says about itself. Absent is not false (R79).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -133,16 +128,27 @@ impl<T: Text> Endpoint<T> {
     }
 
     /// The same endpoint in other strings.
-    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
+    pub fn map<'a, U>(&'a self, to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
         Endpoint {
-            addresses: self.addresses.clone(),
+            hints: self.hints.clone(),
+            deprecated_topology: self.deprecated_topology.clone(),
+            ..self.map_without_hints(to)
+        }
+    }
+
+    /// The same endpoint in other strings, without what is given anew when it is written: hints, and what only old API
+    /// versions could write.
+    #[inline]
+    fn map_without_hints<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
+        Endpoint {
+            addresses: Address::copies(&self.addresses),
             conditions: self.conditions,
             hostname: self.hostname.as_ref().map(&mut to),
             node_name: self.node_name.as_ref().map(&mut to),
             zone: self.zone.as_ref().map(&mut to),
             target: self.target.as_ref().map(|target| target.map(&mut to)),
-            hints: self.hints.clone(),
-            deprecated_topology: self.deprecated_topology.clone(),
+            hints: None,
+            deprecated_topology: None,
         }
     }
 }
@@ -168,7 +174,7 @@ impl<'a> EndpointRef<'a> {
     /// An endpoint to keep, its strings made by `share`, which can make one of equal ones.
     pub fn to_endpoint_with<T: Text>(&self, mut share: impl FnMut(&'a str) -> T) -> Endpoint<T> {
         Endpoint {
-            addresses: self.addresses.iter().cloned().collect(),
+            addresses: Address::copies(self.addresses),
             conditions: self.conditions,
             hostname: self.hostname.map(&mut share),
             node_name: self.node_name.map(&mut share),
@@ -252,16 +258,14 @@ impl<T: Text> EndpointSource for &Endpoint<T> {
     }
 
     fn to_endpoint(&self) -> Endpoint<T> {
-        Endpoint {
-            hints: None,
-            deprecated_topology: None,
-            ..(*self).clone()
-        }
+        self.map_without_hints(T::clone)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use smallvec::SmallVec;
+
     use super::*;
 
     fn endpoint() -> Endpoint {

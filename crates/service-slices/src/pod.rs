@@ -1,18 +1,14 @@
 //! What matters of a Pod.
 
-use std::{hint::black_box, sync::Arc};
+use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as api;
 use slice_core::Text;
-use smallvec::SmallVec;
 
 use crate::{PodAddresses, Service};
 
 /// Protocol of a port that does not say.
 pub(crate) const DEFAULT_PROTOCOL: &str = "TCP";
-
-/// About as many pods as processors have questions open to memory.
-const READ_AT_ONCE: usize = 16;
 
 /// What matters of a Pod, in strings of the caller's choice: `Pod` is compact and kept, its strings shared with other
 /// pods; `Pod<&str>` is borrowed from the API's object and costs next to nothing.
@@ -96,24 +92,6 @@ impl<'a> Pod<&'a str> {
         Self::read(pod, spec.map(named_ports).unwrap_or_default())
     }
 
-    /// Reads what matters of many pods to one Service. Most of what is read of a pod is somewhere in memory where nobody has
-    /// looked for long, and memory answers many questions at once about as fast as a single one; so this takes far less time
-    /// than reading one pod after the other.
-    pub fn all_for_service(pods: impl IntoIterator<Item = &'a api::Pod>, service: &Service) -> Vec<Self> {
-        let mut pods = pods.into_iter();
-        let mut read = Vec::with_capacity(pods.size_hint().0);
-        let mut next: SmallVec<[&api::Pod; READ_AT_ONCE]> = SmallVec::new();
-        loop {
-            next.clear();
-            next.extend(pods.by_ref().take(READ_AT_ONCE));
-            if next.is_empty() {
-                return read;
-            }
-            touch(&next);
-            read.extend(next.iter().map(|pod| Self::for_service(pod, service)));
-        }
-    }
-
     fn read(pod: &'a api::Pod, named_ports: Arc<[NamedPort<&'a str>]>) -> Self {
         let metadata = &pod.metadata;
         let spec = pod.spec.as_ref();
@@ -146,40 +124,19 @@ impl From<&api::Pod> for Pod {
     }
 }
 
-/// Looks at what will be read, without waiting for any of it: first at what lists hold, then at the texts that these lead to.
-fn touch(pods: &[&api::Pod]) {
-    let lengths = |pod: &&api::Pod| {
-        let ips = pod_ips(pod).map(|ip| ip.ip.len());
-        let conditions = conditions(pod).map(|condition| condition.type_.len());
-        let names = [&pod.metadata.name, &pod.metadata.namespace, &pod.metadata.uid];
-        let names = names.map(|text| text.as_ref().map_or(0, String::len));
-        ips.chain(conditions).chain(names).sum::<usize>()
-    };
-    black_box(pods.iter().map(lengths).sum::<usize>());
-    let first = |text: &str| text.as_bytes().first().copied().map_or(0, usize::from);
-    let texts = |pod: &&api::Pod| {
-        let ips = pod_ips(pod).map(|ip| first(&ip.ip));
-        // Usually the last one is about readiness.
-        let ready = conditions(pod).next_back();
-        let ready = ready.map_or(0, |ready| first(&ready.type_) + first(&ready.status));
-        ips.sum::<usize>() + ready
-    };
-    black_box(pods.iter().map(texts).sum::<usize>());
-}
-
 /// In the API, empty is absent.
 #[expect(clippy::ref_option, reason = "it is how the API's types hold their fields")]
 pub(crate) fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-fn pod_ips(pod: &api::Pod) -> impl Iterator<Item = &api::PodIP> {
+pub(crate) fn pod_ips(pod: &api::Pod) -> impl Iterator<Item = &api::PodIP> {
     let status = pod.status.as_ref();
     let ips = status.and_then(|status| status.pod_ips.as_deref());
     ips.unwrap_or_default().iter()
 }
 
-fn conditions(pod: &api::Pod) -> impl DoubleEndedIterator<Item = &api::PodCondition> {
+pub(crate) fn conditions(pod: &api::Pod) -> impl DoubleEndedIterator<Item = &api::PodCondition> {
     let status = pod.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_deref());
     conditions.unwrap_or_default().iter()

@@ -90,6 +90,7 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
     }
 
     /// Shares the strings of the pod, if they can be shared.
+    #[inline]
     fn to_endpoint(&self) -> Endpoint<T> {
         Endpoint {
             addresses: Address::copies(self.addresses()),

@@ -11,14 +11,17 @@ use smallvec::SmallVec;
 
 use crate::{Address, EndpointRef, EndpointSource, endpoint::agree};
 
+#[inline]
 fn hostname<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
     endpoint.hostname.unwrap_or_default()
 }
 
+#[inline]
 fn namespace<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
     endpoint.target.and_then(|target| target.namespace).unwrap_or_default()
 }
 
+#[inline]
 fn name<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
     endpoint.target.and_then(|target| target.name).unwrap_or_default()
 }
@@ -26,8 +29,13 @@ fn name<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
 /// Whether two endpoints are the same one, whatever else they say.
 #[inline]
 pub(crate) fn is_same(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
-    have_same_addresses(a, b)
-        && agree(a, b, |endpoint| Some(name(endpoint)))
+    have_same_addresses(a, b) && have_same_names(a, b)
+}
+
+/// Whether endpoints with the same addresses are the same one.
+#[inline]
+pub(crate) fn have_same_names(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
+    agree(a, b, |endpoint| Some(name(endpoint)))
         && agree(a, b, |endpoint| Some(namespace(endpoint)))
         && agree(a, b, |endpoint| Some(hostname(endpoint)))
 }

@@ -78,6 +78,7 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
 }
 
 impl<E: EndpointSource> KeptEndpoint<'_, E> {
+    #[inline]
     fn write(&self) -> Endpoint<E::Text> {
         if !self.equal {
             return self.wanted.to_endpoint();

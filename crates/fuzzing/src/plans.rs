@@ -25,8 +25,8 @@ pub(crate) fn check(step: &Step) {
         let borrowed: Vec<Pod<&str>> = step.pods.iter().map(|pod| Pod::for_service(pod, &compact)).collect();
         let kept: Vec<Pod> = step.pods.iter().map(Pod::from).collect();
         let existing: Vec<Slice<&str>> = step.existing.iter().map(|slice| slice.map(|text| &**text)).collect();
-        let from_borrowed = settle(&existing, &mut planner_of_service(step, &compact, &borrowed));
-        let from_kept = settle(&step.existing, &mut planner_of_service(step, &compact, &kept));
+        let from_borrowed = settle(&existing, planner_of_service(step, &compact, &borrowed));
+        let from_kept = settle(&step.existing, planner_of_service(step, &compact, &kept));
         assert_eq!(
             from_borrowed.map(keep),
             from_kept,
@@ -35,14 +35,12 @@ pub(crate) fn check(step: &Step) {
     }
     if let Some(endpoints) = &step.endpoints {
         let _ = mirrored(endpoints, step.service.as_ref());
-        settle(&step.existing, &mut |existing| {
-            plan_of_endpoints(step, endpoints, existing)
-        });
+        settle(&step.existing, |existing| plan_of_endpoints(step, endpoints, existing));
     }
 }
 
 /// Plans, carries the plan out and plans again: then there is nothing to do. Owners that cannot be planned for have no plan.
-fn settle<T: Text>(existing: &[Slice<T>], planner: &mut dyn FnMut(&[Slice<T>]) -> Option<Plan<T>>) -> Option<Plan<T>> {
+fn settle<T: Text>(existing: &[Slice<T>], mut planner: impl FnMut(&[Slice<T>]) -> Option<Plan<T>>) -> Option<Plan<T>> {
     let first = planner(existing)?;
     let mut slices = existing.to_vec();
     for write in &first.writes {

@@ -5,7 +5,7 @@
 //!
 //! [`desired`] says which endpoints the slices of a Service should hold, and what could not be published. It works on
 //! [`Service`], [`Pod`] and [`Node`], which hold what matters and nothing else; each is made from the API's object by
-//! `From`. With the slices that are there, [`slice_reconciler::plan`] makes it a list of writes. No client, no clock, no
+//! `From`, to be kept (`Pod`) or borrowed from it (`Pod<&str>`, with `Node<&str>` and `Slice<&str>`). With the slices that are there, [`slice_reconciler::plan`] makes it a list of writes. No client, no clock, no
 //! asynchronous runtime.
 //!
 //! Where addresses and ports come from can be replaced where a [`Pod`] or [`Service`] is made (G66, G84): their fields are
@@ -16,7 +16,7 @@
 //! ```
 //! use std::collections::HashMap;
 //!
-//! use k8s_openapi::api::core::v1 as api;
+//! use k8s_openapi::api::{core::v1 as api, discovery::v1::EndpointSlice};
 //! use serde_json::{from_value, json};
 //! use service_slices::{Node, Pod, Service, desired};
 //! use slice_core::Slice;
@@ -33,16 +33,17 @@
 //!     "status": {"podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]},
 //! }]))?;
 //! let node: api::Node = from_value(json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "zone-a"}}}))?;
-//! let existing: Vec<Slice<&str>> = Vec::new();
+//! let stored: Vec<EndpointSlice> = Vec::new();
 //!
 //! // What the slices should hold.
 //! let service = Service::from(&service);
-//! let pods: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
+//! let pods = Pod::all_for_service(&pods, &service);
 //! let nodes = HashMap::from([("n1", Node::from(&node))]);
 //! let desired = desired(&service, &pods, &nodes);
 //! assert!(desired.left_out.is_empty());
 //!
 //! // What has to be written.
+//! let existing: Vec<Slice<&str>> = stored.iter().map(Slice::borrowed).collect();
 //! let metadata = service.metadata_policy();
 //! let request = Request {
 //!     supported: desired.address_types.iter().copied().collect(),
@@ -68,6 +69,7 @@ mod node_state;
 mod pod;
 mod pod_addresses;
 mod pod_endpoint;
+mod pods_at_once;
 mod service;
 mod service_key;
 

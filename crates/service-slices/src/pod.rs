@@ -130,8 +130,16 @@ pub(crate) fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-fn pod_ips(pod: &api::Pod) -> impl Iterator<Item = &api::PodIP> {
-    pod.status.iter().flat_map(|status| status.pod_ips.iter().flatten())
+pub(crate) fn pod_ips(pod: &api::Pod) -> impl Iterator<Item = &api::PodIP> {
+    let status = pod.status.as_ref();
+    let ips = status.and_then(|status| status.pod_ips.as_deref());
+    ips.unwrap_or_default().iter()
+}
+
+pub(crate) fn conditions(pod: &api::Pod) -> impl DoubleEndedIterator<Item = &api::PodCondition> {
+    let status = pod.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_deref());
+    conditions.unwrap_or_default().iter()
 }
 
 /// R57. A pod that only has `podIP` counts, although its address is never published.
@@ -143,9 +151,7 @@ fn is_eligible(pod: &api::Pod) -> bool {
 
 /// R58: the first condition of the type decides.
 fn is_ready(pod: &api::Pod) -> bool {
-    pod.status
-        .iter()
-        .flat_map(|status| status.conditions.iter().flatten())
+    conditions(pod)
         .find(|condition| condition.type_ == "Ready")
         .is_some_and(|condition| condition.status == "True")
 }

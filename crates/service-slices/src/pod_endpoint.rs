@@ -46,7 +46,8 @@ impl<T> PodEndpoint<'_, T> {
         })
     }
 
-    #[inline]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn addresses(&self) -> &[Address] {
         let all = self.pod.addresses.of(self.address_type);
         match self.only {
@@ -55,8 +56,14 @@ impl<T> PodEndpoint<'_, T> {
         }
     }
 
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn hostname(&self) -> Option<&T> {
-        self.pod.hostname.as_ref().filter(|_| self.has_hostname)
+        if self.has_hostname {
+            self.pod.hostname.as_ref()
+        } else {
+            None
+        }
     }
 }
 
@@ -83,18 +90,19 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
     }
 
     /// Shares the strings of the pod, if they can be shared.
+    #[inline]
     fn to_endpoint(&self) -> Endpoint<T> {
         Endpoint {
-            addresses: self.addresses().into(),
+            addresses: Address::copies(self.addresses()),
             conditions: self.conditions,
             hostname: self.hostname().cloned(),
-            node_name: self.pod.node.as_ref().cloned(),
+            node_name: self.pod.node.clone(),
             zone: self.zone.cloned(),
             target: Some(Target {
                 kind: Some(T::pod()),
                 namespace: given(&self.pod.namespace).cloned(),
                 name: given(&self.pod.name).cloned(),
-                uid: self.pod.uid.as_ref().cloned(),
+                uid: self.pod.uid.clone(),
                 ..Target::default()
             }),
             hints: None,
@@ -104,6 +112,7 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
 }
 
 /// In a slice, an empty text is left out.
+#[inline]
 fn given<T: Text>(text: &T) -> Option<&T> {
     (!text.is_empty()).then_some(text)
 }

@@ -1,13 +1,65 @@
-//! Deriving endpoints allocates a fixed number of times, however many pods there are.
+//! Deriving endpoints allocates a fixed number of times, however many pods there are; finding that there is nothing to do, once
+//! or a few times for each slice, and never for an endpoint.
 
 use std::{collections::HashMap, sync::Arc};
 
 use k8s_openapi::api::core::v1 as api;
 use serde_json::{Value, json};
 use service_slices::{Node, Pod, Service, desired};
+use slice_core::Slice;
+use slice_reconciler::{Options, Plan, Request, hints::TopologyCache, hints::TopologyOptions, plan_with_topology};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
+
+const FEW: usize = 200;
+const MANY: usize = 2_000;
+const ENDPOINTS_PER_SLICE: usize = 100;
+
+type Nodes = HashMap<Arc<str>, Node>;
+
+/// A Service, its pods, and the slices that it has.
+struct Cluster {
+    service: Service,
+    pods: Vec<Pod>,
+    nodes: Nodes,
+    slices: Vec<Slice>,
+}
+
+impl Cluster {
+    /// At rest: the slices are as they should be.
+    fn at_rest(service: Service, count: usize) -> Self {
+        let node = |n: usize| {
+            let zone = Some(["zone-a", "zone-b"][n % 2].into());
+            (format!("node-{n}").into(), Node { zone })
+        };
+        let mut cluster = Self {
+            service,
+            pods: pods(count),
+            nodes: (0..10).map(node).collect(),
+            slices: Vec::new(),
+        };
+        let mut slices = Vec::new();
+        for write in cluster.plan().writes {
+            write.operation.apply_to(&mut slices);
+        }
+        cluster.slices = slices;
+        cluster
+    }
+
+    fn plan(&self) -> Plan {
+        let desired = desired(&self.service, &self.pods, &self.nodes);
+        let metadata = self.service.metadata_policy();
+        let request = Request {
+            supported: desired.address_types.iter().copied().collect(),
+            groups: desired.groups,
+            hints: Some(self.service.hints),
+            ..Request::new(self.service.owner(), &self.slices, &metadata, "web-")
+        };
+        let mut topology = TopologyCache::new(TopologyOptions::default());
+        plan_with_topology(request, &Options::default(), &(), &mut topology).expect("the Service has a uid")
+    }
+}
 
 fn pods(count: usize) -> Vec<Pod> {
     let pod = |n: usize| -> api::Pod {
@@ -27,37 +79,74 @@ fn pods(count: usize) -> Vec<Pod> {
     (0..count).map(|n| Pod::from(&pod(n))).collect()
 }
 
-fn service(target_port: &Value) -> Service {
+fn service(families: &Value, target_port: &Value, distribution: &Value) -> Service {
     let service: api::Service = serde_json::from_value(json!({
-        "metadata": {"namespace": "shop", "name": "web"},
-        "spec": {"ipFamilies": ["IPv4", "IPv6"], "ports": [{"name": "http", "port": 80, "targetPort": target_port}]},
+        "metadata": {"namespace": "shop", "name": "web", "uid": "5f0c1b5e"},
+        "spec": {
+            "ipFamilies": families, "trafficDistribution": distribution,
+            "ports": [{"name": "http", "port": 80, "targetPort": target_port}],
+        },
     }))
     .expect("it is a Service");
     Service::from(&service)
 }
 
-fn allocations(service: &Service, pods: &[Pod], nodes: &HashMap<Arc<str>, Node>) -> u64 {
+fn allocations<T>(run: impl FnOnce() -> T) -> (u64, T) {
     let before = dhat::HeapStats::get().total_blocks;
-    let desired = desired(service, pods, nodes);
-    let after = dhat::HeapStats::get().total_blocks;
+    let answer = run();
+    (dhat::HeapStats::get().total_blocks - before, answer)
+}
+
+fn to_derive(service: &Service, pods: &[Pod], nodes: &Nodes) -> u64 {
+    let (count, desired) = allocations(|| desired(service, pods, nodes));
     let endpoints: usize = desired.groups.iter().map(|group| group.endpoints.len()).sum();
     assert_eq!(endpoints, 2 * pods.len(), "one endpoint per pod and family");
-    after - before
+    count
+}
+
+fn to_find_nothing_to_do(cluster: &Cluster) -> u64 {
+    let (count, plan) = allocations(|| cluster.plan());
+    assert_eq!(plan.writes, []);
+    count
 }
 
 /// One test, because the counters are the whole process's.
 #[test]
-fn no_allocation_per_pod() {
+fn no_allocation_per_endpoint() {
+    let both = json!(["IPv4", "IPv6"]);
     let nodes = (0..10).map(|n| (format!("node-{n}").into(), Node::default())).collect();
     let (few, many) = (pods(100), pods(10_000));
+    let cases = [json!(["IPv4"]), json!(["IPv6"]), both.clone()]
+        .into_iter()
+        .flat_map(|families| {
+            [Value::Null, json!("PreferSameZone")].map(|distribution| (families.clone(), distribution))
+        });
+    let at_rest = cases.map(|(families, distribution)| {
+        let clusters = [FEW, MANY].map(|count| {
+            let service = service(&families, &json!(8080), &distribution);
+            Cluster::at_rest(service, count)
+        });
+        (format!("{families} {distribution}"), clusters)
+    });
+    let at_rest: Vec<_> = at_rest.collect();
     let _profiler = dhat::Profiler::builder().testing().build();
 
-    let number = service(&json!(8080));
-    assert_eq!(allocations(&number, &few, &nodes), allocations(&number, &many, &nodes));
+    let number = service(&both, &json!(8080), &Value::Null);
+    assert_eq!(to_derive(&number, &few, &nodes), to_derive(&number, &many, &nodes));
 
     // Pods with one of two port lists, none of them shared; a second group grows as it is filled, so that there are a few
     // more, but far from one for each of the 9,900 pods more.
-    let named = service(&json!("http"));
-    let more = allocations(&named, &many, &nodes) - allocations(&named, &few, &nodes);
+    let named = service(&both, &json!("http"), &Value::Null);
+    let more = to_derive(&named, &many, &nodes) - to_derive(&named, &few, &nodes);
     assert!(more <= 40, "{more} allocations more");
+
+    for (case, [few, many]) in &at_rest {
+        let slices_more = many.slices.len() - few.slices.len();
+        assert!(slices_more >= (MANY - FEW) / ENDPOINTS_PER_SLICE, "{case}");
+        let more = to_find_nothing_to_do(many) - to_find_nothing_to_do(few);
+        assert!(
+            more <= slices_more as u64,
+            "{case}: {more} allocations more for {slices_more} slices more"
+        );
+    }
 }

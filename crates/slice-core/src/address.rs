@@ -6,7 +6,12 @@ use std::{
     sync::Arc,
 };
 
+use smallvec::SmallVec;
+
 use crate::{AddressType, spelling::is_fqdn};
+
+/// The addresses of an endpoint. Nearly all have one, which then needs no allocation.
+pub type Addresses = SmallVec<[Address; 1]>;
 
 /// One address of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,6 +43,16 @@ impl Address {
             Ok(IpAddr::V4(address)) => Self::V4(address),
             Ok(IpAddr::V6(address)) if is_canonical(&address, text) => Self::V6(address),
             _ => Self::Text(text.into()),
+        }
+    }
+
+    /// A copy of these addresses; quick where there is only one.
+    #[must_use]
+    #[inline]
+    pub fn copies(addresses: &[Self]) -> Addresses {
+        match addresses {
+            [one] => Addresses::from_buf([one.clone()]),
+            many => many.into(),
         }
     }
 

@@ -2,12 +2,7 @@
 
 use std::{collections::BTreeMap, ptr, sync::Arc};
 
-use smallvec::SmallVec;
-
-use crate::{Address, Text, identity::is_same};
-
-/// The addresses of an endpoint. Nearly all have one, which then needs no allocation.
-pub type Addresses = SmallVec<[Address; 1]>;
+use crate::{Address, Addresses, Text, identity::is_same};
 
 /// What an endpoint says about itself. Absent is not false (R79).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -133,16 +128,27 @@ impl<T: Text> Endpoint<T> {
     }
 
     /// The same endpoint in other strings.
-    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
+    pub fn map<'a, U>(&'a self, to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
         Endpoint {
-            addresses: self.addresses.clone(),
+            hints: self.hints.clone(),
+            deprecated_topology: self.deprecated_topology.clone(),
+            ..self.map_without_hints(to)
+        }
+    }
+
+    /// The same endpoint in other strings, without what is given anew when it is written: hints, and what only old API
+    /// versions could write.
+    #[inline]
+    fn map_without_hints<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
+        Endpoint {
+            addresses: Address::copies(&self.addresses),
             conditions: self.conditions,
             hostname: self.hostname.as_ref().map(&mut to),
             node_name: self.node_name.as_ref().map(&mut to),
             zone: self.zone.as_ref().map(&mut to),
             target: self.target.as_ref().map(|target| target.map(&mut to)),
-            hints: self.hints.clone(),
-            deprecated_topology: self.deprecated_topology.clone(),
+            hints: None,
+            deprecated_topology: None,
         }
     }
 }
@@ -168,7 +174,7 @@ impl<'a> EndpointRef<'a> {
     /// An endpoint to keep, its strings made by `share`, which can make one of equal ones.
     pub fn to_endpoint_with<T: Text>(&self, mut share: impl FnMut(&'a str) -> T) -> Endpoint<T> {
         Endpoint {
-            addresses: self.addresses.iter().cloned().collect(),
+            addresses: Address::copies(self.addresses),
             conditions: self.conditions,
             hostname: self.hostname.map(&mut share),
             node_name: self.node_name.map(&mut share),
@@ -251,97 +257,11 @@ impl<T: Text> EndpointSource for &Endpoint<T> {
         Endpoint::view(self)
     }
 
+    #[inline]
     fn to_endpoint(&self) -> Endpoint<T> {
-        Endpoint {
-            hints: None,
-            deprecated_topology: None,
-            ..(*self).clone()
-        }
+        self.map_without_hints(T::clone)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn endpoint() -> Endpoint {
-        Endpoint {
-            addresses: SmallVec::from_iter([Address::stored("10.0.0.1")]),
-            conditions: Conditions {
-                ready: Some(true),
-                serving: Some(true),
-                terminating: Some(false),
-            },
-            node_name: Some("node-1".into()),
-            zone: Some("zone-1".into()),
-            target: Some(Target {
-                kind: Some("Pod".into()),
-                namespace: Some("ns".into()),
-                name: Some("pod0".into()),
-                resource_version: Some("1".into()),
-                ..Target::default()
-            }),
-            ..Endpoint::default()
-        }
-    }
-
-    fn changed(change: impl FnOnce(&mut Endpoint)) -> Endpoint {
-        let mut endpoint = endpoint();
-        change(&mut endpoint);
-        endpoint
-    }
-
-    fn target(change: impl FnOnce(&mut Target<Arc<str>>)) -> Endpoint {
-        changed(|endpoint| change(endpoint.target.as_mut().unwrap()))
-    }
-
-    /// R67, M64, T-CUT-42…50, T-MIR-71…79, T-EQB-01…09.
-    #[test]
-    fn r79_what_counts_beyond_identity() {
-        let cases = [
-            ("nothing", endpoint(), true),
-            ("node", changed(|e| e.node_name = Some("node-2".into())), false),
-            ("no node", changed(|e| e.node_name = None), false),
-            ("zone", changed(|e| e.zone = Some("zone-2".into())), false),
-            ("ready", changed(|e| e.conditions.ready = Some(false)), false),
-            ("serving absent", changed(|e| e.conditions.serving = None), false),
-            ("serving", changed(|e| e.conditions.serving = Some(false)), false),
-            (
-                "terminating absent",
-                changed(|e| e.conditions.terminating = None),
-                false,
-            ),
-            ("target", target(|t| t.name = Some("pod1".into())), false),
-            ("target's uid", target(|t| t.uid = Some("1".into())), false),
-            ("no target", changed(|e| e.target = None), false),
-            (
-                "target's version",
-                target(|t| t.resource_version = Some("2".into())),
-                true,
-            ),
-            ("no version", target(|t| t.resource_version = None), true),
-            ("hints", changed(|e| e.hints = Some(Box::default())), true),
-            (
-                "deprecated topology",
-                changed(|e| e.deprecated_topology = Some(Box::default())),
-                true,
-            ),
-        ];
-        let base = endpoint();
-        for (what, other, expected) in cases {
-            assert_eq!(base.view().equals_beyond_identity(&other.view()), expected, "{what}");
-            assert_eq!(
-                other.view().equals_beyond_identity(&base.view()),
-                expected,
-                "{what}, reversed"
-            );
-        }
-    }
-
-    #[test]
-    fn a_view_makes_the_same_endpoint_again() {
-        let hinted = changed(|endpoint| endpoint.hints = Some(Box::default()));
-        assert_eq!(hinted.view().to_endpoint(), endpoint());
-        assert_eq!((&hinted).to_endpoint(), endpoint());
-    }
-}
+mod tests;

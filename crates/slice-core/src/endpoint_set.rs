@@ -4,12 +4,12 @@ use hashbrown::{HashTable, hash_table::Entry};
 
 use crate::{
     EndpointSource,
-    identity::{compare, hash_of_addresses, hash_with_name, have_same_addresses, is_same, rank},
+    identity::{AddressTag, compare, hash_with_name, have_same_addresses, have_same_names, is_same, rank},
 };
 
 /// The endpoints that are wanted, each identity once.
 ///
-/// Made anew for every sync, so it costs two allocations in all and none per endpoint.
+/// Made anew for every sync, so it costs a few allocations in all and none per endpoint.
 ///
 /// ```
 /// use slice_core::{Address, Endpoint, EndpointSet};
@@ -23,19 +23,29 @@ use crate::{
 #[derive(Debug)]
 pub struct EndpointSet<E> {
     slots: Vec<E>,
-    /// Places in `slots` of what has not been taken, by address.
-    index: HashTable<u32>,
-    /// Places of those whose addresses were in the index already, by address and name: pods on the network of their node.
+    /// What has not been taken, by address.
+    index: HashTable<Indexed>,
+    /// Places in `slots` of those whose addresses were in the index already, by address and name: pods on the network of their
+    /// node.
     crowd: HashTable<u32>,
+    /// Where the endpoints that are just being looked for may be.
+    found: Vec<Option<Found>>,
 }
 
-/// Where an endpoint was found in a set, until another one is inserted.
+/// An endpoint by its addresses, without a look at it.
 #[derive(Clone, Copy, Debug)]
-pub enum Place {
-    /// In this bucket of the index.
-    Index(usize),
-    /// In this bucket of the crowd.
-    Crowd(usize),
+struct Indexed {
+    tag: AddressTag,
+    slot: u32,
+}
+
+/// Where an endpoint may be.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    bucket: usize,
+    slot: u32,
+    /// Whether nothing but its names is left to compare.
+    same_addresses: bool,
 }
 
 impl<E> Default for EndpointSet<E> {
@@ -52,6 +62,7 @@ impl<E> EndpointSet<E> {
             slots: Vec::with_capacity(endpoints),
             index: HashTable::with_capacity(endpoints),
             crowd: HashTable::new(),
+            found: Vec::new(),
         }
     }
 
@@ -75,22 +86,23 @@ impl<E: EndpointSource> EndpointSet<E> {
     /// At more than 4,294,967,295 endpoints.
     pub fn insert(&mut self, endpoint: E) {
         let slot = u32::try_from(self.slots.len()).expect("a set holds fewer endpoints than there are IPv4 addresses");
-        let at = |slot: &u32| &self.slots[*slot as usize];
+        let at = |slot: u32| &self.slots[slot as usize];
+        let tag = AddressTag::of(&endpoint);
         let entry = self.index.entry(
-            hash_of_addresses(&endpoint),
-            |slot| have_same_addresses(at(slot), &endpoint),
-            |slot| hash_of_addresses(at(slot)),
+            tag.hash(),
+            |other| other.tag == tag && (tag.is_exact() || have_same_addresses(at(other.slot), &endpoint)),
+            |other| other.tag.hash(),
         );
         match entry {
-            Entry::Occupied(mut found) if is_same(at(found.get()), &endpoint) => *found.get_mut() = slot,
+            Entry::Occupied(mut found) if is_same(at(found.get().slot), &endpoint) => found.get_mut().slot = slot,
             Entry::Vacant(room) if self.crowd.is_empty() => {
-                room.insert(slot);
+                room.insert(Indexed { tag, slot });
             }
             _ => {
                 let entry = self.crowd.entry(
                     hash_with_name(&endpoint),
-                    |slot| is_same(at(slot), &endpoint),
-                    |slot| hash_with_name(at(slot)),
+                    |slot| is_same(at(*slot), &endpoint),
+                    |slot| hash_with_name(at(*slot)),
                 );
                 *entry.or_insert(slot).get_mut() = slot;
             }
@@ -98,48 +110,101 @@ impl<E: EndpointSource> EndpointSet<E> {
         self.slots.push(endpoint);
     }
 
-    /// Where the endpoint with the same identity is, if it is left.
-    #[must_use]
-    pub fn find(&self, like: &impl EndpointSource) -> Option<Place> {
-        let is_like = |slot: &u32| is_same(&self.slots[*slot as usize], like);
-        let found = self.index.find_bucket_index(hash_of_addresses(like), is_like);
-        if found.is_some() || self.crowd.is_empty() {
-            return found.map(Place::Index);
-        }
-        let found = self.crowd.find_bucket_index(hash_with_name(like), is_like);
-        found.map(Place::Crowd)
-    }
-
     /// Whether an endpoint with the same identity is left.
     #[must_use]
     pub fn contains(&self, like: &impl EndpointSource) -> bool {
-        self.find(like).is_some()
+        let is_like = |slot: u32| is_same(&self.slots[slot as usize], like);
+        let tag = AddressTag::of(like);
+        let indexed = self
+            .index
+            .find(tag.hash(), |other| other.tag == tag && is_like(other.slot));
+        indexed.is_some()
+            || !self.crowd.is_empty() && self.crowd.find(hash_with_name(like), |slot| is_like(*slot)).is_some()
     }
 
-    /// Removes and answers what was found at a place, if it is left.
-    pub fn take_from(&mut self, place: Place) -> Option<E> {
-        let found = match place {
-            Place::Index(bucket) => self.index.get_bucket_entry(bucket),
-            Place::Crowd(bucket) => self.crowd.get_bucket_entry(bucket),
-        };
-        let (slot, _) = found.ok()?.remove();
-        Some(self.slots[slot as usize])
-    }
-
-    /// Removes and answers the endpoint with the same identity. To take many, find them all first: memory answers
-    /// several questions sooner at once than one after the other.
+    /// Removes and answers the endpoint with the same identity.
     pub fn take(&mut self, like: &impl EndpointSource) -> Option<E> {
-        self.find(like).and_then(|place| self.take_from(place))
+        let is_like = |slot: u32| is_same(&self.slots[slot as usize], like);
+        let tag = AddressTag::of(like);
+        let indexed = self
+            .index
+            .find_entry(tag.hash(), |other| other.tag == tag && is_like(other.slot));
+        if let Ok(found) = indexed {
+            return Some(self.slots[found.remove().0.slot as usize]);
+        }
+        if self.crowd.is_empty() {
+            return None;
+        }
+        let crowded = self.crowd.find_entry(hash_with_name(like), |slot| is_like(*slot));
+        crowded.ok().map(|found| self.slots[found.remove().0 as usize])
+    }
+
+    /// Removes the endpoints with the same identities as these, and puts what was there into `taken`, in their order.
+    ///
+    /// In a large set, what is looked for is in no cache. So each step on the way to it is made for all before the next one:
+    /// memory answers many questions at once about as fast as a single one.
+    pub fn take_all<L: EndpointSource>(&mut self, like: impl Iterator<Item = L> + Clone, taken: &mut Vec<Option<E>>) {
+        self.found.clear();
+        self.found.extend(like.clone().map(|like| {
+            let tag = AddressTag::of(&like);
+            let bucket = self.index.find_bucket_index(tag.hash(), |other| other.tag == tag)?;
+            Some(Found {
+                bucket,
+                slot: self.index.get_bucket(bucket)?.slot,
+                same_addresses: tag.is_exact(),
+            })
+        }));
+        taken.clear();
+        let slot = |found: &Option<Found>| found.map(|found| self.slots[found.slot as usize]);
+        taken.extend(self.found.iter().map(slot));
+        for ((like, found), taken) in like.clone().zip(&self.found).zip(&mut *taken) {
+            let same_addresses = found.is_some_and(|found| found.same_addresses);
+            *taken = taken.filter(|candidate| {
+                (same_addresses || have_same_addresses(candidate, &like)) && have_same_names(candidate, &like)
+            });
+        }
+        for (place, (like, taken)) in like.zip(taken).enumerate() {
+            let candidate = self.found[place].filter(|_| taken.is_some());
+            let entry = candidate.and_then(|Found { bucket, slot, .. }| {
+                let entry = self.index.get_bucket_entry(bucket).ok()?;
+                (entry.get().slot == slot).then_some(entry)
+            });
+            match entry {
+                Some(entry) => drop(entry.remove()),
+                // Nowhere, or taken before, or one of several with these addresses.
+                None => *taken = self.take(&like),
+            }
+        }
     }
 
     /// What is left, in the order of identities: the same for the same endpoints, in whatever order they came (G32).
     #[must_use]
     pub fn into_sorted(self) -> Vec<E> {
-        let left = self.index.iter().chain(&self.crowd);
-        let left = left.map(|slot| self.slots[*slot as usize]);
+        if self.crowd.is_empty()
+            && let Some(slots) = self.sorted_by_tag()
+        {
+            return slots.into_iter().map(|slot| self.slots[slot]).collect();
+        }
+        let left = self
+            .index
+            .iter()
+            .map(|indexed| indexed.slot)
+            .chain(self.crowd.iter().copied());
+        let left = left.map(|slot| self.slots[slot as usize]);
         let mut ranked: Vec<_> = left.map(|endpoint| (rank(&endpoint), endpoint)).collect();
         ranked.sort_unstable_by(|(a, first), (b, second)| a.cmp(b).then_with(|| compare(first, second)));
         ranked.into_iter().map(|(_, endpoint)| endpoint).collect()
+    }
+
+    /// The places of what is in the index, in the order of the addresses, where these are all single IPv4 addresses: then no
+    /// endpoint has to be looked at.
+    fn sorted_by_tag(&self) -> Option<Vec<usize>> {
+        let mut sorted = Vec::with_capacity(self.index.len());
+        for indexed in &self.index {
+            sorted.push((indexed.tag.exactly()?, indexed.slot));
+        }
+        sorted.sort_unstable();
+        Some(sorted.into_iter().map(|(_, slot)| slot as usize).collect())
     }
 }
 
@@ -152,163 +217,4 @@ impl<E: EndpointSource> Extend<E> for EndpointSet<E> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use super::*;
-    use crate::{Address, Conditions, Endpoint, Target};
-
-    fn endpoint(addresses: &[&str], hostname: Option<&str>, target: Option<(&str, &str)>) -> Endpoint {
-        Endpoint {
-            addresses: addresses.iter().map(|address| Address::stored(address)).collect(),
-            hostname: hostname.map(Into::into),
-            target: target.map(|(namespace, name)| Target {
-                namespace: Some(namespace.into()),
-                name: Some(name.into()),
-                ..Target::default()
-            }),
-            ..Endpoint::default()
-        }
-    }
-
-    fn pod(address: &str, name: &str) -> Endpoint {
-        endpoint(&[address], None, Some(("ns", name)))
-    }
-
-    fn same(a: &Endpoint, b: &Endpoint) -> bool {
-        let mut set = EndpointSet::default();
-        set.insert(a.view());
-        set.take(&b.view()).is_some()
-    }
-
-    /// R76, R77: pods that share an address are two endpoints; a pod with the same name and address is the same one.
-    #[test]
-    fn r76_what_makes_an_endpoint_the_same() {
-        let base = pod("10.0.0.1", "a");
-        let with = |change: fn(&mut Endpoint)| {
-            let mut endpoint = base.clone();
-            change(&mut endpoint);
-            endpoint
-        };
-        for (what, other, expected) in [
-            ("itself", base.clone(), true),
-            ("address", pod("10.0.0.2", "a"), false),
-            (
-                "another address more",
-                endpoint(&["10.0.0.1", "10.0.0.2"], None, Some(("ns", "a"))),
-                false,
-            ),
-            ("hostname", endpoint(&["10.0.0.1"], Some("h"), Some(("ns", "a"))), false),
-            (
-                "empty hostname",
-                endpoint(&["10.0.0.1"], Some(""), Some(("ns", "a"))),
-                true,
-            ),
-            ("name", pod("10.0.0.1", "b"), false),
-            ("namespace", endpoint(&["10.0.0.1"], None, Some(("other", "a"))), false),
-            ("uid", with(|e| e.target.as_mut().unwrap().uid = Some("u".into())), true),
-            ("node", with(|e| e.node_name = Some("n".into())), true),
-            ("conditions", with(|e| e.conditions.ready = Some(true)), true),
-        ] {
-            assert_eq!(same(&base, &other), expected, "{what}");
-        }
-        let nobody = endpoint(&["10.0.0.1"], None, None);
-        assert!(same(&nobody, &endpoint(&["10.0.0.1"], None, Some(("", "")))));
-    }
-
-    #[test]
-    fn addresses_are_a_set() {
-        let forth = endpoint(&["10.0.0.1", "10.0.0.2"], None, None);
-        let back = endpoint(&["10.0.0.2", "10.0.0.1"], None, None);
-        assert!(same(&forth, &back));
-    }
-
-    #[test]
-    fn r78_a_second_endpoint_of_the_same_identity_wins() {
-        let first = pod("10.0.0.1", "a");
-        let mut second = first.clone();
-        second.conditions = Conditions {
-            ready: Some(false),
-            ..Conditions::default()
-        };
-        let mut set = EndpointSet::default();
-        set.extend([first.view(), second.view()]);
-        assert_eq!(set.len(), 1);
-        assert_eq!(set.into_sorted(), [second.view()]);
-    }
-
-    #[test]
-    fn an_endpoint_is_taken_once() {
-        let endpoints = [pod("10.0.0.1", "a"), pod("10.0.0.1", "b")];
-        let mut set = EndpointSet::with_capacity(2);
-        set.extend(endpoints.iter().map(Endpoint::view));
-        assert_eq!(set.take(&endpoints[0].view()), Some(endpoints[0].view()));
-        assert_eq!(set.take(&endpoints[0].view()), None);
-        assert_eq!(
-            endpoints.each_ref().map(|endpoint| set.contains(&endpoint)),
-            [false, true]
-        );
-        assert_eq!((set.len(), set.is_empty()), (1, false));
-    }
-
-    /// R77: pods on the network of their node share its address. Whatever was taken before, a set answers as a map would.
-    #[test]
-    fn r77_endpoints_that_share_an_address_are_told_apart() {
-        let endpoints: Vec<Endpoint> = (0..12)
-            .map(|n| pod(["10.0.0.1", "10.0.0.2"][n % 2], &(n / 4).to_string()))
-            .collect();
-        let identity = |endpoint: &Endpoint| format!("{:?}", (&endpoint.addresses, &endpoint.target));
-        let mut state = 1_usize;
-        let mut draw = |below: usize| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        let (mut set, mut map) = (EndpointSet::default(), BTreeMap::new());
-        for _ in 0..10_000 {
-            let endpoint = &endpoints[draw(endpoints.len())];
-            if draw(2) == 0 {
-                set.insert(endpoint);
-                map.insert(identity(endpoint), endpoint);
-            } else {
-                let (taken, expected) = (set.take(&endpoint), map.remove(&identity(endpoint)));
-                assert!(
-                    taken.is_some() == expected.is_some()
-                        && taken.zip(expected).is_none_or(|(a, b)| std::ptr::eq(a, b))
-                );
-            }
-            assert_eq!(set.len(), map.len());
-        }
-        let left: Vec<String> = set.into_sorted().into_iter().map(identity).collect();
-        assert_eq!(left, map.into_keys().collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn what_was_found_is_taken_once() {
-        let endpoints = [pod("10.0.0.1", "a"), pod("10.0.0.1", "b")];
-        let mut set = EndpointSet::default();
-        set.extend(&endpoints);
-        for endpoint in &endpoints {
-            let place = set.find(&endpoint).unwrap();
-            assert_eq!(set.take_from(place), Some(endpoint));
-            assert_eq!(set.take_from(place), None);
-        }
-    }
-
-    #[test]
-    fn what_is_left_comes_in_the_same_order_whatever_came_first() {
-        let endpoints = [pod("10.0.0.2", "a"), pod("10.0.0.10", "b"), pod("10.0.0.2", "0")];
-        let expected = ["0", "a", "b"];
-        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
-            let mut set = EndpointSet::default();
-            set.extend(order.map(|i: usize| endpoints[i].view()));
-            let names: Vec<_> = set
-                .into_sorted()
-                .iter()
-                .map(|e| e.target.unwrap().name.unwrap())
-                .collect();
-            assert_eq!(names, expected);
-        }
-    }
-}
+mod tests;

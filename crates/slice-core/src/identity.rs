@@ -11,14 +11,17 @@ use smallvec::SmallVec;
 
 use crate::{Address, EndpointRef, EndpointSource, endpoint::agree};
 
+#[inline]
 fn hostname<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
     endpoint.hostname.unwrap_or_default()
 }
 
+#[inline]
 fn namespace<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
     endpoint.target.and_then(|target| target.namespace).unwrap_or_default()
 }
 
+#[inline]
 fn name<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
     endpoint.target.and_then(|target| target.name).unwrap_or_default()
 }
@@ -26,8 +29,13 @@ fn name<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
 /// Whether two endpoints are the same one, whatever else they say.
 #[inline]
 pub(crate) fn is_same(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
-    have_same_addresses(a, b)
-        && agree(a, b, |endpoint| Some(name(endpoint)))
+    have_same_addresses(a, b) && have_same_names(a, b)
+}
+
+/// Whether endpoints with the same addresses are the same one.
+#[inline]
+pub(crate) fn have_same_names(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
+    agree(a, b, |endpoint| Some(name(endpoint)))
         && agree(a, b, |endpoint| Some(namespace(endpoint)))
         && agree(a, b, |endpoint| Some(hostname(endpoint)))
 }
@@ -72,10 +80,53 @@ fn compare_sets(a: &[Address], b: &[Address]) -> Ordering {
     sorted(a).cmp(&sorted(b))
 }
 
-/// Addresses alone tell nearly all endpoints apart, and lie closer at hand than names.
-#[inline]
-pub(crate) fn hash_of_addresses(endpoint: &impl EndpointSource) -> u64 {
-    match endpoint.view().addresses {
+/// What addresses are looked up by. They alone tell nearly all endpoints apart, and lie closer at hand than names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AddressTag {
+    /// One IPv4 address, and so nothing is left to compare.
+    Exact(u32),
+    /// Others may have the same.
+    Hashed(u32),
+}
+
+impl AddressTag {
+    #[inline]
+    pub(crate) fn of(endpoint: &impl EndpointSource) -> Self {
+        match endpoint.view().addresses {
+            [Address::V4(address)] => Self::Exact(address.to_bits()),
+            addresses => Self::Hashed(low_half(hash_addresses(addresses))),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn hash(self) -> u64 {
+        let (Self::Exact(bits) | Self::Hashed(bits)) = self;
+        let mut hasher = hasher();
+        hasher.write_u32(bits);
+        hasher.finish()
+    }
+
+    #[inline]
+    pub(crate) fn is_exact(self) -> bool {
+        matches!(self, Self::Exact(_))
+    }
+
+    #[inline]
+    pub(crate) fn exactly(self) -> Option<u32> {
+        match self {
+            Self::Exact(address) => Some(address),
+            Self::Hashed(_) => None,
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the low half is as good as any")]
+fn low_half(hash: u64) -> u32 {
+    hash as u32
+}
+
+fn hash_addresses(addresses: &[Address]) -> u64 {
+    match addresses {
         [address] => hash_address(address),
         addresses => addresses.iter().map(hash_address).fold(0, u64::wrapping_add),
     }
@@ -84,7 +135,7 @@ pub(crate) fn hash_of_addresses(endpoint: &impl EndpointSource) -> u64 {
 /// Tells endpoints with the same addresses apart.
 pub(crate) fn hash_with_name(endpoint: &impl EndpointSource) -> u64 {
     let mut hasher = hasher();
-    hasher.write_u64(hash_of_addresses(endpoint));
+    hasher.write_u64(hash_addresses(endpoint.view().addresses));
     hasher.write(name(&endpoint.view()).as_bytes());
     hasher.finish()
 }

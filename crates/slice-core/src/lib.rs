@@ -59,10 +59,10 @@ mod text;
 mod tracker;
 mod trigger_time;
 
-pub use address::{Address, Unpublishable};
+pub use address::{Address, Addresses, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
-pub use endpoint::{Addresses, Conditions, Endpoint, EndpointRef, EndpointSource, Hints, Target};
-pub use endpoint_set::{EndpointSet, Place};
+pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource, Hints, Target};
+pub use endpoint_set::EndpointSet;
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;

@@ -1,6 +1,9 @@
 //! Names of new slices, chosen so that a repeated create meets itself.
 
-use std::collections::{BTreeMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashSet},
+};
 
 use sha2::{Digest as _, Sha256};
 use slice_core::{AddressType, PortMapKey, limits::GENERATED_NAME_PREFIX_MAX};
@@ -19,8 +22,10 @@ pub(crate) struct Names<'a> {
     owner: Owner<'a>,
     partition: Partition<'a>,
     prefix: &'a str,
-    /// Names in use, those of slices that are being deleted included.
-    taken: HashSet<String>,
+    /// Names in use, those of slices that are being deleted included, until the first new one is wanted.
+    given: Vec<&'a str>,
+    /// Names in use, from then on.
+    taken: HashSet<Cow<'a, str>>,
     /// Ordinals that were not tried yet; those below are in use.
     untried: BTreeMap<(AddressType, PortMapKey), u64>,
 }
@@ -30,13 +35,14 @@ impl<'a> Names<'a> {
         owner: Owner<'a>,
         partition: Partition<'a>,
         prefix: &'a str,
-        taken: impl IntoIterator<Item = String>,
+        taken: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         Self {
             owner,
             partition,
             prefix,
-            taken: taken.into_iter().collect(),
+            given: taken.into_iter().collect(),
+            taken: HashSet::new(),
             untried: BTreeMap::new(),
         }
     }
@@ -46,11 +52,12 @@ impl<'a> Names<'a> {
         let seed = seed(self.owner.uid, self.partition, address_type, ports);
         let prefix = cut(self.prefix);
         let ordinal = self.untried.entry((address_type, ports.clone())).or_default();
+        self.taken.extend(self.given.drain(..).map(Cow::Borrowed));
         // There are more ordinals than names, and more names than slices.
         loop {
             let name = format!("{prefix}{}", suffix(&seed, *ordinal));
             *ordinal += 1;
-            if self.taken.insert(name.clone()) {
+            if self.taken.insert(Cow::Owned(name.clone())) {
                 return name;
             }
         }
@@ -119,7 +126,7 @@ mod tests {
     }
 
     fn name(uid: &str, address_type: AddressType, taken: &[&str]) -> String {
-        let taken = taken.iter().map(ToString::to_string);
+        let taken = taken.iter().copied();
         Names::new(owner(uid), Partition::default(), "web-", taken).next(address_type, &PortMapKey::new([]))
     }
 

@@ -202,8 +202,8 @@ fn decide<'a, E: EndpointSource>(
     let policy = request
         .metadata
         .checked(request.partition, &request.trigger_time, &mut plan.left_out)?;
-    let names = existing.iter().filter_map(|slice| slice.metadata.name.clone());
-    let names = names.chain(request.names_taken.iter().cloned());
+    let names = existing.iter().filter_map(|slice| slice.metadata.name.as_deref());
+    let names = names.chain(request.names_taken.iter().map(String::as_str));
     let mut builder = Builder {
         owner: request.owner,
         flags: options.owner_flags,

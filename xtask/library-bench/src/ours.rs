@@ -108,8 +108,8 @@ impl Compact {
 /// From objects of the API to the slices to write.
 fn public_sync(sync: &Sync, topology: &mut TopologyCache<()>) -> anyhow::Result<Vec<EndpointSlice>> {
     let service = Service::from(&sync.service);
-    let pods: Vec<Pod<&str>> = sync.pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
-    let nodes: HashMap<&str, Node<&str>> = sync
+    let pods: Vec<Pod<&str>> = Pod::all_for_service(&sync.pods, &service);
+    let nodes: HashMap<&str, Node<&str>, RandomState> = sync
         .nodes
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))

@@ -215,7 +215,7 @@ fn planned<'a>(
     let facts = known.values().map(|node| NodeFacts {
         ready: true,
         excluded: false,
-        zone: node.zone.as_deref(),
+        zone: node.zone,
         cpu_milli: Some(1),
     });
     assert!(topology.set_nodes(facts).is_empty());

@@ -42,7 +42,7 @@ pub(super) fn pack<'a, E: EndpointSource>(
     let mut rest = group.endpoints.into_sorted();
     rest.retain(|endpoint| {
         let passes = sieve.passes(endpoint);
-        match (overflow.contains(endpoint), passes) {
+        match (!overflow.is_empty() && overflow.contains(endpoint), passes) {
             (false, true) => packed.changes.added += 1,
             (true, false) => packed.changes.removed += 1,
             _ => {}

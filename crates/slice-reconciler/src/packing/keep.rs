@@ -1,6 +1,6 @@
 //! Which endpoints of a stored slice are still wanted.
 
-use slice_core::{Endpoint, EndpointSet, EndpointSource, Place, Slice};
+use slice_core::{Endpoint, EndpointSet, EndpointSource, Slice};
 
 use crate::check::Sieve;
 
@@ -9,7 +9,7 @@ use crate::check::Sieve;
 #[derive(Debug)]
 pub(super) struct Kept<'a, E: EndpointSource> {
     endpoints: Vec<KeptEndpoint<'a, E>>,
-    places: Vec<Option<Place>>,
+    found: Vec<Option<E>>,
     /// Endpoints that are not wanted, or wanted only once and found before.
     pub(super) dropped: usize,
     /// Endpoints that say something else now.
@@ -27,7 +27,7 @@ impl<E: EndpointSource> Default for Kept<'_, E> {
     fn default() -> Self {
         Self {
             endpoints: Vec::new(),
-            places: Vec::new(),
+            found: Vec::new(),
             dropped: 0,
             changed: 0,
         }
@@ -37,12 +37,10 @@ impl<E: EndpointSource> Default for Kept<'_, E> {
 impl<'a, E: EndpointSource> Kept<'a, E> {
     /// Looks at a slice, taking what is found there out of the wanted set (R80 step 1).
     pub(super) fn look_at(&mut self, slice: &'a Slice<E::Text>, wanted: &mut EndpointSet<E>) {
-        self.places.clear();
-        self.places
-            .extend(slice.endpoints.iter().map(|stored| wanted.find(&stored)));
+        wanted.take_all(slice.endpoints.iter(), &mut self.found);
         self.endpoints.clear();
-        for (stored, place) in slice.endpoints.iter().zip(&self.places) {
-            if let Some(wanted) = place.and_then(|place| wanted.take_from(place)) {
+        for (stored, wanted) in slice.endpoints.iter().zip(&self.found) {
+            if let Some(wanted) = *wanted {
                 let equal = wanted.equals_beyond_identity(&stored);
                 self.endpoints.push(KeptEndpoint { stored, wanted, equal });
             }
@@ -80,15 +78,12 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
 }
 
 impl<E: EndpointSource> KeptEndpoint<'_, E> {
+    #[inline]
     fn write(&self) -> Endpoint<E::Text> {
         if !self.equal {
             return self.wanted.to_endpoint();
         }
-        let mut endpoint = Endpoint {
-            hints: None,
-            deprecated_topology: None,
-            ..self.stored.clone()
-        };
+        let mut endpoint = self.stored.to_endpoint();
         // The one field that may differ between equals.
         if let Some(target) = &mut endpoint.target {
             let view = self.wanted.view();

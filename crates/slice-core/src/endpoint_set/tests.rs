@@ -1,0 +1,173 @@
+//! What a set answers.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::{Address, Conditions, Endpoint, Target};
+
+fn endpoint(addresses: &[&str], hostname: Option<&str>, target: Option<(&str, &str)>) -> Endpoint {
+    Endpoint {
+        addresses: addresses.iter().map(|address| Address::stored(address)).collect(),
+        hostname: hostname.map(Into::into),
+        target: target.map(|(namespace, name)| Target {
+            namespace: Some(namespace.into()),
+            name: Some(name.into()),
+            ..Target::default()
+        }),
+        ..Endpoint::default()
+    }
+}
+
+fn pod(address: &str, name: &str) -> Endpoint {
+    endpoint(&[address], None, Some(("ns", name)))
+}
+
+fn same(a: &Endpoint, b: &Endpoint) -> bool {
+    let mut set = EndpointSet::default();
+    set.insert(a.view());
+    set.take(&b.view()).is_some()
+}
+
+/// R76, R77: pods that share an address are two endpoints; a pod with the same name and address is the same one.
+#[test]
+fn r76_what_makes_an_endpoint_the_same() {
+    let base = pod("10.0.0.1", "a");
+    let with = |change: fn(&mut Endpoint)| {
+        let mut endpoint = base.clone();
+        change(&mut endpoint);
+        endpoint
+    };
+    for (what, other, expected) in [
+        ("itself", base.clone(), true),
+        ("address", pod("10.0.0.2", "a"), false),
+        (
+            "another address more",
+            endpoint(&["10.0.0.1", "10.0.0.2"], None, Some(("ns", "a"))),
+            false,
+        ),
+        ("hostname", endpoint(&["10.0.0.1"], Some("h"), Some(("ns", "a"))), false),
+        (
+            "empty hostname",
+            endpoint(&["10.0.0.1"], Some(""), Some(("ns", "a"))),
+            true,
+        ),
+        ("name", pod("10.0.0.1", "b"), false),
+        ("namespace", endpoint(&["10.0.0.1"], None, Some(("other", "a"))), false),
+        ("uid", with(|e| e.target.as_mut().unwrap().uid = Some("u".into())), true),
+        ("node", with(|e| e.node_name = Some("n".into())), true),
+        ("conditions", with(|e| e.conditions.ready = Some(true)), true),
+    ] {
+        assert_eq!(same(&base, &other), expected, "{what}");
+    }
+    let nobody = endpoint(&["10.0.0.1"], None, None);
+    assert!(same(&nobody, &endpoint(&["10.0.0.1"], None, Some(("", "")))));
+}
+
+#[test]
+fn addresses_are_a_set() {
+    let forth = endpoint(&["10.0.0.1", "10.0.0.2"], None, None);
+    let back = endpoint(&["10.0.0.2", "10.0.0.1"], None, None);
+    assert!(same(&forth, &back));
+}
+
+#[test]
+fn r78_a_second_endpoint_of_the_same_identity_wins() {
+    let first = pod("10.0.0.1", "a");
+    let mut second = first.clone();
+    second.conditions = Conditions {
+        ready: Some(false),
+        ..Conditions::default()
+    };
+    let mut set = EndpointSet::default();
+    set.extend([first.view(), second.view()]);
+    assert_eq!(set.len(), 1);
+    assert_eq!(set.into_sorted(), [second.view()]);
+}
+
+#[test]
+fn an_endpoint_is_taken_once() {
+    let endpoints = [pod("10.0.0.1", "a"), pod("10.0.0.1", "b")];
+    let mut set = EndpointSet::with_capacity(2);
+    set.extend(endpoints.iter().map(Endpoint::view));
+    assert_eq!(set.take(&endpoints[0].view()), Some(endpoints[0].view()));
+    assert_eq!(set.take(&endpoints[0].view()), None);
+    assert_eq!(
+        endpoints.each_ref().map(|endpoint| set.contains(&endpoint)),
+        [false, true]
+    );
+    assert_eq!((set.len(), set.is_empty()), (1, false));
+}
+
+/// R77: pods on the network of their node share its address. Whatever was taken before, a set answers as a map would.
+#[test]
+fn r77_endpoints_that_share_an_address_are_told_apart() {
+    let endpoints: Vec<Endpoint> = (0..12)
+        .map(|n| pod(["10.0.0.1", "10.0.0.2"][n % 2], &(n / 4).to_string()))
+        .collect();
+    let identity = |endpoint: &Endpoint| format!("{:?}", (&endpoint.addresses, &endpoint.target));
+    let mut state = 1_usize;
+    let mut draw = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let (mut set, mut map) = (EndpointSet::default(), BTreeMap::new());
+    for _ in 0..10_000 {
+        let endpoint = &endpoints[draw(endpoints.len())];
+        if draw(2) == 0 {
+            set.insert(endpoint);
+            map.insert(identity(endpoint), endpoint);
+        } else {
+            let (taken, expected) = (set.take(&endpoint), map.remove(&identity(endpoint)));
+            assert!(
+                taken.is_some() == expected.is_some() && taken.zip(expected).is_none_or(|(a, b)| std::ptr::eq(a, b))
+            );
+        }
+        assert_eq!(set.len(), map.len());
+    }
+    let left: Vec<String> = set.into_sorted().into_iter().map(identity).collect();
+    assert_eq!(left, map.into_keys().collect::<Vec<_>>());
+}
+
+/// Whoever shares an address, is asked for twice, or is not there.
+#[test]
+fn all_at_once_is_the_same_as_one_after_the_other() {
+    let two = endpoint(&["10.0.0.3", "fd00::3"], None, Some(("ns", "c")));
+    let endpoints = [pod("10.0.0.1", "a"), pod("10.0.0.1", "b"), pod("fd00::2", "c"), two];
+    let strangers = [pod("10.0.0.9", "a"), pod("10.0.0.1", "c"), pod("fd00::2", "d")];
+    let full = || {
+        let mut set = EndpointSet::default();
+        set.extend(&endpoints);
+        set
+    };
+    let asked = strangers
+        .iter()
+        .chain(&endpoints)
+        .chain(&endpoints[1..3])
+        .chain(&strangers);
+    let (mut set, mut taken) = (full(), Vec::new());
+    set.take_all(asked.clone(), &mut taken);
+    let mut other = full();
+    assert_eq!(taken, asked.map(|like| other.take(&like)).collect::<Vec<_>>());
+    assert_eq!(taken.iter().flatten().count(), endpoints.len());
+    assert!(set.is_empty() && other.is_empty());
+}
+
+#[test]
+fn what_is_left_comes_in_the_same_order_whatever_came_first() {
+    let (a, b, c) = (pod("10.0.0.2", "a"), pod("10.0.0.10", "b"), pod("200.0.0.1", "c"));
+    for (endpoints, expected) in [
+        ([c.clone(), a.clone(), b.clone()], ["a", "b", "c"]),
+        ([a.clone(), b.clone(), pod("10.0.0.2", "0")], ["0", "a", "b"]),
+        ([pod("fd00::1", "d"), a, b], ["a", "b", "d"]),
+    ] {
+        for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+            let mut set = EndpointSet::default();
+            set.extend(order.map(|i: usize| endpoints[i].view()));
+            let left = set.into_sorted();
+            let names = left.iter().map(|e| e.target.unwrap().name.unwrap());
+            assert_eq!(names.collect::<Vec<_>>(), expected);
+        }
+    }
+}

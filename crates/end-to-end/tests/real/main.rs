@@ -4,6 +4,7 @@
 
 #[path = "../churn/mod.rs"]
 mod churn;
+mod credentials;
 mod kinds;
 mod looks;
 mod metrics;

@@ -1,0 +1,77 @@
+//! Credentials that change while the programs run.
+
+use std::{fs, path::PathBuf};
+
+use k8s_openapi::api::{
+    authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec},
+    core::v1::{Namespace, Secret, ServiceAccount},
+};
+use kube::{
+    Api, Client, Config,
+    api::{DeleteParams, ListParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use serde_json::json;
+use testenv::{ControlPlane, history::Window, objects::create, rule, until};
+
+use crate::{programs::Ours, world::World};
+
+const NAMESPACE: &str = "kube-system";
+const ACCOUNT: &str = "rotated";
+
+/// A token that lives as long as a secret of this name.
+async fn token(client: &Client, secret: &str) -> String {
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    create(&secrets, json!({"metadata": {"name": secret}})).await.unwrap();
+    let request = TokenRequest {
+        spec: Some(TokenRequestSpec {
+            bound_object_ref: Some(BoundObjectReference {
+                api_version: Some("v1".to_owned()),
+                kind: Some("Secret".to_owned()),
+                name: Some(secret.to_owned()),
+                uid: None,
+            }),
+            ..TokenRequestSpec::default()
+        }),
+        ..TokenRequest::default()
+    };
+    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), NAMESPACE);
+    let params = PostParams::default();
+    let answer = accounts.create_token_request(ACCOUNT, &params, &request).await;
+    answer.unwrap().status.unwrap().token.unwrap()
+}
+
+/// F21: a token file is read again before its token would have had to be replaced.
+#[tokio::test]
+async fn f21_a_token_that_is_replaced_is_read_again() {
+    let world = World::new(ControlPlane::builder()).await;
+    let everything = rule(&["*"], &["*"], &["*"]);
+    let control_plane = &world.control_plane;
+    let account = control_plane.service_account(NAMESPACE, ACCOUNT, vec![everything]);
+    let kubeconfig = control_plane.kubeconfig(&account.await.unwrap()).unwrap().path;
+    let mut contents = Kubeconfig::read_from(&kubeconfig).unwrap();
+    let user = contents.auth_infos[0].auth_info.as_mut().unwrap();
+    let token_file = PathBuf::from(user.token_file.take().unwrap());
+    let first = token(&world.client, "first").await;
+    fs::write(&token_file, &first).unwrap();
+    user.token = Some(first.into());
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(contents, &options).await.unwrap();
+    let with_the_first = Client::try_from(config).unwrap();
+    let namespaces: Api<Namespace> = Api::all(with_the_first);
+    namespaces.list(&ListParams::default()).await.unwrap();
+
+    let ours = Ours::start(&[&format!("--kubeconfig={}", kubeconfig.display())], &[], &[]).await;
+    world.rest("the token is replaced", Window::Any).await;
+    fs::write(&token_file, token(&world.client, "second").await).unwrap();
+    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), NAMESPACE);
+    secrets.delete("first", &DeleteParams::default()).await.unwrap();
+    until("the first token is refused", async || {
+        namespaces.list(&ListParams::default()).await.is_err()
+    })
+    .await
+    .unwrap();
+    world.something_new("rotated").await;
+    world.judge().await;
+    ours.stop().await;
+}

@@ -1,5 +1,7 @@
 //! What is played on both API servers.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{Endpoints, Namespace, Service};
 use kube::{
     Api, Client,
@@ -8,6 +10,7 @@ use kube::{
 use serde_json::{Value, json};
 use testenv::{
     Program,
+    history::{Limits, Recorder, Window, assert_clean},
     objects::{create, ready_addresses, slices_of},
     until,
 };
@@ -15,9 +18,11 @@ use testenv::{
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_endpointslice-mirroring-controller");
 
 const NAMESPACE: &str = "shop";
+const QUIET: Duration = Duration::from_secs(1);
 
 /// Slices follow Endpoints; after a restart they are left alone.
 pub(crate) async fn play(client: &Client, args: &[&str]) {
+    let recorder = Recorder::start(client.clone()).await.unwrap();
     let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
     let program = Program::start(PROGRAM, args).await.unwrap();
     prepare(client).await;
@@ -29,13 +34,23 @@ pub(crate) async fn play(client: &Client, args: &[&str]) {
     program.stop().await.unwrap();
 
     let before = slices_of(client, NAMESPACE, "db").await.unwrap();
+    recorder.settled(QUIET).await.unwrap();
+    recorder.mark("a restart", Window::NoWrites).await.unwrap();
     let program = Program::start(PROGRAM, args).await.unwrap();
     program.ready().await.unwrap();
+    recorder.settled(QUIET).await.unwrap();
+    recorder.mark("one more", Window::OneRound).await.unwrap();
     // Keys are looked at in their order, so whoever is asked for last is written last.
     add(client, "last", &["10.1.0.3"]).await;
     mirrored(client, "last", &["10.1.0.3"]).await;
     assert_eq!(slices_of(client, NAMESPACE, "db").await.unwrap(), before);
     program.stop().await.unwrap();
+    recorder.settled(QUIET).await.unwrap();
+    let limits = Limits {
+        services: None,
+        ..Limits::default()
+    };
+    assert_clean(&recorder.history().unwrap(), &limits, env!("CARGO_TARGET_TMPDIR"));
 }
 
 /// A namespace with something to mirror in it.

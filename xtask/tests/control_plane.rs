@@ -63,12 +63,7 @@ fn the_demo_plays_on_the_real_cluster() {
         .args(["demo", "--real", "--once"])
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        output.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let said = acts::said(output);
     acts::assert_played(&said);
     acts::assert_verified(&said);
 }

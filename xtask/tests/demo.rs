@@ -30,12 +30,7 @@ const XTASK: &str = env!("CARGO_BIN_EXE_xtask");
 fn every_act_shows_and_the_whole_is_verified() {
     let run = TestRun::new().unwrap();
     let output = run.host(Command::new(XTASK).args(["demo", "--once"])).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        output.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let said = acts::said(output);
     acts::assert_played(&said);
     let update = said.split("\nact ").nth(2).unwrap();
     assert!(

@@ -7,7 +7,7 @@ use mirroring::{Metadata, Subsets, mirrored};
 use service_slices::{Node, Pod, Service, ServiceKey, Text, desired};
 use slice_core::{AddressType, Slice, names::ZONE_LABEL};
 use slice_reconciler::{
-    MetadataPolicy, Operation, Options, Owner, Packing, Plan, Request, TriggerTime, Write,
+    MetadataPolicy, Operation, Owner, Plan, Request, TriggerTime, Write,
     hints::{NodeFacts, TopologyCache, TopologyOptions},
     plan, plan_with_topology,
 };
@@ -108,11 +108,7 @@ where
             trigger_time: step.trigger_time.clone().map_or(TriggerTime::Clear, TriggerTime::Set),
             ..Request::new(service.owner(), existing, &metadata, &service.name)
         };
-        let options = Options {
-            packing: Packing::Fill { max: step.max },
-            placeholder: true,
-            ..Options::default()
-        };
+        let options = service_slices::options(step.max);
         plan_with_topology(request, &options, &(), &mut topology).ok()
     }
 }
@@ -126,10 +122,7 @@ fn plan_of_endpoints(step: &Step, endpoints: &api::Endpoints, existing: &[Slice]
         groups: subsets.desired(step.max).groups,
         ..Request::new(owner, existing, &metadata, owner.name)
     };
-    let options = Options {
-        packing: Packing::OnePerGroup { cap: step.max },
-        ..Options::default()
-    };
+    let options = mirroring::options(step.max);
     plan(request, &options).ok()
 }
 

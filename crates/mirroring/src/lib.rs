@@ -9,10 +9,10 @@
 //! use std::{collections::BTreeSet, num::NonZeroUsize};
 //!
 //! use k8s_openapi::api::core::v1::{Endpoints, Service};
-//! use mirroring::{Metadata, Subsets};
+//! use mirroring::{Metadata, Subsets, options};
 //! use serde_json::{from_value, json};
 //! use slice_core::{AddressType, Slice};
-//! use slice_reconciler::{MetadataPolicy, Options, Owner, Packing, Request, plan};
+//! use slice_reconciler::{MetadataPolicy, Owner, Request, plan};
 //!
 //! // An Endpoints object, the Service of its name, and the slices that mirror it, as a client reads them.
 //! let service: Service = from_value(json!({"spec": {"ports": [{"port": 80}]}}))?;
@@ -40,7 +40,7 @@
 //!     groups: desired.groups,
 //!     ..Request::new(Owner::of("v1", "Endpoints", &endpoints.metadata), &existing, &metadata, "db-")
 //! };
-//! let plan = plan(request, &Options { packing: Packing::OnePerGroup { cap: max }, ..Options::default() })?;
+//! let plan = plan(request, &options(max))?;
 //! assert_eq!(plan.writes.len(), 2, "one slice for each address family");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -52,6 +52,7 @@ mod desired;
 mod eligibility;
 mod left_out;
 mod metadata;
+mod options;
 #[cfg(test)]
 mod plans;
 mod subsets;
@@ -62,6 +63,7 @@ pub use desired::{Desired, Event};
 pub use eligibility::{NotMirrored, eligible, has_selector, is_mirror_of, is_ours, mirrored};
 pub use left_out::{LeftOut, Reason};
 pub use metadata::Metadata;
+pub use options::options;
 pub use subsets::Subsets;
 
 /// Value of the managed-by label on our slices, and so the lock: one writer per value.

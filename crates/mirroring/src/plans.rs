@@ -6,11 +6,9 @@ use std::{collections::BTreeSet, num::NonZeroUsize};
 use k8s_openapi::api::core::v1::Endpoints;
 use serde_json::json;
 use slice_core::{Address, AddressType, Conditions, Slice, names};
-use slice_reconciler::{
-    MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Plan, Request, plan,
-};
+use slice_reconciler::{MetadataPolicy, Operation, Owner, Plan, Request, plan};
 
-use crate::{Metadata, Subsets, testing};
+use crate::{Metadata, Subsets, options, testing};
 
 fn endpoints(written: &str) -> Endpoints {
     let mut endpoints = testing::endpoints(written);
@@ -33,12 +31,7 @@ fn planned(endpoints: &Endpoints, existing: &[Slice], max: usize) -> Plan {
             "ep-",
         )
     };
-    let options = Options {
-        packing: Packing::OnePerGroup { cap: max },
-        placeholder: false,
-        ownership: Ownership::RebuildOnForeignUid,
-        owner_flags: OwnerFlags::default(),
-    };
+    let options = options(max);
     plan(request, &options).unwrap()
 }
 

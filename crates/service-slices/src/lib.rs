@@ -14,13 +14,13 @@
 //! object that selects pods are the `ports` of a [`Service`]; where their numbers come from is a pod's `named_ports`.
 //!
 //! ```
-//! use std::collections::HashMap;
+//! use std::{collections::HashMap, num::NonZeroUsize};
 //!
 //! use k8s_openapi::api::{core::v1 as api, discovery::v1::EndpointSlice};
 //! use serde_json::{from_value, json};
-//! use service_slices::{Node, Pod, Service, desired};
+//! use service_slices::{Node, Pod, Service, desired, options};
 //! use slice_core::Slice;
-//! use slice_reconciler::{Operation, Options, Request, plan};
+//! use slice_reconciler::{Operation, Request, plan};
 //!
 //! // A Service, the pods that its selector matches, and their nodes, as a client reads them.
 //! let service: api::Service = from_value(json!({
@@ -51,7 +51,7 @@
 //!     hints: Some(service.hints),
 //!     ..Request::new(service.owner(), &existing, &metadata, "web-")
 //! };
-//! let plan = plan(request, &Options { placeholder: true, ..Options::default() })?;
+//! let plan = plan(request, &options(NonZeroUsize::new(100).unwrap()))?;
 //! let Operation::Create(slice) = &plan.writes[0].operation else { panic!("nothing was there") };
 //! assert_eq!(slice.ports.ports()[0].port, Some(8080));
 //! assert_eq!(slice.endpoints[0].zone, Some("zone-a"));
@@ -66,6 +66,7 @@ mod desired;
 mod groups;
 mod node;
 mod node_state;
+mod options;
 mod pod;
 mod pod_addresses;
 mod pod_endpoint;
@@ -76,6 +77,7 @@ mod service_key;
 pub use desired::{Desired, LeftOut, Reason, desired};
 pub use node::{Node, Nodes};
 pub use node_state::NodeState;
+pub use options::options;
 pub use pod::{NamedPort, Pod};
 pub use pod_addresses::{AddressProblem, PodAddresses, RefusedAddress};
 pub use pod_endpoint::PodEndpoint;

@@ -9,6 +9,7 @@ mod event;
 mod failures;
 mod interner;
 mod key;
+mod metadata;
 mod source;
 mod wakes;
 
@@ -17,5 +18,6 @@ pub use event::Event;
 pub use failures::describe_failures;
 pub use interner::Interner;
 pub use key::Key;
+pub use metadata::{AnnotatedMetadata, SlimMetadata};
 pub use source::{Identity, Seen, Source};
 pub use wakes::Wakes;

@@ -3,8 +3,10 @@
 use std::time::{Duration, Instant};
 
 use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntGauge, Opts, Registry, core::Collector,
-    exponential_buckets,
+    Gauge, GaugeVec, Histogram, HistogramOpts, IntCounter, IntGauge, Opts, Registry, exponential_buckets,
+    register_gauge_vec_with_registry as register_gauges, register_gauge_with_registry as register_gauge,
+    register_histogram_with_registry as register_histogram, register_int_counter_with_registry as register_counter,
+    register_int_gauge_with_registry as register_int_gauge,
 };
 
 use crate::health::Health;
@@ -29,30 +31,28 @@ impl Metrics {
         ));
         Ok(Self {
             queue: QueueMetrics::new(registry, queue)?,
-            change_to_write: register(
-                registry,
-                Histogram::with_opts(change_to_write.buckets(exponential_buckets(0.001, 2.0, 16)?))?,
+            change_to_write: register_histogram!(
+                change_to_write.buckets(exponential_buckets(0.001, 2.0, 16)?),
+                registry
             )?,
-            keys_failing: register(
-                registry,
-                IntGauge::with_opts(own("keys_failing", "Number of owners of slices whose last sync failed"))?,
+            keys_failing: register_int_gauge!(
+                own("keys_failing", "Number of owners of slices whose last sync failed"),
+                registry
             )?,
-            longest_failing: register(
-                registry,
-                Gauge::with_opts(own(
+            longest_failing: register_gauge!(
+                own(
                     "longest_failing_seconds",
                     "For how long the owner that has failed longest has been failing",
-                ))?,
+                ),
+                registry
             )?,
-            watch_silence: register(
-                registry,
-                GaugeVec::new(
-                    own(
-                        "watch_silence_seconds",
-                        "Time since the API server was last heard about a resource",
-                    ),
-                    &["resource"],
-                )?,
+            watch_silence: register_gauges!(
+                own(
+                    "watch_silence_seconds",
+                    "Time since the API server was last heard about a resource",
+                ),
+                &["resource"],
+                registry
             )?,
         })
     }
@@ -100,23 +100,17 @@ impl QueueMetrics {
         let opts = |metric: &str, help: &str| Opts::new(metric, help).subsystem("workqueue").const_label("name", name);
         let duration = |metric: &str, help: &str| -> Result<Histogram, prometheus::Error> {
             let opts = HistogramOpts::from(opts(metric, help)).buckets(exponential_buckets(1e-8, 10.0, 10)?);
-            register(registry, Histogram::with_opts(opts)?)
+            register_histogram!(opts, registry)
         };
         Ok(Self {
-            depth: register(
-                registry,
-                IntGauge::with_opts(opts("depth", "[BETA] Current depth of workqueue"))?,
+            depth: register_int_gauge!(opts("depth", "[BETA] Current depth of workqueue"), registry)?,
+            adds: register_counter!(
+                opts("adds_total", "[BETA] Total number of adds handled by workqueue"),
+                registry
             )?,
-            adds: register(
-                registry,
-                IntCounter::with_opts(opts("adds_total", "[BETA] Total number of adds handled by workqueue"))?,
-            )?,
-            retries: register(
-                registry,
-                IntCounter::with_opts(opts(
-                    "retries_total",
-                    "[BETA] Total number of retries handled by workqueue",
-                ))?,
+            retries: register_counter!(
+                opts("retries_total", "[BETA] Total number of retries handled by workqueue",),
+                registry
             )?,
             queue_duration: duration(
                 "queue_duration_seconds",
@@ -126,21 +120,21 @@ impl QueueMetrics {
                 "work_duration_seconds",
                 "[BETA] How long in seconds processing an item from workqueue takes.",
             )?,
-            unfinished: register(
-                registry,
-                Gauge::with_opts(opts(
+            unfinished: register_gauge!(
+                opts(
                     "unfinished_work_seconds",
                     "[BETA] How many seconds of work has done that is in progress and hasn't been observed by \
                      work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by \
                      observing the rate at which this increases.",
-                ))?,
+                ),
+                registry
             )?,
-            longest_running: register(
-                registry,
-                Gauge::with_opts(opts(
+            longest_running: register_gauge!(
+                opts(
                     "longest_running_processor_seconds",
                     "[BETA] How many seconds has the longest running processor for workqueue been running.",
-                ))?,
+                ),
+                registry
             )?,
         })
     }
@@ -180,9 +174,4 @@ impl QueueMetrics {
         self.unfinished.set(sum.as_secs_f64());
         self.longest_running.set(longest.as_secs_f64());
     }
-}
-
-fn register<M: Collector + Clone + 'static>(registry: &Registry, metric: M) -> Result<M, prometheus::Error> {
-    registry.register(Box::new(metric.clone()))?;
-    Ok(metric)
 }

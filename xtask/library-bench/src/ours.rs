@@ -9,27 +9,15 @@ use std::{
 
 use foldhash::fast::RandomState;
 use k8s_openapi::api::{core::v1 as api, discovery::v1::EndpointSlice};
-use service_slices::{Node, Nodes, Pod, Service, Text, desired};
+use service_slices::{Node, Nodes, Pod, Service, Text, desired, options};
 use slice_core::Slice;
 use slice_reconciler::{
-    Operation, Options, OwnerFlags, Ownership, Packing, Plan, Request, TriggerTime,
+    Operation, Plan, Request, TriggerTime,
     hints::{TopologyCache, TopologyOptions},
     plan_with_topology,
 };
 
 use crate::{MAX_ENDPOINTS_PER_SLICE, case::Sync, cluster::Cluster, upstream::Writes};
-
-const OPTIONS: Options = Options {
-    packing: Packing::Fill {
-        max: MAX_ENDPOINTS_PER_SLICE,
-    },
-    placeholder: true,
-    ownership: Ownership::Enforce,
-    owner_flags: OwnerFlags {
-        controller: true,
-        block_owner_deletion: true,
-    },
-};
 
 /// Long enough for a steady figure, short enough to wait for.
 const TIME_PER_FIGURE: Duration = Duration::from_millis(500);
@@ -139,7 +127,12 @@ fn plan<T: Text, N: Nodes<T>>(
         trigger_time: TriggerTime::Set("2026-01-01T00:00:00Z".to_owned()),
         ..Request::new(service.owner(), existing, &metadata, &prefix)
     };
-    Ok(plan_with_topology(request, &OPTIONS, &(), topology)?)
+    Ok(plan_with_topology(
+        request,
+        &options(MAX_ENDPOINTS_PER_SLICE),
+        &(),
+        topology,
+    )?)
 }
 
 fn topology(sync: &Sync) -> TopologyCache<()> {

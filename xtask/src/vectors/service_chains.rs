@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1 as api;
 use service_slices::{Node, NodeState, Pod, Service, desired};
 use slice_core::{Slice, format_trigger_time};
 use slice_reconciler::{
-    Options, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime,
+    Partition, Request, TriggerTime,
     hints::{TopologyCache, TopologyOptions},
     plan_with_topology,
 };
@@ -58,12 +58,7 @@ impl Controller {
             name_prefix: &prefix,
             names_taken: &[],
         };
-        let options = Options {
-            packing: Packing::Fill { max },
-            placeholder: true,
-            ownership: Ownership::Enforce,
-            owner_flags: OwnerFlags::default(),
-        };
+        let options = service_slices::options(max);
         Ok(Answer::of(plan_with_topology(
             request,
             &options,

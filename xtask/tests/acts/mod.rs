@@ -1,5 +1,13 @@
 //! What the acts of `cargo xtask demo` show in a pipe, on any API server.
 
+/// What the demo said, if it ended well.
+pub(crate) fn said(output: std::process::Output) -> String {
+    let said = String::from_utf8(output.stdout).expect("it says what people can read");
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{complaints}");
+    said
+}
+
 /// Holds all that the demo said to what each act should lead to.
 pub(crate) fn assert_played(said: &str) {
     let acts: Vec<&str> = said.split("\nact ").skip(1).collect();

@@ -4,12 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::{
-    api::core::v1 as api,
-    apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
-};
+use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde::Deserialize;
-use slice_controller::{Identity, Seen};
+use slice_controller::{AnnotatedMetadata, Identity, Seen, SlimMetadata};
 
 use super::Input;
 
@@ -57,7 +54,7 @@ pub(super) fn pod_slice(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> 
 #[derive(Deserialize)]
 struct SlimEndpoints {
     #[serde(default)]
-    metadata: SlimMetadata,
+    metadata: AnnotatedMetadata,
     #[serde(default)]
     subsets: Option<Vec<api::EndpointSubset>>,
 }
@@ -80,33 +77,6 @@ struct SlimServiceSpec {
 struct SlimSlice {
     #[serde(default)]
     metadata: SlimMetadata,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct SlimMetadata {
-    namespace: Option<String>,
-    name: Option<String>,
-    uid: Option<String>,
-    resource_version: Option<String>,
-    deletion_timestamp: Option<Time>,
-    labels: Option<BTreeMap<String, String>>,
-    annotations: Option<BTreeMap<String, String>>,
-}
-
-impl From<SlimMetadata> for ObjectMeta {
-    fn from(slim: SlimMetadata) -> Self {
-        Self {
-            namespace: slim.namespace,
-            name: slim.name,
-            uid: slim.uid,
-            resource_version: slim.resource_version,
-            deletion_timestamp: slim.deletion_timestamp,
-            labels: slim.labels,
-            annotations: slim.annotations,
-            ..Self::default()
-        }
-    }
 }
 
 #[cfg(test)]

@@ -4,13 +4,10 @@ use std::collections::BTreeSet;
 
 use slice_controller::{Event, Failure, Key, Sync, SyncContext, describe_failures};
 use slice_core::{AddressType, names};
-use slice_reconciler::{
-    Options, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime, hints::EventType, plan,
-    plan_deletion,
-};
+use slice_reconciler::{Partition, Plan, Request, TriggerTime, hints::EventType, plan, plan_deletion};
 
 use super::{Config, Endpoints, MirroringController, metrics::Metrics, verdict::Verdict};
-use crate::{Desired, LeftOut};
+use crate::{Desired, LeftOut, options};
 
 impl MirroringController {
     pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
@@ -92,12 +89,7 @@ fn mirror(
         name_prefix: &format!("{}-", key.name),
         names_taken: context.taken,
     };
-    let options = Options {
-        packing: Packing::OnePerGroup { cap: max },
-        placeholder: false,
-        ownership: Ownership::RebuildOnForeignUid,
-        owner_flags: OwnerFlags::default(),
-    };
+    let options = options(max);
     let plan = plan(request, &options).map_err(|error| error.to_string())?;
     metrics.planned(key, &plan, skipped);
     // Addresses have been told as a number.

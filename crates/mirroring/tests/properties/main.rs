@@ -13,10 +13,7 @@ use k8s_openapi::api::core::v1::Endpoints;
 use mirroring::{Desired, LeftOut, Metadata, Reason, Subsets};
 use proptest::prelude::*;
 use slice_core::{AddressType, Endpoint, EndpointSource, Port, PortMapKey, Slice};
-use slice_reconciler::{
-    Annotations, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request,
-    TriggerTime, plan,
-};
+use slice_reconciler::{Annotations, MetadataPolicy, Operation, Owner, Partition, Plan, Request, TriggerTime, plan};
 
 use self::{
     canonical::{canonical, publishable},
@@ -170,12 +167,7 @@ fn planned(endpoints: &Endpoints, existing: &[Slice], max: NonZeroUsize) -> Plan
         name_prefix: "db-",
         names_taken: &[],
     };
-    let options = Options {
-        packing: Packing::OnePerGroup { cap: max },
-        placeholder: false,
-        ownership: Ownership::Enforce,
-        owner_flags: OwnerFlags::default(),
-    };
+    let options = mirroring::options(max);
     plan(request, &options).unwrap()
 }
 

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 
 use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry, core::Collector,
-    exponential_buckets,
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry, exponential_buckets,
+    register_gauge_vec_with_registry as register_gauges, register_gauge_with_registry as register_gauge,
+    register_histogram_vec_with_registry as register_histograms,
+    register_histogram_with_registry as register_histogram,
+    register_int_counter_vec_with_registry as register_counters,
 };
 use slice_controller::{Key, Writes};
 use slice_reconciler::{Plan, Summary};
@@ -41,9 +44,9 @@ impl Metrics {
         let opts = |name: &str, help: &str| Opts::new(name, help).subsystem(METRICS_SUBSYSTEM);
         let per_sync = |name: &str, help: &str| -> Result<Histogram, prometheus::Error> {
             let opts = HistogramOpts::from(opts(name, help)).buckets(exponential_buckets(2.0, 2.0, 15)?);
-            register(registry, Histogram::with_opts(opts)?)
+            register_histogram!(opts, registry)
         };
-        let gauge = |name: &str, help: &str| register(registry, Gauge::with_opts(opts(name, help))?);
+        let gauge = |name: &str, help: &str| register_gauge!(opts(name, help), registry);
         Ok(Self {
             added: per_sync(
                 "endpoints_added_per_sync",
@@ -59,40 +62,35 @@ impl Metrics {
                 "desired_endpoint_slices",
                 "[BETA] Number of EndpointSlices that would exist with perfect endpoint allocation",
             )?,
-            changes: register(
-                registry,
-                IntCounterVec::new(
-                    opts("changes", "[ALPHA] Number of EndpointSlice changes"),
-                    &["operation"],
-                )?,
+            changes: register_counters!(
+                opts("changes", "[ALPHA] Number of EndpointSlice changes"),
+                &["operation"],
+                registry
             )?,
-            changed_per_sync: register(
-                registry,
-                HistogramVec::new(
-                    HistogramOpts::from(opts(
-                        "endpointslices_changed_per_sync",
-                        "[ALPHA] Number of EndpointSlices changed on each Service sync",
-                    )),
-                    &["topology", "traffic_distribution"],
-                )?,
+            changed_per_sync: register_histograms!(
+                HistogramOpts::from(opts(
+                    "endpointslices_changed_per_sync",
+                    "[ALPHA] Number of EndpointSlices changed on each Service sync",
+                )),
+                &["topology", "traffic_distribution"],
+                registry
             )?,
             written_per_sync: per_sync(
                 "endpointslices_written_per_sync",
                 "Number of EndpointSlices changed on each Service sync, in buckets for numbers",
             )?,
-            syncs: register(
-                registry,
-                IntCounterVec::new(opts("syncs", "[ALPHA] Number of EndpointSlice syncs"), &["result"])?,
+            syncs: register_counters!(
+                opts("syncs", "[ALPHA] Number of EndpointSlice syncs"),
+                &["result"],
+                registry
             )?,
-            by_traffic_distribution: register(
-                registry,
-                GaugeVec::new(
-                    opts(
-                        "services_count_by_traffic_distribution",
-                        "[BETA] Number of Services using some specific trafficDistribution",
-                    ),
-                    &["traffic_distribution"],
-                )?,
+            by_traffic_distribution: register_gauges!(
+                opts(
+                    "services_count_by_traffic_distribution",
+                    "[BETA] Number of Services using some specific trafficDistribution",
+                ),
+                &["traffic_distribution"],
+                registry
             )?,
             services: HashMap::new(),
         })
@@ -175,9 +173,4 @@ impl Metrics {
 #[expect(clippy::cast_precision_loss, reason = "nobody has so many that it would show")]
 fn number(count: usize) -> f64 {
     count as f64
-}
-
-fn register<M: Collector + Clone + 'static>(registry: &Registry, metric: M) -> Result<M, prometheus::Error> {
-    registry.register(Box::new(metric.clone()))?;
-    Ok(metric)
 }

@@ -6,13 +6,10 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     api::core::v1 as api,
-    apimachinery::pkg::{
-        api::resource::Quantity,
-        apis::meta::v1::{ObjectMeta, Time},
-    },
+    apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::ObjectMeta},
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use slice_controller::{Identity, Seen};
+use slice_controller::{AnnotatedMetadata, Identity, Seen, SlimMetadata};
 
 use super::Input;
 
@@ -41,33 +38,6 @@ where
         identity: Identity::from(object.metadata()),
         object: input(object),
     })
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct SlimMetadata {
-    namespace: Option<String>,
-    name: Option<String>,
-    uid: Option<String>,
-    resource_version: Option<String>,
-    creation_timestamp: Option<Time>,
-    deletion_timestamp: Option<Time>,
-    labels: Option<BTreeMap<String, String>>,
-}
-
-impl From<SlimMetadata> for ObjectMeta {
-    fn from(slim: SlimMetadata) -> Self {
-        Self {
-            namespace: slim.namespace,
-            name: slim.name,
-            uid: slim.uid,
-            resource_version: slim.resource_version,
-            creation_timestamp: slim.creation_timestamp,
-            deletion_timestamp: slim.deletion_timestamp,
-            labels: slim.labels,
-            ..Self::default()
-        }
-    }
 }
 
 #[derive(Deserialize)]
@@ -146,28 +116,17 @@ impl From<SlimContainer> for api::Container {
 
 #[derive(Deserialize)]
 struct SlimService {
+    /// Annotations say which hints a Service asks for.
     #[serde(default)]
-    metadata: SlimServiceMetadata,
+    metadata: AnnotatedMetadata,
     #[serde(default)]
     spec: Option<api::ServiceSpec>,
-}
-
-/// Annotations say which hints a Service asks for.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct SlimServiceMetadata {
-    #[serde(flatten)]
-    slim: SlimMetadata,
-    annotations: Option<BTreeMap<String, String>>,
 }
 
 impl From<SlimService> for api::Service {
     fn from(slim: SlimService) -> Self {
         Self {
-            metadata: ObjectMeta {
-                annotations: slim.metadata.annotations,
-                ..slim.metadata.slim.into()
-            },
+            metadata: slim.metadata.into(),
             spec: slim.spec,
             status: None,
         }

@@ -6,13 +6,13 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use slice_controller::{Event, Failure, Key, Outcome, Sync, SyncContext, describe_failures};
 use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
 use slice_reconciler::{
-    MetadataPolicy, Operation, Options, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
+    MetadataPolicy, Operation, Partition, Plan, Request, TriggerTime,
     hints::{EventType, HintMode, Verdict},
     plan_with_topology,
 };
 
 use super::ServiceController;
-use crate::{Desired, LeftOut, Reason, Service, desired};
+use crate::{Desired, LeftOut, Reason, Service, desired, options};
 
 /// What has to be remembered of a sync until its writes are done.
 #[derive(Debug)]
@@ -61,14 +61,7 @@ impl ServiceController {
             name_prefix: &format!("{}-", key.name),
             names_taken: context.taken,
         };
-        let options = Options {
-            packing: Packing::Fill {
-                max: self.config.max_endpoints_per_slice,
-            },
-            placeholder: true,
-            ownership: Ownership::Enforce,
-            owner_flags: OwnerFlags::default(),
-        };
+        let options = options(self.config.max_endpoints_per_slice);
         let plan = plan_with_topology(request, &options, key, &mut self.topology).map_err(|error| error.to_string())?;
         let events = events(&plan, &left_out, service);
         self.metrics.planned(key, &plan, traffic_distribution(service.hints));

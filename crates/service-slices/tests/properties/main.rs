@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use service_slices::{AddressProblem, Desired, LeftOut, Node, Pod, Reason, Service, Text, desired};
 use slice_core::{Address, AddressType, Endpoint, EndpointSource, PortMapKey, Slice, spelling::is_label_value};
 use slice_reconciler::{
-    Operation, Options, OwnerFlags, Ownership, Packing, Partition, Plan, PlanError, Request, TriggerTime,
+    Operation, Partition, Plan, PlanError, Request, TriggerTime,
     hints::{NodeFacts, TopologyCache},
     plan_with_topology,
 };
@@ -232,12 +232,7 @@ fn planned<'a>(
         name_prefix: "web-",
         names_taken: &[],
     };
-    let options = Options {
-        packing: Packing::Fill { max },
-        placeholder: true,
-        ownership: Ownership::Enforce,
-        owner_flags: OwnerFlags::default(),
-    };
+    let options = service_slices::options(max);
     let plan = plan_with_topology(request, &options, &(), &mut topology);
     // Names that no Service has are refused, and nothing else is.
     let name = compact.name.as_ref();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use service_slices::{Node, Pod, RESERVED_LABELS, Service, desired};
 use slice_core::{Slice, names::ZONE_LABEL};
 use slice_reconciler::{
-    MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
+    MetadataPolicy, Operation, Owner, Partition, Plan, Request, TriggerTime,
     hints::{HintMode, NodeFacts, TopologyCache},
     plan, plan_with_topology,
 };
@@ -114,14 +114,7 @@ impl World {
             name_prefix: "foo-",
             names_taken: &[],
         };
-        let options = Options {
-            packing: Packing::Fill {
-                max: NonZeroUsize::new(self.max).unwrap(),
-            },
-            placeholder: true,
-            ownership: Ownership::Enforce,
-            owner_flags: OwnerFlags::default(),
-        };
+        let options = service_slices::options(NonZeroUsize::new(self.max).unwrap());
         let plan = match &mut self.topology {
             Some(topology) => plan_with_topology(request, &options, &(), topology),
             None => plan(request, &options),

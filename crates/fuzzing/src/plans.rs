@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use k8s_openapi::api::core::v1 as api;
 use mirroring::{Metadata, Subsets, mirrored};
-use service_slices::{Node, Pod, Service, ServiceKey, Text, desired};
+use service_slices::{Node, Pod, Service, Text, desired};
 use slice_core::{AddressType, Slice, names::ZONE_LABEL};
 use slice_reconciler::{
     MetadataPolicy, Operation, Owner, Plan, Request, TriggerTime, Write,
@@ -16,10 +16,6 @@ use crate::objects::Step;
 
 /// Plans for the Service and for the Endpoints object of a step.
 pub(crate) fn check(step: &Step) {
-    for slice in &step.existing {
-        // Any answer will do.
-        let _ = ServiceKey::of_slice(&slice.metadata);
-    }
     if let Some(service) = &step.service {
         let compact = Service::from(service);
         let borrowed: Vec<Pod<&str>> = step.pods.iter().map(|pod| Pod::for_service(pod, &compact)).collect();

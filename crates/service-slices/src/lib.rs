@@ -72,7 +72,6 @@ mod pod_addresses;
 mod pod_endpoint;
 mod pods_at_once;
 mod service;
-mod service_key;
 
 pub use desired::{Desired, LeftOut, Reason, desired};
 pub use node::{Node, Nodes};
@@ -82,7 +81,6 @@ pub use pod::{NamedPort, Pod};
 pub use pod_addresses::{AddressProblem, PodAddresses, RefusedAddress};
 pub use pod_endpoint::PodEndpoint;
 pub use service::{Families, RESERVED_LABELS, Service, ServicePort, TargetPort};
-pub use service_key::{NoServiceName, ServiceKey};
 pub use slice_core::Text;
 
 /// Value of the managed-by label on our slices, and so the lock: one writer per value.

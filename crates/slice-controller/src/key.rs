@@ -52,12 +52,17 @@ mod tests {
         }
     }
 
+    /// R8, T-KEY-01…03, T-UTL-17…19: there is always a slice; the emptiest has no Service.
     #[test]
     fn r11_a_slice_names_its_service_by_label() {
         let named = slice(&[(SERVICE_NAME_LABEL, "svc")]);
         assert_eq!(Key::of_slice(&named), Some(Key::new("ns", "svc")));
         assert_eq!(Key::of_slice(&named).unwrap().to_string(), "ns/svc");
-        for nobody in [slice(&[]), slice(&[(SERVICE_NAME_LABEL, "")]), ObjectMeta::default()] {
+        for nobody in [
+            slice(&[("foo", "bar")]),
+            slice(&[(SERVICE_NAME_LABEL, "")]),
+            ObjectMeta::default(),
+        ] {
             assert_eq!(Key::of_slice(&nobody), None, "{nobody:?}");
         }
     }

@@ -100,45 +100,34 @@ fn server() -> (kube::Client, Faults) {
     (kube::Client::new(service, "default"), faults)
 }
 
-/// Runs a controller until it has looked so often.
-async fn run_for(controller: Namespaces, options: Options, looks: usize) {
-    let seen = Arc::clone(&controller.looks);
+/// Runs a controller for a minute, which passes as soon as everybody waits for it.
+async fn run_for_a_minute(controller: Namespaces, options: Options) {
     let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
-    let enough = async {
-        while seen.load(Ordering::Relaxed) < looks {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    };
     let (client, _) = server();
-    run(
-        controller,
-        client,
-        options,
-        Arc::new(Health::default()),
-        Arc::new(metrics),
-        enough,
-    )
-    .await;
+    let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));
+    let minute = tokio::time::sleep(Duration::from_secs(60));
+    run(controller, client, options, health, metrics, minute).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn everything_is_looked_at_from_time_to_time_or_never() {
-    let often = Options {
-        resync: Duration::from_millis(1),
-        ..options()
-    };
-    run_for(Namespaces::default(), often, 5).await;
-    run_for(Namespaces::default(), options(), 1).await;
+    for (resync, looks) in [(0, 1), (7, 1 + 60 / 7)] {
+        let controller = Namespaces::default();
+        let seen = Arc::clone(&controller.looks);
+        let resync = Duration::from_secs(resync);
+        run_for_a_minute(controller, Options { resync, ..options() }).await;
+        assert_eq!(seen.load(Ordering::Relaxed), looks, "{resync:?}");
+    }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 #[should_panic(expected = "a decoder that panics")]
 async fn nobody_goes_on_half_blind() {
     let controller = Namespaces {
         decode: |_| panic!("a decoder that panics"),
         ..Namespaces::default()
     };
-    run_for(controller, options(), 1).await;
+    run_for_a_minute(controller, options()).await;
 }
 
 #[tokio::test]

@@ -73,8 +73,11 @@ pub(crate) fn run_consumer() -> anyhow::Result<Command> {
 pub(crate) fn package() -> anyhow::Result<()> {
     let metadata = targets::metadata()?;
     let published = published(&metadata);
+    // Cargo keeps what it unpacks by the place of the packages and their version: in a place of its own, nothing old is found.
+    let place = tempfile::tempdir_in(targets::target_directory()?).context("cannot make a directory for packages")?;
     let output = testenv::cargo()
-        .args(["package", "--allow-dirty", "--locked"])
+        .args(["package", "--allow-dirty", "--locked", "--target-dir"])
+        .arg(place.path())
         .args(published.iter().flat_map(|name| ["--package", name]))
         .env("K8S_OPENAPI_ENABLED_VERSION", PACKAGED_API_VERSION)
         .output()

@@ -85,14 +85,16 @@ impl<T: Text> Pod<T> {
 }
 
 impl<'a> Pod<&'a str> {
-    /// Reads what matters of a pod to one Service: its ports only if the Service asks for them by name.
+    /// Reads what matters of a pod to one Service: its ports only if the Service asks for them by name, its addresses only as
+    /// far as they may be of a family that the Service has.
     #[must_use]
     pub fn for_service(pod: &'a api::Pod, service: &Service) -> Self {
         let spec = pod.spec.as_ref().filter(|_| service.has_named_targets());
-        Self::read(pod, spec.map(named_ports).unwrap_or_default())
+        let addresses = PodAddresses::read_of(ips(pod), service.families.address_types());
+        Self::read(pod, addresses, spec.map(named_ports).unwrap_or_default())
     }
 
-    fn read(pod: &'a api::Pod, named_ports: Arc<[NamedPort<&'a str>]>) -> Self {
+    fn read(pod: &'a api::Pod, addresses: PodAddresses, named_ports: Arc<[NamedPort<&'a str>]>) -> Self {
         let metadata = &pod.metadata;
         let spec = pod.spec.as_ref();
         let spec_text = |field: fn(&api::PodSpec) -> &Option<String>| spec.and_then(|spec| given(field(spec)));
@@ -103,7 +105,7 @@ impl<'a> Pod<&'a str> {
             node: spec_text(|spec| &spec.node_name),
             hostname: spec_text(|spec| &spec.hostname),
             subdomain: spec_text(|spec| &spec.subdomain),
-            addresses: PodAddresses::read(pod_ips(pod).map(|ip| ip.ip.as_str())),
+            addresses,
             named_ports,
             eligible: is_eligible(pod),
             ready: is_ready(pod),
@@ -114,7 +116,8 @@ impl<'a> Pod<&'a str> {
 
 impl<'a> From<&'a api::Pod> for Pod<&'a str> {
     fn from(pod: &'a api::Pod) -> Self {
-        Self::read(pod, pod.spec.as_ref().map(named_ports).unwrap_or_default())
+        let named_ports = pod.spec.as_ref().map(named_ports).unwrap_or_default();
+        Self::read(pod, PodAddresses::read(ips(pod)), named_ports)
     }
 }
 
@@ -130,10 +133,10 @@ pub(crate) fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-pub(crate) fn pod_ips(pod: &api::Pod) -> impl Iterator<Item = &api::PodIP> {
+pub(crate) fn ips(pod: &api::Pod) -> impl Iterator<Item = &str> {
     let status = pod.status.as_ref();
     let ips = status.and_then(|status| status.pod_ips.as_deref());
-    ips.unwrap_or_default().iter()
+    ips.unwrap_or_default().iter().map(|ip| ip.ip.as_str())
 }
 
 pub(crate) fn conditions(pod: &api::Pod) -> impl DoubleEndedIterator<Item = &api::PodCondition> {
@@ -146,7 +149,7 @@ pub(crate) fn conditions(pod: &api::Pod) -> impl DoubleEndedIterator<Item = &api
 fn is_eligible(pod: &api::Pod) -> bool {
     let Some(status) = &pod.status else { return false };
     let finished = matches!(status.phase.as_deref(), Some("Failed" | "Succeeded"));
-    !finished && (pod_ips(pod).next().is_some() || given(&status.pod_ip).is_some())
+    !finished && (ips(pod).next().is_some() || given(&status.pod_ip).is_some())
 }
 
 /// R58: the first condition of the type decides.

@@ -26,7 +26,7 @@ struct Unusual {
 pub struct RefusedAddress {
     /// As the pod has it.
     pub text: Arc<str>,
-    /// Its family, if it is an IP address.
+    /// Its family, as far as that can be told.
     pub address_type: Option<AddressType>,
     /// What is wrong with it.
     pub problem: AddressProblem,
@@ -51,12 +51,20 @@ impl PodAddresses {
     pub fn read<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let (mut addresses, mut refused) = Self::sorted(texts);
         for published in [&mut addresses.v4, &mut addresses.v6] {
-            refused.extend(surplus(published));
+            if published.len() > ADDRESSES_PER_ENDPOINT_MAX {
+                refused.extend(surplus(published));
+            }
         }
         if !refused.is_empty() {
             addresses.unusual = Some(Box::new(Unusual { apart: false, refused }));
         }
         addresses
+    }
+
+    /// Reads `status.podIPs` as far as they concern a Service with addresses of these types.
+    pub(crate) fn read_of<'t>(texts: impl IntoIterator<Item = &'t str>, wanted: &[AddressType]) -> Self {
+        let concerns_v6 = wanted.contains(&AddressType::IPv6);
+        Self::read(texts.into_iter().filter(|text| concerns_v6 || !is_plainly_v6(text)))
     }
 
     /// Reads addresses from another source than `status.podIPs`: other networks of the pod, or devices (G84). Each address is
@@ -111,12 +119,19 @@ impl PodAddresses {
 
 /// Takes out what is more than an endpoint may have.
 fn surplus(published: &mut Addresses) -> impl Iterator<Item = RefusedAddress> {
-    let surplus = published.drain(published.len().min(ADDRESSES_PER_ENDPOINT_MAX)..);
+    let surplus = published.drain(ADDRESSES_PER_ENDPOINT_MAX..);
     surplus.map(|address| RefusedAddress {
         text: address.to_string().into(),
         address_type: Some(address.address_type()),
         problem: AddressProblem::TooMany,
     })
+}
+
+/// Whether a text, if it can be read at all, is an IPv6 address that no IPv4 address is hidden in: such a one begins with zeros.
+/// Tells far faster than reading it.
+fn is_plainly_v6(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b':';
+    !text.starts_with([':', '0']) && text.as_bytes().contains(&b':') && text.bytes().all(is_plain)
 }
 
 fn read(text: &str) -> Result<Address, RefusedAddress> {
@@ -125,7 +140,10 @@ fn read(text: &str) -> Result<Address, RefusedAddress> {
         address_type,
         problem,
     };
-    let address = Address::parse_ip(text).ok_or_else(|| refused(None, AddressProblem::NotAnIp))?;
+    let address = Address::parse_ip(text).ok_or_else(|| {
+        let address_type = is_plainly_v6(text).then_some(AddressType::IPv6);
+        refused(address_type, AddressProblem::NotAnIp)
+    })?;
     match address.publishable() {
         Ok(()) => Ok(address),
         Err(why) => Err(refused(
@@ -153,6 +171,40 @@ mod tests {
         assert_eq!(printed(addresses.of(AddressType::IPv6)), ["fd00::1", "fd00::10"]);
         assert_eq!(addresses.of(AddressType::Fqdn), []);
         assert_eq!(addresses.refused(), []);
+    }
+
+    /// What begins with zeros may still be an IPv4 address, and what is no address at all concerns everybody.
+    #[test]
+    fn addresses_that_are_plainly_of_another_family_are_not_read() {
+        let texts = [
+            "fd00::1",
+            "fd00:::1",
+            "10.0.0.1",
+            "::ffff:10.0.0.2",
+            "0::1",
+            "0:0:0:0:0:FFFF:a00:3",
+            "fd00::1%eth0",
+        ];
+        let addresses = PodAddresses::read_of(texts, &[AddressType::IPv4]);
+        assert_eq!(
+            printed(addresses.of(AddressType::IPv4)),
+            ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+        );
+        let refused = |addresses: &PodAddresses, wanted: AddressType| -> Vec<Arc<str>> {
+            let refused = addresses.refused().iter();
+            let concern = refused.filter(|refused| refused.address_type.is_none_or(|of| of == wanted));
+            concern.map(|refused| Arc::clone(&refused.text)).collect()
+        };
+        let both = PodAddresses::read_of(texts, &[AddressType::IPv4, AddressType::IPv6]);
+        assert_eq!(both, PodAddresses::read(texts));
+        assert_eq!(printed(both.of(AddressType::IPv6)), ["fd00::1"]);
+        for addresses in [&addresses, &both] {
+            assert_eq!(refused(addresses, AddressType::IPv4), ["fd00::1%eth0".into()]);
+        }
+        assert_eq!(
+            refused(&both, AddressType::IPv6),
+            ["fd00:::1".into(), "0::1".into(), "fd00::1%eth0".into()]
+        );
     }
 
     /// G-25, W23: what cannot be published is named, the rest is kept.

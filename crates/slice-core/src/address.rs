@@ -29,19 +29,16 @@ impl Address {
     /// IPv6 address is IPv4, a zone (`%eth0`) is refused.
     #[must_use]
     pub fn parse_ip(text: &str) -> Option<Self> {
-        text.parse()
-            .ok()
-            .or_else(|| parse_with_leading_zeros(text))
-            .map(Self::from)
+        parse(text).or_else(|| parse_with_leading_zeros(text)).map(Self::from)
     }
 
     /// Reads an address from a stored slice. Only the canonical spelling becomes an IP address: any other is not what we
     /// would write, and has to be replaced.
     #[must_use]
     pub fn stored(text: &str) -> Self {
-        match text.parse() {
-            Ok(IpAddr::V4(address)) => Self::V4(address),
-            Ok(IpAddr::V6(address)) if is_canonical(&address, text) => Self::V6(address),
+        match parse(text) {
+            Some(IpAddr::V4(address)) => Self::V4(address),
+            Some(IpAddr::V6(address)) if is_canonical(&address, text) => Self::V6(address),
             _ => Self::Text(text.into()),
         }
     }
@@ -138,6 +135,15 @@ impl fmt::Display for Address {
             Self::V6(address) => address.fmt(f),
             Self::Text(text) => f.write_str(text),
         }
+    }
+}
+
+/// As std reads addresses, but for trying one family after the other.
+fn parse(text: &str) -> Option<IpAddr> {
+    if text.as_bytes().contains(&b':') {
+        text.parse().map(IpAddr::V6).ok()
+    } else {
+        text.parse().map(IpAddr::V4).ok()
     }
 }
 

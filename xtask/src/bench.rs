@@ -26,6 +26,9 @@ struct Library {
     /// Only these cases, such as nothing,flip
     #[arg(long, value_name = "NAMES")]
     case: Option<String>,
+    /// Our side with the C library's allocator instead of mimalloc
+    #[arg(long)]
+    system_allocator: bool,
     /// Where the figures go instead of bench/library.json in Cargo's target directory
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -45,9 +48,12 @@ impl Library {
         let figures = self.output.clone().unwrap_or_else(|| home.join("library.json"));
         upstream::build_recorder(&recorder)?;
         let mut bench = testenv::cargo();
+        bench.args(["run", "--quiet", "--release", "--package", "library-bench"]);
+        if self.system_allocator {
+            bench.arg("--no-default-features");
+        }
         bench
-            .args(["run", "--quiet", "--release", "--package", "library-bench", "--"])
-            .arg("--recorder")
+            .args(["--", "--recorder"])
             .arg(&recorder)
             .arg("--output")
             .arg(&figures);

@@ -1,11 +1,10 @@
 //! Endpoints by identity.
 
-use std::hint::black_box;
-
 use hashbrown::{HashTable, hash_table::Entry};
 
 use crate::{
-    EndpointRef, EndpointSource, Target, Text,
+    EndpointSource,
+    endpoint::touch,
     identity::{AddressTag, compare, hash_with_name, have_same_addresses, have_same_names, is_same, rank},
 };
 
@@ -159,10 +158,8 @@ impl<E: EndpointSource> EndpointSet<E> {
         taken.clear();
         let slot = |found: &Option<Found>| found.map(|found| self.slots[found.slot as usize]);
         taken.extend(self.found.iter().map(slot));
-        if !E::Text::SHARED {
-            touch(taken.iter().flatten().copied());
-            touch(like.clone());
-        }
+        touch(taken.iter().flatten().copied());
+        touch(like.clone());
         for ((like, found), taken) in like.clone().zip(&self.found).zip(&mut *taken) {
             let same_addresses = found.is_some_and(|found| found.same_addresses);
             *taken = taken.filter(|candidate| {
@@ -212,16 +209,6 @@ impl<E: EndpointSource> EndpointSet<E> {
         sorted.sort_unstable();
         Some(sorted.into_iter().map(|(_, slot)| slot as usize).collect())
     }
-}
-
-/// Looks at the texts that tell endpoints apart, without waiting for any of them.
-fn touch<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
-    let first = |text: Option<&str>| text.and_then(|text| text.bytes().next()).map_or(0, usize::from);
-    let first_bytes = |endpoint: &EndpointRef<'_>| {
-        let of_target = |target: Target<&str>| first(target.name) + first(target.namespace) + first(target.uid);
-        first(endpoint.node_name) + endpoint.target.map_or(0, of_target)
-    };
-    black_box(endpoints.map(|endpoint| first_bytes(&endpoint.view())).sum::<usize>());
 }
 
 impl<E: EndpointSource> Extend<E> for EndpointSet<E> {

@@ -9,6 +9,7 @@ use k8s_openapi::{
 
 use crate::{
     Address, AddressType, Addresses, Conditions, Endpoint, Hints, PortMapKey, Target, Text, UnknownAddressType,
+    endpoint::touch,
 };
 
 /// How many names of zones or nodes are compared with before another copy is made.
@@ -47,12 +48,12 @@ impl<T: Text> Slice<T> {
         };
         // A list, or an option of one: that depends on the version of the API that the program chose.
         let endpoints: Option<&Vec<api::Endpoint>> = (&slice.endpoints).into();
-        let endpoints = endpoints.into_iter().flatten();
+        let endpoints = endpoints.map_or(&[][..], Vec::as_slice);
         Self {
             metadata: slice.metadata.clone(),
             address_type: slice.address_type.parse(),
             ports: PortMapKey::of(slice.ports.as_deref()),
-            endpoints: endpoints.map(|endpoint| reader.endpoint(endpoint)).collect(),
+            endpoints: endpoints.iter().map(|endpoint| reader.endpoint(endpoint)).collect(),
         }
     }
 
@@ -69,6 +70,7 @@ impl<T: Text> Slice<T> {
     /// The slice as the API has it.
     #[must_use]
     pub fn to_api(&self) -> api::EndpointSlice {
+        touch(self.endpoints.iter());
         api::EndpointSlice {
             metadata: self.metadata.clone(),
             address_type: match &self.address_type {

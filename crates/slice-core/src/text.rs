@@ -12,7 +12,7 @@ static SHARED_POD: LazyLock<Arc<str>> = LazyLock::new(|| POD.into());
 /// A string of an endpoint: shared (`Arc<str>`, to be kept), borrowed (`&str`, from an object of the API) or owned.
 pub trait Text: Clone + Eq + fmt::Debug + Deref<Target = str> + Into<Arc<str>> {
     /// Whether equal strings are usually one and the same, so that they are compared without a look at them.
-    const SHARED: bool;
+    const SHARED: bool = false;
 
     /// The kind of what nearly all endpoints stand for.
     fn pod() -> Self;
@@ -27,16 +27,12 @@ impl Text for Arc<str> {
 }
 
 impl Text for &str {
-    const SHARED: bool = false;
-
     fn pod() -> Self {
         POD
     }
 }
 
 impl Text for String {
-    const SHARED: bool = false;
-
     fn pod() -> Self {
         POD.to_owned()
     }

@@ -70,8 +70,9 @@ impl Case {
         match self {
             Self::Scratch | Self::Nothing => {}
             Self::Replace10 => {
-                for pod in sync.pods.iter_mut().step_by(10) {
-                    *pod = cluster.pod()?;
+                let replaced = sync.pods.iter_mut().step_by(10);
+                for (pod, other) in replaced.zip(cluster.pods(pods.div_ceil(10))?) {
+                    *pod = other;
                 }
             }
             Self::Flip | Self::DualStack | Self::Auto | Self::SameZone => {

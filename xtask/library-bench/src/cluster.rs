@@ -1,10 +1,11 @@
 //! The objects of a cluster, the same for the same size.
 
-use std::net::Ipv6Addr;
+use std::{net::Ipv6Addr, ops::RangeFrom};
 
 use fastrand::Rng;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
-use serde_json::{Value, from_value, json};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use slice_core::names::ZONE_LABEL;
 use slice_reconciler::hints::NodeFacts;
 
@@ -18,7 +19,7 @@ const CPUS_PER_NODE: u64 = 8;
 pub(crate) struct Cluster {
     rng: Rng,
     nodes: usize,
-    pods_made: u32,
+    numbers: RangeFrom<u32>,
 }
 
 impl Cluster {
@@ -26,13 +27,13 @@ impl Cluster {
         Self {
             rng: Rng::with_seed(pods as u64),
             nodes: pods.div_ceil(PODS_PER_NODE).max(ZONES.len()),
-            pods_made: 0,
+            numbers: 0..,
         }
     }
 
     pub(crate) fn nodes(&self) -> anyhow::Result<Vec<Node>> {
         let node = |number: usize| {
-            Ok(from_value(json!({
+            read(&json!({
                 "metadata": {
                     "name": node_name(number),
                     "labels": {ZONE_LABEL: zone(number), "kubernetes.io/hostname": node_name(number)},
@@ -41,7 +42,7 @@ impl Cluster {
                     "allocatable": {"cpu": CPUS_PER_NODE.to_string(), "memory": "32Gi", "pods": "110"},
                     "conditions": [{"type": "Ready", "status": "True"}],
                 },
-            }))?)
+            }))
         };
         (0..self.nodes).map(node).collect()
     }
@@ -58,15 +59,13 @@ impl Cluster {
 
     /// New pods, in no order.
     pub(crate) fn pods(&mut self, count: usize) -> anyhow::Result<Vec<Pod>> {
-        let mut pods = (0..count).map(|_| self.pod()).collect::<anyhow::Result<Vec<_>>>()?;
-        self.rng.shuffle(&mut pods);
-        Ok(pods)
+        let mut numbers: Vec<u32> = self.numbers.by_ref().take(count).collect();
+        self.rng.shuffle(&mut numbers);
+        numbers.into_iter().map(|number| self.pod(number)).collect()
     }
 
-    /// One more pod, ready.
-    pub(crate) fn pod(&mut self) -> anyhow::Result<Pod> {
-        let number = self.pods_made;
-        self.pods_made += 1;
+    /// A pod, ready.
+    fn pod(&mut self, number: u32) -> anyhow::Result<Pod> {
         let [a, b, c, d] = (0x0a00_0100 + number).to_be_bytes();
         let ipv4 = format!("{a}.{b}.{c}.{d}");
         let ipv6 = Ipv6Addr::from_bits((0xfd00 << 112) | (u128::from(number) + 1));
@@ -74,7 +73,7 @@ impl Cluster {
         let condition =
             |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map(condition);
-        Ok(from_value(json!({
+        read(&json!({
             "metadata": {
                 // The number keeps names apart where chance does not.
                 "namespace": "shop", "name": format!("web-6f7c8d9b5-{suffix}{number:x}"), "uid": self.uid(),
@@ -99,13 +98,18 @@ impl Cluster {
                 "podIPs": [{"ip": ipv4}, {"ip": ipv6.to_string()}],
                 "conditions": conditions,
             },
-        }))?)
+        }))
     }
 
     fn uid(&mut self) -> String {
         let uid = format!("{:032x}", self.rng.u128(..));
         [&uid[..8], &uid[8..12], &uid[12..16], &uid[16..20], &uid[20..]].join("-")
     }
+}
+
+/// Reads an object from text, as those of an API server and those of upstream's side are: that decides where they lie in memory.
+fn read<T: DeserializeOwned>(object: &Value) -> anyhow::Result<T> {
+    Ok(serde_json::from_str(&object.to_string())?)
 }
 
 fn node_name(number: usize) -> String {
@@ -122,7 +126,7 @@ pub(crate) fn service(
     annotations: &Value,
     traffic_distribution: &Value,
 ) -> anyhow::Result<Service> {
-    Ok(from_value(json!({
+    read(&json!({
         "metadata": {
             "namespace": "shop", "name": "web", "uid": "5f0c1b5e-0d4b-4a53-9a43-0e7c3e5d1a77",
             "labels": {"app": "web"}, "annotations": annotations,
@@ -132,5 +136,5 @@ pub(crate) fn service(
             "ports": [{"name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP"}],
             "trafficDistribution": traffic_distribution,
         },
-    }))?)
+    }))
 }

@@ -90,8 +90,8 @@ pub struct Endpoint<T = Arc<str>> {
     pub zone: Option<T>,
     /// What is behind it.
     pub target: Option<Target<T>>,
-    /// For whom it is meant.
-    pub hints: Option<Box<Hints>>,
+    /// For whom it is meant; endpoints of one zone best share this.
+    pub hints: Option<Arc<Hints>>,
     /// What only old API versions could write; kept, never compared (R67).
     pub deprecated_topology: Option<Box<BTreeMap<String, String>>>,
 }

@@ -12,8 +12,8 @@ use crate::{
     endpoint::touch,
 };
 
-/// How many names of zones or nodes are compared with before another copy is made.
-const HINTED_MAX: usize = 8;
+/// How many hints are compared with before another copy is made.
+const KNOWN_HINTS_MAX: usize = 8;
 
 /// A slice. Its metadata is kept whole: what others put there survives when we write it back.
 ///
@@ -44,7 +44,7 @@ impl<T: Text> Slice<T> {
     pub fn from_api_with<'a>(slice: &'a api::EndpointSlice, share: impl FnMut(&'a str) -> T) -> Self {
         let mut reader = Reader {
             share,
-            hinted: Vec::new(),
+            known_hints: Vec::new(),
         };
         // A list, or an option of one: that depends on the version of the API that the program chose.
         let endpoints: Option<&Vec<api::Endpoint>> = (&slice.endpoints).into();
@@ -92,8 +92,8 @@ impl From<&api::EndpointSlice> for Slice {
 /// Reads the endpoints of one slice.
 struct Reader<F> {
     share: F,
-    /// What hints of earlier endpoints named: mostly a few zones, again and again.
-    hinted: Vec<Arc<str>>,
+    /// The hints of earlier endpoints: mostly a few zones, again and again.
+    known_hints: Vec<Arc<Hints>>,
 }
 
 impl<F> Reader<F> {
@@ -123,35 +123,33 @@ impl<F> Reader<F> {
                 field_path: read(&target.field_path),
                 resource_version: read(&target.resource_version),
             }),
-            hints: endpoint.hints.as_ref().map(|hints| Box::new(self.hints(hints))),
+            hints: endpoint.hints.as_ref().map(|hints| self.hints(hints)),
             deprecated_topology: endpoint.deprecated_topology.clone().map(Box::new),
         }
     }
 
-    fn hints<'a, T: Text>(&mut self, hints: &'a api::EndpointHints) -> Hints
+    fn hints<'a, T: Text>(&mut self, hints: &'a api::EndpointHints) -> Arc<Hints>
     where
         F: FnMut(&'a str) -> T,
     {
-        let zones = hints.for_zones.iter().flatten();
-        let nodes = hints.for_nodes.iter().flatten();
-        Hints {
-            for_zones: zones.map(|zone| self.hinted(&zone.name)).collect(),
-            for_nodes: nodes.map(|node| self.hinted(&node.name)).collect(),
-        }
-    }
-
-    fn hinted<'a, T: Text>(&mut self, name: &'a str) -> Arc<str>
-    where
-        F: FnMut(&'a str) -> T,
-    {
-        if let Some(known) = self.hinted.iter().find(|known| ***known == *name) {
+        let zones = hints.for_zones.iter().flatten().map(|zone| &*zone.name);
+        let nodes = hints.for_nodes.iter().flatten().map(|node| &*node.name);
+        let known = self.known_hints.iter().find(|known| {
+            let (known_zones, known_nodes) = (known.for_zones.iter(), known.for_nodes.iter());
+            known_zones.map(|zone| &**zone).eq(zones.clone()) && known_nodes.map(|node| &**node).eq(nodes.clone())
+        });
+        if let Some(known) = known {
             return Arc::clone(known);
         }
-        let shared: Arc<str> = (self.share)(name).into();
-        if self.hinted.len() < HINTED_MAX {
-            self.hinted.push(Arc::clone(&shared));
+        let mut share = |name| (self.share)(name).into();
+        let hints = Arc::new(Hints {
+            for_zones: zones.map(&mut share).collect(),
+            for_nodes: nodes.map(&mut share).collect(),
+        });
+        if self.known_hints.len() < KNOWN_HINTS_MAX {
+            self.known_hints.push(Arc::clone(&hints));
         }
-        shared
+        hints
     }
 }
 
@@ -268,6 +266,24 @@ mod tests {
         let slice = read(&json!({"metadata": {}, "addressType": "IP"}));
         assert_eq!(slice.address_type, Err(UnknownAddressType("IP".into())));
         assert_eq!(slice.to_api().address_type, "IP");
+    }
+
+    #[test]
+    fn equal_hints_of_one_slice_are_shared() {
+        let hinted = |zone: &str, node: &str| {
+            let (zones, nodes) = (json!([{"name": zone}]), json!([{"name": node}]));
+            json!({"addresses": ["10.0.0.1"], "hints": {"forZones": zones, "forNodes": nodes}})
+        };
+        let endpoints = [hinted("a", "1"), hinted("b", "1"), hinted("a", "2"), hinted("a", "1")];
+        let slice = json!({"metadata": {}, "addressType": "IPv4", "endpoints": endpoints});
+        let slice = read(&slice);
+        let hints: Vec<_> = slice.endpoints.iter().flat_map(|endpoint| &endpoint.hints).collect();
+        assert!(Arc::ptr_eq(hints[0], hints[3]));
+        let names = |hints: &Hints| [hints.for_zones[0].to_string(), hints.for_nodes[0].to_string()];
+        assert_eq!(
+            hints.iter().map(|hints| names(hints)).collect::<Vec<_>>(),
+            [["a", "1"], ["b", "1"], ["a", "2"], ["a", "1"],]
+        );
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn r79_what_counts_beyond_identity() {
             true,
         ),
         ("no version", target(|t| t.resource_version = None), true),
-        ("hints", changed(|e| e.hints = Some(Box::default())), true),
+        ("hints", changed(|e| e.hints = Some(Arc::default())), true),
         (
             "deprecated topology",
             changed(|e| e.deprecated_topology = Some(Box::default())),
@@ -80,7 +80,7 @@ fn r79_what_counts_beyond_identity() {
 
 #[test]
 fn a_view_makes_the_same_endpoint_again() {
-    let hinted = changed(|endpoint| endpoint.hints = Some(Box::default()));
+    let hinted = changed(|endpoint| endpoint.hints = Some(Arc::default()));
     assert_eq!(hinted.view().to_endpoint(), endpoint());
     assert_eq!((&hinted).to_endpoint(), endpoint());
 }

@@ -109,10 +109,10 @@ fn is_meant_for<T>(endpoint: &Endpoint<T>, zone: Option<&str>, node: Option<&str
     }
 }
 
-fn hints_for<T: Text>(zone: Option<&T>, node: Option<&T>) -> Option<Box<Hints>> {
+fn hints_for<T: Text>(zone: Option<&T>, node: Option<&T>) -> Option<Arc<Hints>> {
     let shared = |name: Option<&T>| name.cloned().map(Into::into).into_iter().collect();
     (zone.is_some() || node.is_some()).then(|| {
-        Box::new(Hints {
+        Arc::new(Hints {
             for_zones: shared(zone),
             for_nodes: shared(node),
         })

@@ -1,5 +1,7 @@
 //! How endpoints come into slices, and in which order.
 
+use std::sync::Arc;
+
 use slice_core::{AddressType, Endpoint, Hints, PortMapKey, Slice};
 use slice_reconciler::{Operation, Plan, Request, hints::HintMode, plan};
 
@@ -204,7 +206,7 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written_for_hints() {
         for_nodes: vec![],
     };
     let mut existing = stored(&[&pods(0..5)], &port(80));
-    existing[0].endpoints[4].hints = Some(Box::new(hints));
+    existing[0].endpoints[4].hints = Some(Arc::new(hints));
     let ask = Ask::of(&port(80), pods(0..5)).with(existing);
     let request = Request {
         hints: Some(HintMode::None),

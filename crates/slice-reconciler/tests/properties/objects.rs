@@ -1,6 +1,6 @@
 //! The things in a world: owners, ports, endpoints and slices.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use slice_core::{
@@ -131,7 +131,7 @@ fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
         Hint::ZoneAndNode(name) => (zones(&[name]), vec!["node-1".into()]),
     };
     Endpoint {
-        hints: Some(Box::new(Hints { for_zones, for_nodes })),
+        hints: Some(Arc::new(Hints { for_zones, for_nodes })),
         ..endpoint
     }
 }

@@ -4,6 +4,8 @@ mod fixes;
 mod flow;
 mod traffic;
 
+use std::sync::Arc;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::{Address, AddressType, Conditions, Endpoint, Hints, PortMapKey, Slice};
 
@@ -30,7 +32,7 @@ pub(super) fn hinted(endpoint: Endpoint, zone: &str) -> Endpoint {
         for_nodes: vec![],
     };
     Endpoint {
-        hints: Some(Box::new(hints)),
+        hints: Some(Arc::new(hints)),
         ..endpoint
     }
 }

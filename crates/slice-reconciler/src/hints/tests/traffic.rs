@@ -82,12 +82,13 @@ fn h61_wrong_slices_follow_at_the_end() {
 fn h60_when_an_unchanged_slice_is_written() {
     let b = || endpoint(1, "b");
     let nodes = |mut endpoint: Endpoint, nodes: &[&str]| {
-        let hints = endpoint.hints.get_or_insert_default();
+        let hints = Arc::make_mut(endpoint.hints.get_or_insert_default());
         hints.for_nodes = nodes.iter().map(|node| (*node).into()).collect();
         endpoint
     };
     let twice = |mut endpoint: Endpoint| {
-        endpoint.hints.as_mut().unwrap().for_zones.push("b".into());
+        let hints = Arc::make_mut(endpoint.hints.as_mut().unwrap());
+        hints.for_zones.push("b".into());
         endpoint
     };
     let homeless = |mut endpoint: Endpoint| {
@@ -137,7 +138,7 @@ fn h63_without_a_known_value_hints_go() {
 #[test]
 fn h53a_empty_hints_are_stripped_too() {
     let mut emptied = endpoint(1, "a");
-    emptied.hints = Some(Box::default());
+    emptied.hints = Some(Arc::default());
     let (stored, written, _) = sync(HintMode::None, &[slice(vec![emptied])], None);
     assert_eq!((stored, written), (vec![in_zones(1, &["a"])], 1));
 }

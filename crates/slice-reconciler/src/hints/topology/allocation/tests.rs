@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use slice_core::Endpoint;
 
 use super::{
@@ -90,12 +92,12 @@ fn h34_which_unchanged_slices_may_stay() {
     let a = || hinted(endpoint(1, "a"), "a");
     let with_nodes = || {
         let mut endpoint = a();
-        endpoint.hints.as_mut().unwrap().for_nodes = vec!["node".into()];
+        Arc::make_mut(endpoint.hints.as_mut().unwrap()).for_nodes = vec!["node".into()];
         endpoint
     };
     let emptied = || {
         let mut endpoint = a();
-        endpoint.hints = Some(Box::default());
+        endpoint.hints = Some(Arc::default());
         endpoint
     };
     let unknown = || {

@@ -29,7 +29,7 @@ pub struct Pod<T = Arc<str>> {
     pub addresses: PodAddresses,
     /// Its hostname, published when `subdomain` names the Service.
     pub hostname: Option<T>,
-    /// The Service under whose name its hostname can be found.
+    /// The Service under whose name its hostname can be found; `None` without one.
     pub subdomain: Option<T>,
     /// Where named target ports are looked up: first match wins. Pods with equal ports best share one allocation.
     pub named_ports: Arc<[NamedPort<T>]>,
@@ -98,13 +98,14 @@ impl<'a> Pod<&'a str> {
         let metadata = &pod.metadata;
         let spec = pod.spec.as_ref();
         let spec_text = |field: fn(&api::PodSpec) -> &Option<String>| spec.and_then(|spec| given(field(spec)));
+        let hostname = spec_text(|spec| &spec.hostname);
         Self {
             namespace: given(&metadata.namespace).unwrap_or_default(),
             name: given(&metadata.name).unwrap_or_default(),
             uid: given(&metadata.uid),
             node: spec_text(|spec| &spec.node_name),
-            hostname: spec_text(|spec| &spec.hostname),
-            subdomain: spec_text(|spec| &spec.subdomain),
+            hostname,
+            subdomain: hostname.and_then(|_| spec_text(|spec| &spec.subdomain)),
             addresses,
             named_ports,
             eligible: is_eligible(pod),

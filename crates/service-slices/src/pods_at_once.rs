@@ -45,9 +45,7 @@ fn lengths(pod: &api::Pod) -> usize {
     let (metadata, spec, status) = (&pod.metadata, pod.spec.as_ref(), pod.status.as_ref());
     let deleted = usize::from(metadata.deletion_timestamp.is_some());
     let named = length(&metadata.name) + length(&metadata.namespace) + length(&metadata.uid);
-    let placed = spec.map_or(0, |spec| {
-        length(&spec.node_name) + length(&spec.hostname) + length(&spec.subdomain)
-    });
+    let placed = spec.map_or(0, |spec| length(&spec.node_name) + length(&spec.hostname));
     let phase = status.map_or(0, |status| length(&status.phase));
     let listed = ips(pod)
         .map(str::len)

@@ -159,7 +159,6 @@ impl<E: EndpointSource> EndpointSet<E> {
         let slot = |found: &Option<Found>| found.map(|found| self.slots[found.slot as usize]);
         taken.extend(self.found.iter().map(slot));
         touch(taken.iter().flatten().copied());
-        touch(like.clone());
         for ((like, found), taken) in like.clone().zip(&self.found).zip(&mut *taken) {
             let same_addresses = found.is_some_and(|found| found.same_addresses);
             *taken = taken.filter(|candidate| {

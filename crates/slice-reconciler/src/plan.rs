@@ -270,12 +270,16 @@ fn split_large<T: Text>(
     lists.create.len() - before
 }
 
-/// Turns what was decided about one address type into writes.
+/// Turns what was decided about one address type into writes. `existing` is in the order of names.
 fn collect<'a, T>(pending: &mut Pending<'a, T>, lists: Lists<'a, T>, existing: &[&'a Slice<T>], builder: &Builder<'_>) {
     pending.create.extend(lists.create);
     for mut to in lists.update {
         builder.complete(&mut to);
-        if let Some(from) = existing.iter().find(|slice| slice.metadata.name == to.metadata.name) {
+        let from = existing.partition_point(|slice| slice.metadata.name < to.metadata.name);
+        if let Some(from) = existing
+            .get(from)
+            .filter(|slice| slice.metadata.name == to.metadata.name)
+        {
             pending.update.push((from, to));
         }
     }

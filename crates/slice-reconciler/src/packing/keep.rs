@@ -68,7 +68,11 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
 
     /// The first endpoints, as they are to be written: without hints, which are given anew.
     pub(super) fn first(&self, max: usize) -> Vec<Endpoint<E::Text>> {
-        self.endpoints.iter().take(max).map(KeptEndpoint::write).collect()
+        let kept = self.endpoints.iter().take(max);
+        // Others mostly take the place of what was dropped.
+        let mut first = Vec::with_capacity(max.min(kept.len() + self.dropped));
+        first.extend(kept.map(KeptEndpoint::write));
+        first
     }
 
     /// What is beyond the first, and has to find a place elsewhere.

@@ -53,6 +53,16 @@ impl Address {
         }
     }
 
+    /// The address as text, as its `Display` has it: every endpoint that is written needs one, and an IPv4 address is printed in
+    /// a fraction of the time without all that formatting can do.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::V4(address) => v4_text(*address),
+            Self::V6(address) => address.to_string(),
+            Self::Text(text) => text.to_string(),
+        }
+    }
+
     /// The type of slice that this address belongs into.
     #[must_use]
     pub fn address_type(&self) -> AddressType {
@@ -138,6 +148,21 @@ impl fmt::Display for Address {
     }
 }
 
+fn v4_text(address: Ipv4Addr) -> String {
+    let mut text = String::with_capacity("255.255.255.255".len());
+    for (place, octet) in address.octets().into_iter().enumerate() {
+        if place > 0 {
+            text.push('.');
+        }
+        for (from, unit) in [(100, 100), (10, 10), (0, 1)] {
+            if octet >= from {
+                text.push(char::from(b'0' + octet / unit % 10));
+            }
+        }
+    }
+    text
+}
+
 /// As std reads addresses, but for trying one family after the other.
 fn parse(text: &str) -> Option<IpAddr> {
     if text.as_bytes().contains(&b':') {
@@ -184,6 +209,16 @@ fn parse_with_leading_zeros(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_is_written_as_it_is_printed() {
+        let v4 = |octet: u8| [[octet, 0, 9, 255], [10, octet, 99, 100]];
+        let v4 = (0..=u8::MAX).flat_map(v4).map(|octets| Address::V4(octets.into()));
+        let others = [Address::V6(Ipv6Addr::LOCALHOST), Address::Text("example.com".into())];
+        for address in v4.chain(others) {
+            assert_eq!(address.text(), address.to_string());
+        }
+    }
 
     /// T-MIR-N11, G-25, trap 24.
     #[test]

@@ -169,7 +169,7 @@ fn write_endpoint<T: Text>(endpoint: &Endpoint<T>) -> api::Endpoint {
         terminating,
     } = endpoint.conditions;
     api::Endpoint {
-        addresses: endpoint.addresses.iter().map(ToString::to_string).collect(),
+        addresses: endpoint.addresses.iter().map(Address::text).collect(),
         conditions: Some(api::EndpointConditions {
             ready,
             serving,

@@ -25,6 +25,10 @@ use crate::{
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// How often both sides take turns; the fastest turn of each counts. Who shares the machine with us disturbs one or the other
+/// for a second now and then.
+const ROUNDS: usize = 3;
+
 /// As upstream has it by default.
 pub(crate) const MAX_ENDPOINTS_PER_SLICE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
 
@@ -55,8 +59,12 @@ fn main() -> anyhow::Result<()> {
     for size in args.sizes {
         for case in &args.cases {
             let sync = case.prepare(size)?;
-            let upstream = recorder.time(&sync)?;
-            let ours = ours::time(&sync)?;
+            let mut upstream = recorder.time(&sync)?;
+            let mut ours = ours::time(&sync)?;
+            for _ in 1..ROUNDS {
+                upstream = upstream.or_faster(recorder.time(&sync)?);
+                ours = ours.or_faster(&ours::time(&sync)?);
+            }
             ensure!(
                 upstream.writes == ours.writes,
                 "{case}, {size} pods: upstream writes {:?}, and we {:?}: the times do not compare",

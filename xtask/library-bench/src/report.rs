@@ -48,7 +48,7 @@ pub(crate) struct Report(Vec<Row>);
 
 impl Report {
     pub(crate) fn new() -> Self {
-        println!("median time of one sync; ns: ours, per pod");
+        println!("median time of one sync, the fastest of a few turns; ns: ours, per pod");
         println!("    n  case       path       upstream        ours   ratio    ns");
         Self(Vec::new())
     }

@@ -31,26 +31,35 @@ pub(crate) struct Timing {
     pub(crate) writes: Writes,
 }
 
-impl Timing {
-    pub(crate) fn or_faster(self, other: &Self) -> Self {
-        Self {
-            compact_ns: self.compact_ns.min(other.compact_ns),
-            public_ns: self.public_ns.min(other.public_ns),
-            ..self
-        }
-    }
+/// Both ways to a plan. All that lives from sync to sync is what a controller keeps of zones.
+pub(crate) struct OurSide<'a> {
+    sync: &'a Sync,
+    compact: Compact,
+    topology: TopologyCache<()>,
 }
 
-/// Times both ways to a plan. All that lives from sync to sync is what a controller keeps of zones.
-pub(crate) fn time(sync: &Sync) -> anyhow::Result<Timing> {
-    let compact = Compact::from(sync);
-    let mut topology = topology(sync);
-    let plan = compact.plan(&mut topology)?;
-    Ok(Timing {
-        compact_ns: median(|| compact.plan(&mut topology).map(drop))?,
-        public_ns: median(|| public_sync(sync, &mut topology).map(drop))?,
-        writes: count(&plan),
-    })
+impl<'a> OurSide<'a> {
+    pub(crate) fn new(sync: &'a Sync) -> Self {
+        Self {
+            sync,
+            compact: Compact::from(sync),
+            topology: topology(sync),
+        }
+    }
+
+    pub(crate) fn time(&mut self) -> anyhow::Result<Timing> {
+        let Self {
+            sync,
+            compact,
+            topology,
+        } = self;
+        let plan = compact.plan(topology)?;
+        Ok(Timing {
+            compact_ns: median(|| compact.plan(topology).map(drop))?,
+            public_ns: median(|| public_sync(sync, topology).map(drop))?,
+            writes: count(&plan),
+        })
+    }
 }
 
 /// The slices that we make where there are none, as they are stored.

@@ -48,7 +48,12 @@ pub(crate) struct Report(Vec<Row>);
 
 impl Report {
     pub(crate) fn new() -> Self {
-        println!("median time of one sync, the fastest of a few turns; ns: ours, per pod");
+        let allocator = if cfg!(feature = "mimalloc") {
+            "mimalloc"
+        } else {
+            "the C library's allocator"
+        };
+        println!("median time of one sync, the fastest of a few turns; ns: ours, per pod; ours with {allocator}");
         println!("    n  case       path       upstream        ours   ratio    ns");
         Self(Vec::new())
     }

@@ -31,16 +31,6 @@ pub(crate) struct Timing {
     pub(crate) writes: Writes,
 }
 
-impl Timing {
-    pub(crate) fn or_faster(self, other: Self) -> Self {
-        if other.ns_per_sync < self.ns_per_sync {
-            other
-        } else {
-            self
-        }
-    }
-}
-
 /// The program.
 #[derive(Debug)]
 pub(crate) struct Recorder {

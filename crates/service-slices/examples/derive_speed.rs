@@ -114,7 +114,7 @@ fn compact(pods: &[api::Pod]) -> Vec<Pod> {
         let mut pod =
             Pod::<&str>::from(pod).map(|text| Arc::clone(texts.entry(text).or_insert_with(|| (*text).into())));
         if let Some(before) = compact.last().filter(|before| before.named_ports == pod.named_ports) {
-            pod.named_ports = Arc::clone(&before.named_ports);
+            pod.named_ports.clone_from(&before.named_ports);
         }
         compact.push(pod);
     }

@@ -60,7 +60,7 @@ where
     let mut groups = Groups::new(service, pods.size_hint().0);
     let mut left_out = Vec::new();
     for pod in pods.filter(|pod| pod.eligible) {
-        let groups = groups.of(&pod.named_ports);
+        let groups = groups.of(pod.named_ports());
         match endpoint(service, pod, nodes) {
             Ok(endpoint) => {
                 for group in groups {

@@ -1,6 +1,6 @@
 //! Sorting pods into groups by the ports they have for a Service.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, ptr};
 
 use slice_core::{AddressType, EndpointSet, PortMapKey};
 use slice_reconciler::Group;
@@ -24,7 +24,7 @@ pub(crate) struct Groups<'s, 'a, T> {
     by_numbers: BTreeMap<Numbers, usize>,
     by_ports: BTreeMap<PortMapKey, usize>,
     /// The pod before: pods made from one template share their ports.
-    last: Option<(&'a Arc<[NamedPort<T>]>, usize)>,
+    last: Option<(&'a [NamedPort<T>], usize)>,
 }
 
 impl<'s, 'a, T: Text> Groups<'s, 'a, T> {
@@ -43,9 +43,9 @@ impl<'s, 'a, T: Text> Groups<'s, 'a, T> {
 
     /// The groups of a pod with these ports, one per address type of the Service. They exist from now on, whether or not
     /// the pod turns out to be an endpoint (R55 step 2b, G40, G41).
-    pub(crate) fn of(&mut self, named_ports: &'a Arc<[NamedPort<T>]>) -> &mut [Group<PodEndpoint<'a, T>>] {
+    pub(crate) fn of(&mut self, named_ports: &'a [NamedPort<T>]) -> &mut [Group<PodEndpoint<'a, T>>] {
         let start = match self.last {
-            Some((last, start)) if !self.has_named_targets || Arc::ptr_eq(last, named_ports) => start,
+            Some((last, start)) if !self.has_named_targets || ptr::eq(last, named_ports) => start,
             _ => {
                 let start = self.look_up(named_ports);
                 self.last = Some((named_ports, start));

@@ -31,8 +31,9 @@ pub struct Pod<T = Arc<str>> {
     pub hostname: Option<T>,
     /// The Service under whose name its hostname can be found; `None` without one.
     pub subdomain: Option<T>,
-    /// Where named target ports are looked up: first match wins. Pods with equal ports best share one allocation.
-    pub named_ports: Arc<[NamedPort<T>]>,
+    /// Where named target ports are looked up: first match wins. Pods with equal ports best share one allocation; those
+    /// without any need none.
+    pub named_ports: Option<Arc<[NamedPort<T>]>>,
     /// Whether it can be an endpoint at all: it has not come to its end, and it has an address (R57).
     pub eligible: bool,
     /// Whether it is ready (R58).
@@ -63,11 +64,14 @@ impl<T> Pod<T> {
             hostname: self.hostname.as_ref().map(&mut to),
             subdomain: self.subdomain.as_ref().map(&mut to),
             addresses: self.addresses.clone(),
-            named_ports: shared(self.named_ports.iter().map(|port| NamedPort {
-                name: to(&port.name),
-                protocol: to(&port.protocol),
-                port: port.port,
-            })),
+            named_ports: self.named_ports.as_ref().map(|ports| {
+                let ports = ports.iter().map(|port| NamedPort {
+                    name: to(&port.name),
+                    protocol: to(&port.protocol),
+                    port: port.port,
+                });
+                ports.collect()
+            }),
             eligible: self.eligible,
             ready: self.ready,
             terminating: self.terminating,
@@ -76,6 +80,11 @@ impl<T> Pod<T> {
 }
 
 impl<T: Text> Pod<T> {
+    /// Its named ports, in the order in which they are looked up.
+    pub(crate) fn named_ports(&self) -> &[NamedPort<T>] {
+        self.named_ports.as_deref().unwrap_or_default()
+    }
+
     /// The hostname under which a Service publishes the pod (R64). Whether the Service is headless does not matter.
     #[must_use]
     pub fn hostname_for(&self, namespace: &str, service: &str) -> Option<&str> {
@@ -91,10 +100,10 @@ impl<'a> Pod<&'a str> {
     pub fn for_service(pod: &'a api::Pod, service: &Service) -> Self {
         let spec = pod.spec.as_ref().filter(|_| service.has_named_targets());
         let addresses = PodAddresses::read_of(ips(pod), service.families.address_types());
-        Self::read(pod, addresses, spec.map(named_ports).unwrap_or_default())
+        Self::read(pod, addresses, spec.and_then(named_ports))
     }
 
-    fn read(pod: &'a api::Pod, addresses: PodAddresses, named_ports: Arc<[NamedPort<&'a str>]>) -> Self {
+    fn read(pod: &'a api::Pod, addresses: PodAddresses, named_ports: Option<Arc<[NamedPort<&'a str>]>>) -> Self {
         let metadata = &pod.metadata;
         let spec = pod.spec.as_ref();
         let spec_text = |field: fn(&api::PodSpec) -> &Option<String>| spec.and_then(|spec| given(field(spec)));
@@ -117,7 +126,7 @@ impl<'a> Pod<&'a str> {
 
 impl<'a> From<&'a api::Pod> for Pod<&'a str> {
     fn from(pod: &'a api::Pod) -> Self {
-        let named_ports = pod.spec.as_ref().map(named_ports).unwrap_or_default();
+        let named_ports = pod.spec.as_ref().and_then(named_ports);
         Self::read(pod, PodAddresses::read(ips(pod)), named_ports)
     }
 }
@@ -134,7 +143,7 @@ pub(crate) fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-pub(crate) fn ips(pod: &api::Pod) -> impl Iterator<Item = &str> {
+pub(crate) fn ips(pod: &api::Pod) -> impl Iterator<Item = &str> + Clone {
     let status = pod.status.as_ref();
     let ips = status.and_then(|status| status.pod_ips.as_deref());
     ips.unwrap_or_default().iter().map(|ip| ip.ip.as_str())
@@ -161,7 +170,7 @@ fn is_ready(pod: &api::Pod) -> bool {
 }
 
 /// The order in which names are looked up: regular containers, then sidecars (R69).
-fn named_ports(spec: &api::PodSpec) -> Arc<[NamedPort<&str>]> {
+fn named_ports(spec: &api::PodSpec) -> Option<Arc<[NamedPort<&str>]>> {
     let sidecars = spec.init_containers.iter().flatten();
     let sidecars = sidecars.filter(|container| container.restart_policy.as_deref() == Some("Always"));
     let ports = spec
@@ -169,22 +178,15 @@ fn named_ports(spec: &api::PodSpec) -> Arc<[NamedPort<&str>]> {
         .iter()
         .chain(sidecars)
         .flat_map(|container| container.ports.iter().flatten());
-    shared(ports.filter_map(|port| {
+    let named = ports.filter_map(|port| {
         Some(NamedPort {
             name: given(&port.name)?,
             protocol: given(&port.protocol).unwrap_or(DEFAULT_PROTOCOL),
             port: port.container_port,
         })
-    }))
-}
-
-/// Most pods have no named ports, and then nothing is allocated.
-fn shared<T>(items: impl Iterator<Item = T>) -> Arc<[T]> {
-    let mut items = items.peekable();
-    if items.peek().is_none() {
-        return Arc::default();
-    }
-    items.collect()
+    });
+    let mut named = named.peekable();
+    named.peek().is_some().then(|| named.collect())
 }
 
 #[cfg(test)]
@@ -280,12 +282,14 @@ mod tests {
         let compact: Pod = Pod::from(&pod);
         assert_eq!(compact.map(|text| &**text), borrowed);
         assert_eq!(
-            *borrowed.named_ports,
-            [NamedPort {
-                name: "http",
-                protocol: "TCP",
-                port: 80
-            }]
+            borrowed.named_ports.as_deref(),
+            Some(
+                &[NamedPort {
+                    name: "http",
+                    protocol: "TCP",
+                    port: 80
+                }][..]
+            )
         );
     }
 }

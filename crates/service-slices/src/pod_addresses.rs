@@ -2,20 +2,28 @@
 
 use std::sync::Arc;
 
-use slice_core::{Address, AddressType, Addresses, Unpublishable, limits::ADDRESSES_PER_ENDPOINT_MAX};
+use slice_core::{Address, AddressType, Unpublishable, limits::ADDRESSES_PER_ENDPOINT_MAX};
+
+/// Digits of a group of an IPv6 address, but for superfluous zeros before them.
+const GROUP_DIGITS_MAX: usize = 4;
 
 /// The addresses of a pod, read once and kept in the order in which they are published: sorted as text (R61).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct PodAddresses {
-    v4: Addresses,
-    v6: Addresses,
+    /// The one IPv4 address of a pod with nothing unusual about it.
+    v4: Option<Address>,
+    /// And its IPv6 address.
+    v6: Option<Address>,
+    /// All addresses of any other pod.
     unusual: Option<Box<Unusual>>,
 }
 
 /// What hardly any pod has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Unusual {
+    v4: Vec<Address>,
+    v6: Vec<Address>,
     /// Each address is an endpoint of its own.
     apart: bool,
     refused: Vec<RefusedAddress>,
@@ -48,21 +56,24 @@ pub enum AddressProblem {
 
 impl PodAddresses {
     /// Reads `status.podIPs` (R60). All addresses of a family are one endpoint.
-    pub fn read<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let (mut addresses, mut refused) = Self::sorted(texts);
-        for published in [&mut addresses.v4, &mut addresses.v6] {
-            if published.len() > ADDRESSES_PER_ENDPOINT_MAX {
-                refused.extend(surplus(published));
+    #[inline]
+    pub fn read<'t>(texts: impl IntoIterator<Item = &'t str, IntoIter: Clone>) -> Self {
+        let texts = texts.into_iter();
+        Self::read_usual(texts.clone()).unwrap_or_else(|| {
+            let mut unusual = Unusual::read(texts);
+            for published in [&mut unusual.v4, &mut unusual.v6] {
+                unusual.refused.extend(surplus(published));
             }
-        }
-        if !refused.is_empty() {
-            addresses.unusual = Some(Box::new(Unusual { apart: false, refused }));
-        }
-        addresses
+            unusual.into()
+        })
     }
 
     /// Reads `status.podIPs` as far as they concern a Service with addresses of these types.
-    pub(crate) fn read_of<'t>(texts: impl IntoIterator<Item = &'t str>, wanted: &[AddressType]) -> Self {
+    #[inline]
+    pub(crate) fn read_of<'t>(
+        texts: impl IntoIterator<Item = &'t str, IntoIter: Clone>,
+        wanted: &[AddressType],
+    ) -> Self {
         let concerns_v6 = wanted.contains(&AddressType::IPv6);
         Self::read(texts.into_iter().filter(|text| concerns_v6 || !is_plainly_v6(text)))
     }
@@ -70,37 +81,45 @@ impl PodAddresses {
     /// Reads addresses from another source than `status.podIPs`: other networks of the pod, or devices (G84). Each address is
     /// an endpoint of its own, because readers look at the first of an endpoint only (G77).
     pub fn read_apart<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let (mut addresses, refused) = Self::sorted(texts);
-        addresses.unusual = Some(Box::new(Unusual { apart: true, refused }));
-        addresses
+        let unusual = Unusual::read(texts);
+        Unusual { apart: true, ..unusual }.into()
     }
 
-    fn sorted<'t>(texts: impl IntoIterator<Item = &'t str>) -> (Self, Vec<RefusedAddress>) {
-        let mut addresses = Self::default();
-        let mut refused = Vec::new();
+    /// What nearly all pods have: at most one address of each family, and none that cannot be published.
+    #[inline]
+    fn read_usual<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Self> {
+        let (mut v4, mut v6) = (None, None);
         for text in texts {
-            match read(text) {
-                Ok(address @ Address::V4(_)) => addresses.v4.push(address),
-                Ok(address) => addresses.v6.push(address),
-                Err(address) => refused.push(address),
+            // By itself, so that an IPv4 address never leaves the registers.
+            let is_usual = match Address::parse_v4(text) {
+                Some(address) => Address::V4(address).publishable().is_ok() && v4.replace(address).is_none(),
+                None => match read(text) {
+                    Ok(Address::V4(address)) => v4.replace(address).is_none(),
+                    Ok(Address::V6(address)) => v6.replace(address).is_none(),
+                    Ok(Address::Text(_)) | Err(_) => false,
+                },
+            };
+            if !is_usual {
+                return None;
             }
         }
-        for published in [&mut addresses.v4, &mut addresses.v6] {
-            if published.len() > 1 {
-                published.sort_by_cached_key(Address::to_string);
-            }
-        }
-        (addresses, refused)
+        Some(Self {
+            v4: v4.map(Address::V4),
+            v6: v6.map(Address::V6),
+            unusual: None,
+        })
     }
 
     /// Those of one family.
     #[must_use]
     #[inline]
     pub fn of(&self, address_type: AddressType) -> &[Address] {
-        match address_type {
-            AddressType::IPv4 => &self.v4,
-            AddressType::IPv6 => &self.v6,
-            AddressType::Fqdn => &[],
+        match (address_type, &self.unusual) {
+            (AddressType::IPv4, None) => self.v4.as_slice(),
+            (AddressType::IPv6, None) => self.v6.as_slice(),
+            (AddressType::IPv4, Some(unusual)) => &unusual.v4,
+            (AddressType::IPv6, Some(unusual)) => &unusual.v6,
+            (AddressType::Fqdn, _) => &[],
         }
     }
 
@@ -117,9 +136,39 @@ impl PodAddresses {
     }
 }
 
+impl Unusual {
+    fn read<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let mut all = Self::default();
+        for text in texts {
+            match read(text) {
+                Ok(address @ Address::V4(_)) => all.v4.push(address),
+                Ok(address) => all.v6.push(address),
+                Err((address_type, problem)) => all.refused.push(RefusedAddress {
+                    text: text.into(),
+                    address_type,
+                    problem,
+                }),
+            }
+        }
+        for published in [&mut all.v4, &mut all.v6] {
+            published.sort_by_cached_key(Address::to_string);
+        }
+        all
+    }
+}
+
+impl From<Unusual> for PodAddresses {
+    fn from(unusual: Unusual) -> Self {
+        Self {
+            unusual: Some(Box::new(unusual)),
+            ..Self::default()
+        }
+    }
+}
+
 /// Takes out what is more than an endpoint may have.
-fn surplus(published: &mut Addresses) -> impl Iterator<Item = RefusedAddress> {
-    let surplus = published.drain(ADDRESSES_PER_ENDPOINT_MAX..);
+fn surplus(published: &mut Vec<Address>) -> impl Iterator<Item = RefusedAddress> {
+    let surplus = published.drain(published.len().min(ADDRESSES_PER_ENDPOINT_MAX)..);
     surplus.map(|address| RefusedAddress {
         text: address.to_string().into(),
         address_type: Some(address.address_type()),
@@ -127,29 +176,23 @@ fn surplus(published: &mut Addresses) -> impl Iterator<Item = RefusedAddress> {
     })
 }
 
-/// Whether a text, if it can be read at all, is an IPv6 address that no IPv4 address is hidden in: such a one begins with zeros.
-/// Tells far faster than reading it.
+/// Whether a text, if it can be read at all, is an IPv6 address that no IPv4 address is hidden in: one that begins with a group
+/// which is not zero. Tells far faster than reading it.
 fn is_plainly_v6(text: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b':';
-    !text.starts_with([':', '0']) && text.as_bytes().contains(&b':') && text.bytes().all(is_plain)
+    let begins = text.bytes().take(GROUP_DIGITS_MAX);
+    let digits = begins.take_while(u8::is_ascii_hexdigit).count();
+    digits > 0 && !text.starts_with('0') && text.as_bytes().get(digits) == Some(&b':')
 }
 
-fn read(text: &str) -> Result<Address, RefusedAddress> {
-    let refused = |address_type, problem| RefusedAddress {
-        text: text.into(),
-        address_type,
-        problem,
-    };
-    let address = Address::parse_ip(text).ok_or_else(|| {
+/// The address, or its family, as far as that can be told, and what is wrong with it.
+fn read(text: &str) -> Result<Address, (Option<AddressType>, AddressProblem)> {
+    let Some(address) = Address::parse_ip(text) else {
         let address_type = is_plainly_v6(text).then_some(AddressType::IPv6);
-        refused(address_type, AddressProblem::NotAnIp)
-    })?;
+        return Err((address_type, AddressProblem::NotAnIp));
+    };
     match address.publishable() {
         Ok(()) => Ok(address),
-        Err(why) => Err(refused(
-            Some(address.address_type()),
-            AddressProblem::Unpublishable(why),
-        )),
+        Err(why) => Err((Some(address.address_type()), AddressProblem::Unpublishable(why))),
     }
 }
 
@@ -171,9 +214,11 @@ mod tests {
         assert_eq!(printed(addresses.of(AddressType::IPv6)), ["fd00::1", "fd00::10"]);
         assert_eq!(addresses.of(AddressType::Fqdn), []);
         assert_eq!(addresses.refused(), []);
+        let spelled_otherwise = PodAddresses::read(["::ffff:10.0.0.9", "fd00:0::1"]);
+        assert_eq!(spelled_otherwise, PodAddresses::read(["fd00::1", "10.0.0.9"]));
     }
 
-    /// What begins with zeros may still be an IPv4 address, and what is no address at all concerns everybody.
+    /// What begins with zeros may still be an IPv4 address, and what looks like no address at all concerns everybody.
     #[test]
     fn addresses_that_are_plainly_of_another_family_are_not_read() {
         let texts = [
@@ -184,6 +229,8 @@ mod tests {
             "0::1",
             "0:0:0:0:0:FFFF:a00:3",
             "fd00::1%eth0",
+            "feed",
+            "cafe1:",
         ];
         let addresses = PodAddresses::read_of(texts, &[AddressType::IPv4]);
         assert_eq!(
@@ -199,11 +246,11 @@ mod tests {
         assert_eq!(both, PodAddresses::read(texts));
         assert_eq!(printed(both.of(AddressType::IPv6)), ["fd00::1"]);
         for addresses in [&addresses, &both] {
-            assert_eq!(refused(addresses, AddressType::IPv4), ["fd00::1%eth0".into()]);
+            assert_eq!(refused(addresses, AddressType::IPv4), ["feed".into(), "cafe1:".into()]);
         }
         assert_eq!(
             refused(&both, AddressType::IPv6),
-            ["fd00:::1".into(), "0::1".into(), "fd00::1%eth0".into()]
+            ["fd00:::1", "0::1", "fd00::1%eth0", "feed", "cafe1:"].map(Arc::from)
         );
     }
 
@@ -223,7 +270,7 @@ mod tests {
             [
                 refused("garbage", None, AddressProblem::NotAnIp),
                 refused("169.254.1.1", Some(AddressType::IPv4), link_local),
-                refused("fe80::1%eth0", None, AddressProblem::NotAnIp),
+                refused("fe80::1%eth0", Some(AddressType::IPv6), AddressProblem::NotAnIp),
             ]
         );
     }

@@ -29,16 +29,37 @@ impl Address {
     /// IPv6 address is IPv4, a zone (`%eth0`) is refused.
     #[must_use]
     pub fn parse_ip(text: &str) -> Option<Self> {
-        parse(text).or_else(|| parse_with_leading_zeros(text)).map(Self::from)
+        if let Some(address) = Self::parse_v4(text) {
+            return Some(Self::V4(address));
+        }
+        let v6 = text.parse().map(IpAddr::V6);
+        v6.ok().or_else(|| parse_with_leading_zeros(text)).map(Self::from)
+    }
+
+    /// Reads an IPv4 address in its canonical spelling: what std takes, in half of its time. Every pod and every stored endpoint
+    /// has one.
+    #[must_use]
+    pub fn parse_v4(text: &str) -> Option<Ipv4Addr> {
+        let mut rest = text.as_bytes();
+        let mut octets = [0; 4];
+        for (place, octet) in octets.iter_mut().enumerate() {
+            if place > 0 {
+                rest = rest.strip_prefix(b".")?;
+            }
+            (*octet, rest) = leading_octet(rest)?;
+        }
+        rest.is_empty().then(|| octets.into())
     }
 
     /// Reads an address from a stored slice. Only the canonical spelling becomes an IP address: any other is not what we
     /// would write, and has to be replaced.
     #[must_use]
     pub fn stored(text: &str) -> Self {
-        match parse(text) {
-            Some(IpAddr::V4(address)) => Self::V4(address),
-            Some(IpAddr::V6(address)) if is_canonical(&address, text) => Self::V6(address),
+        if let Some(address) = Self::parse_v4(text) {
+            return Self::V4(address);
+        }
+        match text.parse() {
+            Ok(address) if is_canonical(&address, text) => Self::V6(address),
             _ => Self::Text(text.into()),
         }
     }
@@ -75,6 +96,7 @@ impl Address {
 
     /// Why the API server would refuse a slice with this address, if it would (R144). One such address makes the whole
     /// slice unwritable, so it has to be left out before (W23).
+    #[inline]
     pub fn publishable(&self) -> Result<(), Unpublishable> {
         let refused = match self {
             Self::V4(address) => v4_refusal(*address),
@@ -163,12 +185,17 @@ fn v4_text(address: Ipv4Addr) -> String {
     text
 }
 
-/// As std reads addresses, but for trying one family after the other.
-fn parse(text: &str) -> Option<IpAddr> {
-    if text.as_bytes().contains(&b':') {
-        text.parse().map(IpAddr::V6).ok()
-    } else {
-        text.parse().map(IpAddr::V4).ok()
+/// The number that a text begins with, without superfluous zeros, and what follows it.
+fn leading_octet(text: &[u8]) -> Option<(u8, &[u8])> {
+    let digit = |byte: u8| byte - b'0';
+    match *text {
+        [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9', ref rest @ ..] => {
+            let number = u16::from(digit(a)) * 100 + u16::from(digit(b) * 10 + digit(c));
+            Some((u8::try_from(number).ok()?, rest))
+        }
+        [a @ b'1'..=b'9', b @ b'0'..=b'9', ref rest @ ..] => Some((digit(a) * 10 + digit(b), rest)),
+        [a @ b'0'..=b'9', ref rest @ ..] => Some((digit(a), rest)),
+        _ => None,
     }
 }
 
@@ -217,6 +244,24 @@ mod tests {
         let others = [Address::V6(Ipv6Addr::LOCALHOST), Address::Text("example.com".into())];
         for address in v4.chain(others) {
             assert_eq!(address.text(), address.to_string());
+        }
+    }
+
+    #[test]
+    fn ipv4_addresses_are_what_std_says_they_are() {
+        let numbers = (0..=1_000).map(|number: u32| number.to_string());
+        let others = [
+            "", " ", "00", "01", "001", "0255", "+1", "-1", "1e1", "٣", "1.", ".1", "1.1", "f", "1\0",
+        ];
+        for part in numbers.chain(others.map(str::to_owned)) {
+            for text in [
+                format!("{part}.2.3.4"),
+                format!("1.{part}.3.4"),
+                format!("1.2.3.{part}"),
+                format!("1.2.{part}"),
+            ] {
+                assert_eq!(Address::parse_v4(&text), text.parse().ok(), "{text:?}");
+            }
         }
     }
 

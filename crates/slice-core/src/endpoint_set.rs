@@ -29,8 +29,8 @@ pub struct EndpointSet<E> {
     /// Places in `slots` of those whose addresses were in the index already, by address and name: pods on the network of their
     /// node.
     crowd: HashTable<u32>,
-    /// Where the endpoints that are just being looked for may be.
-    found: Vec<Option<Found>>,
+    /// In which buckets of the index the endpoints that are just being looked for may be.
+    found: Vec<Option<usize>>,
 }
 
 /// An endpoint by its addresses, without a look at it.
@@ -38,15 +38,6 @@ pub struct EndpointSet<E> {
 struct Indexed {
     tag: AddressTag,
     slot: u32,
-}
-
-/// Where an endpoint may be.
-#[derive(Clone, Copy, Debug)]
-struct Found {
-    bucket: usize,
-    slot: u32,
-    /// Whether nothing but its names is left to compare.
-    same_addresses: bool,
 }
 
 impl<E> Default for EndpointSet<E> {
@@ -148,30 +139,21 @@ impl<E: EndpointSource> EndpointSet<E> {
         self.found.clear();
         self.found.extend(like.clone().map(|like| {
             let tag = AddressTag::of(&like);
-            let bucket = self.index.find_bucket_index(tag.hash(), |other| other.tag == tag)?;
-            Some(Found {
-                bucket,
-                slot: self.index.get_bucket(bucket)?.slot,
-                same_addresses: tag.is_exact(),
-            })
+            self.index.find_bucket_index(tag.hash(), |other| other.tag == tag)
         }));
         taken.clear();
-        let slot = |found: &Option<Found>| found.map(|found| self.slots[found.slot as usize]);
-        taken.extend(self.found.iter().map(slot));
+        let in_bucket = |bucket: usize| Some(self.slots[self.index.get_bucket(bucket)?.slot as usize]);
+        taken.extend(self.found.iter().map(|bucket| bucket.and_then(in_bucket)));
         touch(taken.iter().flatten().copied());
-        for ((like, found), taken) in like.clone().zip(&self.found).zip(&mut *taken) {
-            let same_addresses = found.is_some_and(|found| found.same_addresses);
+        for (like, taken) in like.clone().zip(&mut *taken) {
+            let same_addresses = AddressTag::of(&like).is_exact();
             *taken = taken.filter(|candidate| {
                 (same_addresses || have_same_addresses(candidate, &like)) && have_same_names(candidate, &like)
             });
         }
         for (place, (like, taken)) in like.zip(taken).enumerate() {
-            let candidate = self.found[place].filter(|_| taken.is_some());
-            let entry = candidate.and_then(|Found { bucket, slot, .. }| {
-                let entry = self.index.get_bucket_entry(bucket).ok()?;
-                (entry.get().slot == slot).then_some(entry)
-            });
-            match entry {
+            let bucket = self.found[place].filter(|_| taken.is_some());
+            match bucket.and_then(|bucket| self.index.get_bucket_entry(bucket).ok()) {
                 Some(entry) => drop(entry.remove()),
                 // Nowhere, or taken before, or one of several with these addresses.
                 None => *taken = self.take(&like),

@@ -225,7 +225,7 @@ fn sharing_ports_is_only_a_matter_of_speed() {
     let pods: Vec<Pod<&str>> = std::iter::zip(names, named_ports)
         .map(|(name, named_ports)| Pod {
             name,
-            named_ports: Arc::clone(named_ports),
+            named_ports: Some(Arc::clone(named_ports)),
             ..Pod::from(&api_pod)
         })
         .collect();

@@ -209,7 +209,7 @@ fn g66_ports_of_another_object() {
         .iter()
         .zip(&numbers)
         .map(|(pod, port)| Pod::<&str> {
-            named_ports: [port.clone()].into(),
+            named_ports: Some([port.clone()].into()),
             ..Pod::from(pod)
         })
         .collect();

@@ -63,7 +63,7 @@ proptest! {
         let desired = desired(&service, &read, &nodes);
         let mut expected: Vec<(AddressType, PortMapKey)> = Vec::new();
         for pod in read.iter().filter(|pod| pod.eligible) {
-            let ports = service.ports.iter().filter_map(|port| Some(port.with_number(port.resolve(&pod.named_ports)?)));
+            let ports = service.ports.iter().filter_map(|port| Some(port.with_number(port.resolve(pod.named_ports.as_deref().unwrap_or_default())?)));
             let ports = PortMapKey::new(ports);
             expected.extend(desired.address_types.iter().map(|address_type| (*address_type, ports.clone())));
         }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use foldhash::fast::RandomState;
 use slice_core::{Address, Endpoint, EndpointSet, EndpointSource as _, Text};
 
 /// A write as far as its place in the order goes: what a slice held before, and what it will hold.
@@ -81,7 +82,7 @@ impl<'a, T: Text> Change<'a, T> {
 pub(crate) fn dependencies<T: Text>(steps: &[Step<'_, T>]) -> Vec<Vec<usize>> {
     let mut waits = vec![Vec::new(); steps.len()];
     let changes: Vec<Change<'_, T>> = steps.iter().map(Change::of).collect();
-    let mut takers: HashMap<Wanted<'_>, Vec<usize>> = HashMap::new();
+    let mut takers: HashMap<Wanted<'_>, Vec<usize>, RandomState> = HashMap::default();
     for (index, change) in changes.iter().enumerate() {
         for taken in &change.taken {
             let target = Wanted::target(taken).filter(|_| steps[index].leaves_type);

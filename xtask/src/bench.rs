@@ -57,6 +57,8 @@ impl Library {
             .arg(&recorder)
             .arg("--output")
             .arg(&figures);
+        // What one sync frees is kept for the next, as Go keeps it, and not given back to the system in between.
+        bench.env("MIMALLOC_PURGE_DELAY", "-1");
         for (option, value) in [("--n", &self.n), ("--case", &self.case)] {
             bench.args(value.iter().flat_map(|value| [option, value]));
         }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, hint::black_box, ptr, sync::Arc};
 
-use crate::{Address, Addresses, Text, identity::is_same};
+use crate::{Address, Addresses, Hints, Text, identity::is_same};
 
 /// What an endpoint says about itself. Absent is not false (R79).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,15 +13,6 @@ pub struct Conditions {
     pub serving: Option<bool>,
     /// Whether it is going away.
     pub terminating: Option<bool>,
-}
-
-/// For whom an endpoint is meant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
-    /// Zones.
-    pub for_zones: Vec<Arc<str>>,
-    /// Nodes.
-    pub for_nodes: Vec<Arc<str>>,
 }
 
 /// The object behind an endpoint.

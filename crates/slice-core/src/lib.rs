@@ -48,6 +48,7 @@ mod address;
 mod address_type;
 mod endpoint;
 mod endpoint_set;
+mod hints;
 mod identity;
 pub mod limits;
 pub mod names;
@@ -61,8 +62,9 @@ mod trigger_time;
 
 pub use address::{Address, Addresses, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
-pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource, Hints, Target};
+pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource, Target};
 pub use endpoint_set::EndpointSet;
+pub use hints::{Hints, KnownHints};
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;

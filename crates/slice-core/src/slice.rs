@@ -8,12 +8,9 @@ use k8s_openapi::{
 };
 
 use crate::{
-    Address, AddressType, Addresses, Conditions, Endpoint, Hints, PortMapKey, Target, Text, UnknownAddressType,
-    endpoint::touch,
+    Address, AddressType, Addresses, Conditions, Endpoint, Hints, KnownHints, PortMapKey, Target, Text,
+    UnknownAddressType, endpoint::touch,
 };
-
-/// How many hints are compared with before another copy is made.
-const KNOWN_HINTS_MAX: usize = 8;
 
 /// A slice. Its metadata is kept whole: what others put there survives when we write it back.
 ///
@@ -44,7 +41,7 @@ impl<T: Text> Slice<T> {
     pub fn from_api_with<'a>(slice: &'a api::EndpointSlice, share: impl FnMut(&'a str) -> T) -> Self {
         let mut reader = Reader {
             share,
-            known_hints: Vec::new(),
+            known_hints: KnownHints::default(),
         };
         // A list, or an option of one: that depends on the version of the API that the program chose.
         let endpoints: Option<&Vec<api::Endpoint>> = (&slice.endpoints).into();
@@ -92,8 +89,7 @@ impl From<&api::EndpointSlice> for Slice {
 /// Reads the endpoints of one slice.
 struct Reader<F> {
     share: F,
-    /// The hints of earlier endpoints: mostly a few zones, again and again.
-    known_hints: Vec<Arc<Hints>>,
+    known_hints: KnownHints,
 }
 
 impl<F> Reader<F> {
@@ -134,22 +130,16 @@ impl<F> Reader<F> {
     {
         let zones = hints.for_zones.iter().flatten().map(|zone| &*zone.name);
         let nodes = hints.for_nodes.iter().flatten().map(|node| &*node.name);
-        let known = self.known_hints.iter().find(|known| {
-            let (known_zones, known_nodes) = (known.for_zones.iter(), known.for_nodes.iter());
-            known_zones.map(|zone| &**zone).eq(zones.clone()) && known_nodes.map(|node| &**node).eq(nodes.clone())
-        });
-        if let Some(known) = known {
-            return Arc::clone(known);
-        }
-        let mut share = |name| (self.share)(name).into();
-        let hints = Arc::new(Hints {
-            for_zones: zones.map(&mut share).collect(),
-            for_nodes: nodes.map(&mut share).collect(),
-        });
-        if self.known_hints.len() < KNOWN_HINTS_MAX {
-            self.known_hints.push(Arc::clone(&hints));
-        }
-        hints
+        let share = &mut self.share;
+        let make = || {
+            let mut share = |name| share(name).into();
+            Hints {
+                for_zones: zones.clone().map(&mut share).collect(),
+                for_nodes: nodes.clone().map(&mut share).collect(),
+            }
+        };
+        self.known_hints
+            .get(|known| known.are_for(zones.clone(), nodes.clone()), make)
     }
 }
 

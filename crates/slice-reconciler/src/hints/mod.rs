@@ -13,9 +13,9 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-use std::{hash::Hash, ptr, sync::Arc};
+use std::hash::Hash;
 
-use slice_core::{AddressType, Endpoint, Hints, Text};
+use slice_core::{AddressType, Endpoint, Text};
 
 pub use event::{EventType, HintEvent};
 pub use mode::{HintMode, TrafficDistribution};
@@ -92,29 +92,11 @@ fn named<T: Text>(name: Option<&T>) -> Option<&T> {
     name.filter(|name| !name.is_empty())
 }
 
-fn is_exactly(hinted: &[Arc<str>], wanted: Option<&str>) -> bool {
-    match (hinted, wanted) {
-        ([], None) => true,
-        ([hinted], Some(wanted)) => ptr::eq(&raw const **hinted, wanted) || **hinted == *wanted,
-        _ => false,
-    }
-}
-
 /// Whether an endpoint is meant for this zone and this node and nobody else. Hints that are there but empty say the same
 /// as none.
 fn is_meant_for<T>(endpoint: &Endpoint<T>, zone: Option<&str>, node: Option<&str>) -> bool {
     match &endpoint.hints {
         None => zone.is_none() && node.is_none(),
-        Some(hints) => is_exactly(&hints.for_zones, zone) && is_exactly(&hints.for_nodes, node),
+        Some(hints) => hints.are_for(zone, node),
     }
-}
-
-fn hints_for<T: Text>(zone: Option<&T>, node: Option<&T>) -> Option<Arc<Hints>> {
-    let shared = |name: Option<&T>| name.cloned().map(Into::into).into_iter().collect();
-    (zone.is_some() || node.is_some()).then(|| {
-        Arc::new(Hints {
-            for_zones: shared(zone),
-            for_nodes: shared(node),
-        })
-    })
 }

@@ -1,8 +1,10 @@
 //! Hints by traffic distribution: every endpoint for its own surroundings, whatever the others do (H56–H64).
 
-use slice_core::{Endpoint, Text};
+use std::sync::Arc;
 
-use super::{TrafficDistribution, hints_for, is_meant_for, is_ready, named, strip::reopen};
+use slice_core::{Endpoint, Hints, KnownHints, Text};
+
+use super::{TrafficDistribution, is_meant_for, is_ready, named, strip::reopen};
 use crate::lists::Lists;
 
 pub(super) fn apply<T: Text>(distribution: TrafficDistribution, lists: &mut Lists<'_, T>) {
@@ -14,6 +16,7 @@ pub(super) fn apply<T: Text>(distribution: TrafficDistribution, lists: &mut List
             !is_meant_for(endpoint, zone.map(|zone| &**zone), node.map(|node| &**node))
         })
     });
+    let mut known = KnownHints::default();
     for slice in lists.create.iter_mut().chain(&mut lists.update) {
         for endpoint in &mut slice.endpoints {
             let (zone, node) = if is_ready(endpoint) {
@@ -21,9 +24,19 @@ pub(super) fn apply<T: Text>(distribution: TrafficDistribution, lists: &mut List
             } else {
                 (None, None)
             };
-            endpoint.hints = hints_for(zone, node);
+            endpoint.hints = hints_for(zone, node, &mut known);
         }
     }
+}
+
+fn hints_for<T: Text>(zone: Option<&T>, node: Option<&T>, known: &mut KnownHints) -> Option<Arc<Hints>> {
+    let shared = |name: Option<&T>| name.cloned().map(Into::into).into_iter().collect();
+    let make = || Hints {
+        for_zones: shared(zone),
+        for_nodes: shared(node),
+    };
+    let are_wanted = |known: &Hints| known.are_for(zone.map(|zone| &**zone), node.map(|node| &**node));
+    (zone.is_some() || node.is_some()).then(|| known.get(are_wanted, make))
 }
 
 /// The zone is there with the node too, for readers that do not know of nodes (H56).

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use slice_core::{Endpoint, Slice, Text};
+use slice_core::{Endpoint, Hints, KnownHints, Slice, Text};
 
 use super::{
-    super::{hints_for, is_meant_for, is_ready, named},
+    super::{is_meant_for, is_ready, named},
     Refusal,
     allocation::{Allocation, allocate, count_hints, fits},
     balance::Moves,
@@ -158,6 +158,7 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
 
     /// Writes hints into the open slices; unchanged ones are copied before.
     fn place(&mut self, opened: &Opened, ratios: &Ratios, mut moves: Moves) {
+        let mut known = KnownHints::default();
         for (place, _) in opened.iter().filter(|(_, open)| *open) {
             let slice = match *place {
                 Place::Create(index) => &mut self.lists.create[index],
@@ -170,7 +171,7 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
                 }
             };
             for endpoint in &mut slice.endpoints {
-                give_hints(endpoint, ratios, &mut moves);
+                give_hints(endpoint, ratios, &mut moves, &mut known);
             }
         }
     }
@@ -192,7 +193,12 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
 
 /// The endpoint's own zone, or, as long as that has to give, the first that has to receive (H36, H52). Endpoints that are not
 /// ready lose theirs (HD1).
-pub(super) fn give_hints<T: Text>(endpoint: &mut Endpoint<T>, ratios: &Ratios, moves: &mut Moves) {
+pub(super) fn give_hints<T: Text>(
+    endpoint: &mut Endpoint<T>,
+    ratios: &Ratios,
+    moves: &mut Moves,
+    known: &mut KnownHints,
+) {
     let own = named(endpoint.zone.as_ref()).filter(|_| is_ready(endpoint));
     let Some(own) = own else {
         endpoint.hints = None;
@@ -211,11 +217,15 @@ pub(super) fn give_hints<T: Text>(endpoint: &mut Endpoint<T>, ratios: &Ratios, m
             moves.give[home] -= 1;
         }
     }
-    let zone = match to.or(home) {
-        Some(known) => Arc::clone(ratios.zone(known)),
-        None => own.clone().into(),
-    };
-    if !is_meant_for(endpoint, Some(&zone), None) {
-        endpoint.hints = hints_for(Some(&zone), None);
+    let known_zone = to.or(home).map(|index| ratios.zone(index));
+    let zone = known_zone.map_or(&**own, |zone| &**zone);
+    if is_meant_for(endpoint, Some(zone), None) {
+        return;
     }
+    let shared = || known_zone.map_or_else(|| own.clone().into(), Arc::clone);
+    let make = || Hints {
+        for_zones: vec![shared()],
+        for_nodes: Vec::new(),
+    };
+    endpoint.hints = Some(known.get(|known| known.are_for([zone], []), make));
 }

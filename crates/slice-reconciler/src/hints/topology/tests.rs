@@ -1,6 +1,6 @@
 //! Whole runs of the algorithm.
 
-use slice_core::AddressType;
+use slice_core::{AddressType, KnownHints};
 
 use super::{
     super::{HintMode, apply, tests::*},
@@ -140,7 +140,7 @@ fn h52_what_is_moved_is_counted() {
             "T-REDIS-{id}"
         );
         for endpoint in &mut slice.endpoints {
-            give_hints(endpoint, &ratios, &mut moves);
+            give_hints(endpoint, &ratios, &mut moves, &mut KnownHints::default());
         }
         assert_eq!(hints(&[slice]), [expected], "T-REDIS-{id}");
     }

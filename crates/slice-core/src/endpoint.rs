@@ -192,9 +192,23 @@ pub(crate) fn agree<A: EndpointSource, B: EndpointSource>(
     }
 }
 
+/// Whether two endpoints both have a text or both lack it: all that is left to compare of what is part of their identity, where
+/// absent is the same as empty.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+fn agree_in_presence<A: EndpointSource, B: EndpointSource>(
+    a: &A,
+    b: &B,
+    text: impl for<'a> Fn(&EndpointRef<'a>) -> Option<&'a str>,
+) -> bool {
+    text(&a.view()).is_some() == text(&b.view()).is_some()
+}
+
 /// Looks at the texts that differ most from endpoint to endpoint, without waiting for any of them: memory answers many questions
 /// at once about as fast as a single one. Shared texts are hardly ever read, and left alone.
-pub(crate) fn touch<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
+///
+/// For who is about to read endpoints that lie anywhere: some hundreds at a time, so that they are still at hand then.
+pub fn touch<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
     if E::Text::SHARED {
         return;
     }
@@ -223,13 +237,20 @@ pub trait EndpointSource: Copy {
     /// Whether two endpoints with the same identity also say the same (R79, M64): node, zone, conditions, and the target
     /// but for its version.
     fn equals_beyond_identity(&self, other: &impl EndpointSource) -> bool {
+        agree(self, other, |endpoint| endpoint.target?.name)
+            && agree(self, other, |endpoint| endpoint.target?.namespace)
+            && self.equals_if_same(other)
+    }
+
+    /// The same of two that are known to be the same one: their names are not compared again.
+    fn equals_if_same(&self, other: &impl EndpointSource) -> bool {
         self.view().conditions == other.view().conditions
             && agree(self, other, |endpoint| endpoint.node_name)
             && agree(self, other, |endpoint| endpoint.zone)
             && self.view().target.is_some() == other.view().target.is_some()
             && agree(self, other, |endpoint| endpoint.target?.uid)
-            && agree(self, other, |endpoint| endpoint.target?.name)
-            && agree(self, other, |endpoint| endpoint.target?.namespace)
+            && agree_in_presence(self, other, |endpoint| endpoint.target?.name)
+            && agree_in_presence(self, other, |endpoint| endpoint.target?.namespace)
             && agree(self, other, |endpoint| endpoint.target?.kind)
             && agree(self, other, |endpoint| endpoint.target?.api_version)
             && agree(self, other, |endpoint| endpoint.target?.field_path)

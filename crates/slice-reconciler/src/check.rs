@@ -5,7 +5,7 @@
 //! slice is written: what is stored as it should be was accepted once, and its list is not looked at again (R144).
 
 use slice_core::{
-    AddressType, EndpointRef, EndpointSource,
+    Address, AddressType, EndpointSource,
     limits::{ADDRESSES_PER_ENDPOINT_MAX, LABEL_VALUE_MAX},
     spelling::{is_dns_label, is_dns_name, is_label_value, is_qualified_name},
 };
@@ -28,9 +28,15 @@ impl Sieve {
     }
 
     /// Whether an endpoint may be published; if not, it is noted.
+    #[inline]
     pub(crate) fn passes(&mut self, wanted: &impl EndpointSource) -> bool {
-        let checked = endpoint(&wanted.view(), self.address_type);
-        checked.map_err(|why| self.leave_out(wanted, why)).is_ok()
+        match endpoint(wanted, self.address_type) {
+            Ok(()) => true,
+            Err(why) => {
+                self.leave_out(wanted, why);
+                false
+            }
+        }
     }
 
     pub(crate) fn leave_out(&mut self, wanted: &impl EndpointSource, why: EndpointProblem) {
@@ -43,13 +49,26 @@ impl Sieve {
 }
 
 /// R143, R144, R146.
-fn endpoint(endpoint: &EndpointRef<'_>, address_type: AddressType) -> Result<(), EndpointProblem> {
-    match endpoint.addresses.len() {
+#[inline]
+fn endpoint(endpoint: &impl EndpointSource, address_type: AddressType) -> Result<(), EndpointProblem> {
+    addresses(endpoint.view().addresses, address_type)?;
+    if let Some(hostname) = endpoint.view().hostname.filter(|hostname| !is_dns_label(hostname)) {
+        return Err(EndpointProblem::Hostname(hostname.to_owned()));
+    }
+    match endpoint.view().node_name.filter(|node| !is_dns_name(node)) {
+        Some(node) => Err(EndpointProblem::NodeName(node.to_owned())),
+        None => Ok(()),
+    }
+}
+
+#[inline]
+fn addresses(addresses: &[Address], address_type: AddressType) -> Result<(), EndpointProblem> {
+    match addresses.len() {
         0 => return Err(EndpointProblem::NoAddress),
         1..=ADDRESSES_PER_ENDPOINT_MAX => {}
         many => return Err(EndpointProblem::TooManyAddresses(many)),
     }
-    for address in endpoint.addresses {
+    for address in addresses {
         if address.address_type() != address_type {
             return Err(EndpointProblem::WrongType {
                 address: address.clone(),
@@ -60,13 +79,7 @@ fn endpoint(endpoint: &EndpointRef<'_>, address_type: AddressType) -> Result<(),
             why,
         })?;
     }
-    if let Some(hostname) = endpoint.hostname.filter(|hostname| !is_dns_label(hostname)) {
-        return Err(EndpointProblem::Hostname(hostname.to_owned()));
-    }
-    match endpoint.node_name.filter(|node| !is_dns_name(node)) {
-        Some(node) => Err(EndpointProblem::NodeName(node.to_owned())),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 pub(crate) fn label(key: &str, value: &str) -> Result<(), LabelProblem> {

@@ -69,12 +69,35 @@ fn r79_what_counts_beyond_identity() {
     ];
     let base = endpoint();
     for (what, other, expected) in cases {
+        if base.view().is_same_as(&other.view()) {
+            assert_eq!(
+                base.view().equals_if_same(&other.view()),
+                expected,
+                "{what}, the same one"
+            );
+        }
         assert_eq!(base.view().equals_beyond_identity(&other.view()), expected, "{what}");
         assert_eq!(
             other.view().equals_beyond_identity(&base.view()),
             expected,
             "{what}, reversed"
         );
+    }
+}
+
+/// G5 has absent and empty names for the same; R79 has not.
+#[test]
+fn r79_absent_is_not_empty() {
+    let named = |name: Option<&str>| target(|t| (t.name, t.namespace) = (name.map(Into::into), None));
+    let in_namespace = |namespace: Option<&str>| target(|t| (t.name, t.namespace) = (None, namespace.map(Into::into)));
+    for (absent, empty) in [
+        (named(None), named(Some(""))),
+        (in_namespace(None), in_namespace(Some(""))),
+    ] {
+        assert!(absent.view().is_same_as(&empty.view()));
+        assert!(absent.view().equals_if_same(&absent.view()));
+        assert!(!absent.view().equals_if_same(&empty.view()));
+        assert!(!absent.view().equals_beyond_identity(&empty.view()));
     }
 }
 

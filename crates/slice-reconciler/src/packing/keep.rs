@@ -41,7 +41,7 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
         self.endpoints.clear();
         for (stored, wanted) in slice.endpoints.iter().zip(&self.found) {
             if let Some(wanted) = *wanted {
-                let equal = wanted.equals_beyond_identity(&stored);
+                let equal = wanted.equals_if_same(&stored);
                 self.endpoints.push(KeptEndpoint { stored, wanted, equal });
             }
         }

@@ -11,15 +11,39 @@ pub fn is_dns_label(text: &str) -> bool {
 /// A domain name of one part or more, such as the name of a node or a slice.
 #[must_use]
 pub fn is_dns_name(text: &str) -> bool {
-    // In one pass, because every endpoint that is written has one: what may come next depends on what came last.
-    let spelled = text.bytes().try_fold(b'.', |last, byte| match byte {
-        b'a'..=b'z' | b'0'..=b'9' => Some(b'a'),
-        b'-' if last != b'.' => Some(byte),
-        b'.' if last == b'a' => Some(byte),
-        _ => None,
-    });
-    text.len() <= DNS_NAME_MAX && spelled == Some(b'a')
+    // Every endpoint that is written has one: what is read last is looked up, and nothing is decided before the end.
+    let read = |last: u8, byte: u8| NEXT[usize::from(last)][usize::from(KINDS[usize::from(byte)])];
+    text.len() <= DNS_NAME_MAX && text.bytes().fold(DOT, read) == INNER
 }
+
+/// Kinds of characters in a domain name.
+const INNER: u8 = 0;
+const DASH: u8 = 1;
+const DOT: u8 = 2;
+const OTHER: u8 = 3;
+
+/// The kind of every character.
+const KINDS: [u8; 256] = {
+    let mut kinds = [OTHER; 256];
+    let letters_and_digits = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut place = 0;
+    while place < letters_and_digits.len() {
+        kinds[letters_and_digits[place] as usize] = INNER;
+        place += 1;
+    }
+    kinds[b'-' as usize] = DASH;
+    kinds[b'.' as usize] = DOT;
+    kinds
+};
+
+/// What has been read when each kind comes after each other one: that kind, or something other for good. The beginning is as good
+/// as a dot.
+const NEXT: [[u8; 4]; 4] = [
+    [INNER, DASH, DOT, OTHER],
+    [INNER, DASH, OTHER, OTHER],
+    [INNER, OTHER, OTHER, OTHER],
+    [OTHER; 4],
+];
 
 /// A domain name that leads somewhere from everywhere: of two labels or more, perhaps with a dot at the end (R144).
 #[must_use]

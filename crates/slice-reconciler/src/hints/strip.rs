@@ -9,8 +9,10 @@ pub(super) fn apply<T: Text>(lists: &mut Lists<'_, T>) {
     reopen(lists, |slice| {
         slice.endpoints.iter().any(|endpoint| endpoint.hints.is_some())
     });
-    for slice in lists.create.iter_mut().chain(&mut lists.update) {
-        for endpoint in &mut slice.endpoints {
+    let written = lists.create.iter_mut().chain(&mut lists.update);
+    for endpoint in written.flat_map(|slice| &mut slice.endpoints) {
+        // Hardly any has some, and what is not written to need not go back to memory.
+        if endpoint.hints.is_some() {
             endpoint.hints = None;
         }
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{EndpointSet, EndpointSource, Slice};
+use slice_core::{EndpointSet, EndpointSource, Slice, touch};
 
 use super::{NewSlice, Packed, keep::Kept};
 use crate::{Group, MetadataPolicy, check::Sieve};
@@ -39,16 +39,20 @@ pub(super) fn pack<'a, E: EndpointSource>(
         return packed;
     }
     let ports = group.ports;
-    let mut rest = group.endpoints.into_sorted();
-    rest.retain(|endpoint| {
-        let passes = sieve.passes(endpoint);
-        match (!overflow.is_empty() && overflow.contains(endpoint), passes) {
-            (false, true) => packed.changes.added += 1,
-            (true, false) => packed.changes.removed += 1,
-            _ => {}
+    let sorted = group.endpoints.into_sorted();
+    let mut rest = Vec::with_capacity(sorted.len());
+    for endpoints in sorted.chunks(max) {
+        touch(endpoints.iter().copied());
+        for endpoint in endpoints {
+            let passes = sieve.passes(endpoint);
+            match (!overflow.is_empty() && overflow.contains(endpoint), passes) {
+                (false, true) => packed.changes.added += 1,
+                (true, false) => packed.changes.removed += 1,
+                _ => {}
+            }
+            rest.extend(passes.then_some(*endpoint));
         }
-        passes
-    });
+    }
     let rest = fill_updates(&mut packed.update, &rest, max);
     place_rest(&mut packed, rest, max, sieve, |endpoints| NewSlice {
         ports: ports.clone(),

@@ -58,14 +58,7 @@ impl PodAddresses {
     /// Reads `status.podIPs` (R60). All addresses of a family are one endpoint.
     #[inline]
     pub fn read<'t>(texts: impl IntoIterator<Item = &'t str, IntoIter: Clone>) -> Self {
-        let texts = texts.into_iter();
-        Self::read_usual(texts.clone()).unwrap_or_else(|| {
-            let mut unusual = Unusual::read(texts);
-            for published in [&mut unusual.v4, &mut unusual.v6] {
-                unusual.refused.extend(surplus(published));
-            }
-            unusual.into()
-        })
+        Self::read_concerning(texts.into_iter(), |_| true)
     }
 
     /// Reads `status.podIPs` as far as they concern a Service with addresses of these types.
@@ -75,7 +68,19 @@ impl PodAddresses {
         wanted: &[AddressType],
     ) -> Self {
         let concerns_v6 = wanted.contains(&AddressType::IPv6);
-        Self::read(texts.into_iter().filter(|text| concerns_v6 || !is_plainly_v6(text)))
+        Self::read_concerning(texts.into_iter(), |text| concerns_v6 || !is_plainly_v6(text))
+    }
+
+    /// `concerns` tells of a text that is not a plain IPv4 address whether it is of interest.
+    #[inline]
+    fn read_concerning<'t>(texts: impl Iterator<Item = &'t str> + Clone, concerns: impl Fn(&str) -> bool) -> Self {
+        Self::read_usual(texts.clone(), &concerns).unwrap_or_else(|| {
+            let mut unusual = Unusual::read(texts.filter(|text| concerns(text)));
+            for published in [&mut unusual.v4, &mut unusual.v6] {
+                unusual.refused.extend(surplus(published));
+            }
+            unusual.into()
+        })
     }
 
     /// Reads addresses from another source than `status.podIPs`: other networks of the pod, or devices (G84). Each address is
@@ -87,12 +92,13 @@ impl PodAddresses {
 
     /// What nearly all pods have: at most one address of each family, and none that cannot be published.
     #[inline]
-    fn read_usual<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Self> {
+    fn read_usual<'t>(texts: impl Iterator<Item = &'t str>, concerns: impl Fn(&str) -> bool) -> Option<Self> {
         let (mut v4, mut v6) = (None, None);
         for text in texts {
             // By itself, so that an IPv4 address never leaves the registers.
             let is_usual = match Address::parse_v4(text) {
                 Some(address) => Address::V4(address).publishable().is_ok() && v4.replace(address).is_none(),
+                None if !concerns(text) => true,
                 None => match read(text) {
                     Ok(Address::V4(address)) => v4.replace(address).is_none(),
                     Ok(Address::V6(address)) => v6.replace(address).is_none(),

@@ -1,6 +1,9 @@
 //! The order among writes: what is taken out of a slice must first be somewhere else (I4).
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
+};
 
 use foldhash::fast::RandomState;
 use slice_core::{Address, Endpoint, EndpointSet, EndpointSource as _, Text};
@@ -16,8 +19,9 @@ pub(crate) struct Step<'a, T> {
 /// What must not be missing in between.
 #[derive(PartialEq, Eq, Hash)]
 enum Wanted<'a> {
-    /// An endpoint, by what makes it the same one: with another address or hostname it is another.
-    Endpoint(&'a [Address], &'a str, &'a str),
+    /// An endpoint, by what makes it the same one: with another address or hostname it is another, with its addresses in another
+    /// order it is not (G5).
+    Endpoint(Cow<'a, [Address]>, &'a str, &'a str),
     /// What is behind endpoints, whatever their address: a pod that changes its address family is still the same pod, while one
     /// that was made anew under the same name is not.
     Target(&'a str),
@@ -28,7 +32,7 @@ impl<'a> Wanted<'a> {
         let name = endpoint.target.as_ref().and_then(|target| target.name.as_deref());
         let hostname = endpoint.hostname.as_deref();
         Self::Endpoint(
-            &endpoint.addresses,
+            sorted(&endpoint.addresses),
             hostname.unwrap_or_default(),
             name.unwrap_or_default(),
         )
@@ -41,6 +45,15 @@ impl<'a> Wanted<'a> {
             .and_then(|target| target.uid.as_deref())
             .map(Self::Target)
     }
+}
+
+fn sorted(addresses: &[Address]) -> Cow<'_, [Address]> {
+    if addresses.len() < 2 {
+        return addresses.into();
+    }
+    let mut sorted = addresses.to_vec();
+    sorted.sort_unstable();
+    sorted.into()
 }
 
 /// What a step takes out of its slice and what it puts there.
@@ -167,8 +180,11 @@ fn in_cycle(waits: &[Vec<usize>], open: &[usize]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
+
     use slice_core::Target;
+
+    use super::*;
 
     fn endpoints(names: &str) -> Vec<Endpoint> {
         let pod = |name: char| Endpoint {
@@ -206,6 +222,22 @@ mod tests {
         assert_eq!(waits(&[("a", "a"), ("b", "")]), [Vec::<usize>::new(), vec![]]);
         // What a slice holds twice, or in another order, is not taken out of it.
         assert_eq!(waits(&[("aab", "ba"), ("", "a")]), [Vec::<usize>::new(), vec![]]);
+    }
+
+    #[test]
+    fn i4_addresses_in_another_order_are_the_same_endpoint() {
+        let with = |addresses: [&str; 2]| Endpoint {
+            addresses: addresses.map(Address::stored).into_iter().collect(),
+            ..Endpoint::default()
+        };
+        let (before, after) = ([with(["10.0.0.2", "10.0.0.1"])], [with(["10.0.0.1", "10.0.0.2"])]);
+        let step = |before, after| Step {
+            before,
+            after,
+            leaves_type: false,
+        };
+        let steps: [Step<'_, Arc<str>>; 2] = [step(&before, &[]), step(&[], &after)];
+        assert_eq!(dependencies(&steps), [vec![1], vec![]]);
     }
 
     #[test]

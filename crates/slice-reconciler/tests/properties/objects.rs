@@ -139,7 +139,10 @@ fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
 pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice, partitioned: bool) -> Slice {
     let address_type = blueprint.address_type;
     let endpoint = |(pod, look, hint): &(u8, Look, Hint)| {
-        hinted(endpoint(address_type.unwrap_or(AddressType::IPv4), *pod, *look), hint)
+        let mut endpoint = endpoint(address_type.unwrap_or(AddressType::IPv4), *pod, *look);
+        // In another order they are the same endpoint.
+        endpoint.addresses.reverse();
+        hinted(endpoint, hint)
     };
     Slice {
         metadata: ObjectMeta {

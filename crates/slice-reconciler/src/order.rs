@@ -73,7 +73,8 @@ impl<'a, T: Text> Change<'a, T> {
                 _ => taken.push(endpoint),
             }
         }
-        if taken.is_empty() {
+        // Of a slice that goes, all counts: what it holds twice may stand for two pods.
+        if taken.is_empty() || step.after.is_empty() {
             let put = put.iter().collect();
             return Self { taken, put };
         }
@@ -222,6 +223,35 @@ mod tests {
         assert_eq!(waits(&[("a", "a"), ("b", "")]), [Vec::<usize>::new(), vec![]]);
         // What a slice holds twice, or in another order, is not taken out of it.
         assert_eq!(waits(&[("aab", "ba"), ("", "a")]), [Vec::<usize>::new(), vec![]]);
+    }
+
+    #[test]
+    fn i4_a_slice_that_leaves_with_two_pods_of_one_name_waits_for_both() {
+        let pod = |address: &str, uid: &str| Endpoint {
+            addresses: [Address::stored(address)].into_iter().collect(),
+            target: Some(Target {
+                uid: Some(uid.into()),
+                ..Target::default()
+            }),
+            ..Endpoint::default()
+        };
+        let leaving = [pod("fd00::1", "old"), pod("fd00::1", "new")];
+        for uid in ["old", "new"] {
+            let taken_over = [pod("10.0.0.1", uid)];
+            let steps = [
+                Step {
+                    before: &[][..],
+                    after: &taken_over[..],
+                    leaves_type: false,
+                },
+                Step {
+                    before: &leaving,
+                    after: &[],
+                    leaves_type: true,
+                },
+            ];
+            assert_eq!(dependencies(&steps), [vec![], vec![0]], "{uid}");
+        }
     }
 
     #[test]

@@ -94,12 +94,6 @@ where
     named.collect()
 }
 
-/// With a zone, for one, an address cannot be read, but is an IPv6 address all the same.
-fn begins_as_v6(ip: &str) -> bool {
-    let group = ip.split_once(':').map_or("", |(group, _)| group);
-    (1..=4).contains(&group.len()) && !group.starts_with('0') && group.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
 fn name(pod: &api::Pod) -> &str {
     pod.metadata.name.as_deref().unwrap()
 }
@@ -176,10 +170,7 @@ fn check_pod(
     let (mut published, mut refused): (BTreeMap<AddressType, Vec<Address>>, usize) = (BTreeMap::new(), 0);
     for ip in ips.iter().filter(|_| eligible && is_known) {
         let address = Address::parse_ip(ip);
-        let unread_type = begins_as_v6(ip).then_some(AddressType::IPv6);
-        let address_type = address
-            .as_ref()
-            .map_or(unread_type, |address| Some(address.address_type()));
+        let address_type = address.as_ref().map(Address::address_type);
         if address_type.is_some_and(|address_type| !service.families.address_types().contains(&address_type)) {
             continue;
         }

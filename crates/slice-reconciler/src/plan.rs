@@ -116,7 +116,7 @@ pub struct Summary {
     pub changes: Changes,
     /// Endpoints that are wanted.
     pub endpoints: usize,
-    /// Slices that there will be.
+    /// Slices that there will be; also those that an owner which is going away no longer gets (R128).
     pub slices: usize,
     /// Slices that would do.
     pub slices_needed: usize,
@@ -235,7 +235,7 @@ fn decide<'a, E: EndpointSource>(
     }
     pending.unsupported = unsupported;
     let one_per_group = matches!(options.packing, Packing::OnePerGroup { .. });
-    plan.writes = pending.into_writes(one_per_group, &mut builder);
+    plan.writes = pending.into_writes(one_per_group, &mut builder, &mut plan.summaries);
     Ok(plan)
 }
 

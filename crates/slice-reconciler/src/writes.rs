@@ -2,9 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use slice_core::{Endpoint, EndpointSet, Slice, Text};
+use slice_core::{AddressType, Endpoint, EndpointSet, Slice, Text};
 
 use crate::{
+    Summary,
     builder::Builder,
     order::{self, Step},
 };
@@ -93,8 +94,14 @@ impl<T> Default for Pending<'_, T> {
 }
 
 impl<T: Text> Pending<'_, T> {
-    /// Puts the writes in order: creates, updates, deletes, and each after those it waits for.
-    pub(crate) fn into_writes(mut self, one_per_group: bool, builder: &mut Builder<'_>) -> Vec<Write<T>> {
+    /// Puts the writes in order: creates, updates, deletes, and each after those it waits for. Slices that only the order needs
+    /// are added to the summaries.
+    pub(crate) fn into_writes(
+        mut self,
+        one_per_group: bool,
+        builder: &mut Builder<'_>,
+        summaries: &mut [Summary],
+    ) -> Vec<Write<T>> {
         if builder.owner.terminating {
             return self.into_writes_of_existing();
         }
@@ -102,7 +109,15 @@ impl<T: Text> Pending<'_, T> {
             let waits = order::dependencies(&self.steps());
             match order::sort(&waits) {
                 Ok(sorted) => return self.write(&sorted, &waits),
-                Err(stuck) => self.untangle(stuck - self.create.len(), one_per_group, builder),
+                Err(stuck) => {
+                    let more = self.untangle(stuck - self.create.len(), one_per_group, builder);
+                    for summary in summaries
+                        .iter_mut()
+                        .filter(|summary| Some(summary.address_type) == more)
+                    {
+                        summary.slices += 1;
+                    }
+                }
             }
         }
     }
@@ -146,18 +161,18 @@ impl<T: Text> Pending<'_, T> {
     }
 
     /// Slices that take endpoints from each other cannot both be written first. What one of them was to take goes into a new
-    /// slice, which waits for nobody.
-    fn untangle(&mut self, stuck: usize, one_per_group: bool, builder: &mut Builder<'_>) {
+    /// slice, which waits for nobody. Answers the type of that slice if there is one more then.
+    fn untangle(&mut self, stuck: usize, one_per_group: bool, builder: &mut Builder<'_>) -> Option<AddressType> {
         let (from, to) = &mut self.update[stuck];
         let Ok(address_type) = to.address_type else {
-            return;
+            return None;
         };
         if one_per_group || from.ports != to.ports {
             let (from, to) = self.update.remove(stuck);
             self.create
                 .push(builder.new_slice(address_type, to.ports, to.endpoints));
             self.delete.push(from);
-            return;
+            return None;
         }
         let mut held = EndpointSet::with_capacity(from.endpoints.len());
         held.extend(from.endpoints.iter().map(Endpoint::view));
@@ -169,11 +184,12 @@ impl<T: Text> Pending<'_, T> {
             let (from, to) = self.update.remove(stuck);
             self.delete.push(from);
             self.create.push(builder.new_slice(address_type, to.ports, taken));
-            return;
+            return None;
         }
         to.endpoints = kept;
         let ports = to.ports.clone();
         self.create.push(builder.new_slice(address_type, ports, taken));
+        Some(address_type)
     }
 
     fn write(self, sorted: &[usize], waits: &[Vec<usize>]) -> Vec<Write<T>> {

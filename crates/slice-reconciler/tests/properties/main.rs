@@ -68,7 +68,15 @@ proptest! {
         blueprint.settings.unpublishable = false;
         let world = World::new(&blueprint);
         let plan = world.plan();
-        check_content(&world, &finally(&world, &plan))?;
+        let finally = finally(&world, &plan);
+        check_content(&world, &finally)?;
+        for summary in plan.summaries {
+            let is_counted = |slice: &&Slice| {
+                slice.address_type == Ok(summary.address_type)
+                    && world.concerns(slice)
+            };
+            prop_assert_eq!(summary.slices, finally.iter().filter(is_counted).count());
+        }
     }
 
     /// I3: no slice is written above the maximum, not even one that was above it before.

@@ -2,7 +2,7 @@
 //!
 //! Two programs share this crate: the fuzz target in `fuzz/`, for which `cargo xtask fuzz` fetches the recorded steps as
 //! seeds, and an ordinary test that goes through the same steps and a bounded number of mutations of them, so that the
-//! target cannot rot where there is no fuzzer.
+//! target cannot rot where there is no fuzzer. The mutations also serve `slice-runtime`, for the lines and pages around objects.
 
 mod controllers;
 mod mutate;

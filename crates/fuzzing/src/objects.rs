@@ -40,6 +40,15 @@ impl Step {
     }
 }
 
+/// The objects of a step, one by one, as a watch sends them.
+pub(crate) fn written(step: &Value) -> Vec<Vec<u8>> {
+    let single = [&step["service"], &step["endpoints"]];
+    let lists = [&step["pods"], &step["nodes"], &step["existingSlices"]];
+    let lists = lists.into_iter().filter_map(Value::as_array).flatten();
+    let objects = single.into_iter().chain(lists);
+    objects.map(|object| object.to_string().into_bytes()).collect()
+}
+
 fn object<'a, T: Deserialize<'a>>(value: &'a Value) -> Option<T> {
     T::deserialize(value).ok()
 }

@@ -2,9 +2,7 @@
 
 use std::{num::NonZeroUsize, slice};
 
-use slice_core::{
-    AddressType, Conditions, EndpointRef, EndpointSet, Port, PortMapKey, limits::PORTS_PER_SLICE_MAX, names,
-};
+use slice_core::{AddressType, Conditions, EndpointRef, EndpointSet, Port, PortMapKey, names};
 use slice_reconciler::Group;
 
 use crate::{
@@ -15,15 +13,16 @@ use crate::{
 /// What is wanted for one Endpoints object, and what of it is not.
 #[derive(Debug)]
 pub struct Desired<'a> {
-    /// For every set of ports one group of each IP family, also where it is empty (M67).
+    /// For every set of ports one group of each IP family, also where it is empty (M67), and where no slice may have the
+    /// ports: a plan names such a group, and spares the slices that hold its endpoints (I4, F25).
     pub groups: Vec<Group<EndpointRef<'a>>>,
-    /// Addresses that are not mirrored, over all canonical subsets, invalid ones included (M71).
+    /// Addresses that no group has, over all canonical subsets, invalid ones included (M71).
     pub skipped: usize,
     /// Addresses among them that cannot be published, as far as they were looked at (M70).
     pub invalid: usize,
     /// What the object's author should be told.
     pub events: Vec<Event>,
-    /// Everything that is not mirrored, one by one.
+    /// Everything that no group has, one by one.
     pub left_out: Vec<LeftOut<'a>>,
 }
 
@@ -43,13 +42,6 @@ impl Subsets {
         let mut groups = Vec::new();
         let mut left_out: Vec<_> = self.refused.iter().map(LeftOut::from).collect();
         for subset in &self.canonical {
-            if subset.ports.len() > PORTS_PER_SLICE_MAX {
-                left_out.push(LeftOut::Subset {
-                    addresses: subset.members.len(),
-                    ports: subset.ports.len(),
-                });
-                continue;
-            }
             let endpoints = self.endpoints(subset, max, &mut left_out);
             for ports in with_unique_names(&subset.ports) {
                 let ports = PortMapKey::new(ports);
@@ -151,7 +143,7 @@ fn group<'a>(address_type: AddressType, ports: PortMapKey, endpoints: &[Endpoint
 fn count(left_out: &[LeftOut<'_>]) -> (usize, usize) {
     let reasons = left_out.iter().filter_map(|left_out| match left_out {
         LeftOut::Address { why, .. } => Some(*why),
-        LeftOut::Port { .. } | LeftOut::Subset { .. } => None,
+        LeftOut::Port { .. } => None,
     });
     reasons.fold((0, 0), |(skipped, invalid), why| {
         (skipped + 1, invalid + usize::from(why != Reason::OverCap))

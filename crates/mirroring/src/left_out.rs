@@ -1,8 +1,9 @@
 //! What an Endpoints object holds and its slices will not, and why.
 
-use slice_core::{Address, Unpublishable, limits::PORTS_PER_SLICE_MAX};
+use slice_core::{Address, Unpublishable};
 
-/// Something that is not mirrored; the rest of the object is.
+/// Something that is not mirrored; the rest of the object is. Ports that no slice may have are named by
+/// [`slice_reconciler::LeftOut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LeftOut<'a> {
     /// An address, once for each canonical subset that it is missing from.
@@ -20,14 +21,6 @@ pub enum LeftOut<'a> {
         name: &'a str,
         /// Its number.
         number: i32,
-    },
-    /// A canonical subset that no slice can hold.
-    #[error("{addresses} addresses with {ports} ports are left out: a slice holds at most {PORTS_PER_SLICE_MAX} ports")]
-    Subset {
-        /// Its addresses, ready or not. They are not counted as skipped: neither are they invalid nor too many.
-        addresses: usize,
-        /// Its ports.
-        ports: usize,
     },
 }
 
@@ -67,13 +60,6 @@ mod tests {
                     number: 70_000,
                 },
                 "port \"\" is left out: 70000 is not between 1 and 65535",
-            ),
-            (
-                LeftOut::Subset {
-                    addresses: 2,
-                    ports: 20_001,
-                },
-                "2 addresses with 20001 ports are left out: a slice holds at most 20000 ports",
             ),
         ] {
             assert_eq!(left_out.to_string(), expected);

@@ -3,12 +3,15 @@
 
 use std::{collections::BTreeSet, num::NonZeroUsize};
 
-use k8s_openapi::api::core::v1::Endpoints;
+use k8s_openapi::api::core::v1::{EndpointPort, Endpoints};
 use serde_json::json;
 use slice_core::{Address, AddressType, Conditions, Slice, names};
 use slice_reconciler::{MetadataPolicy, Operation, Owner, Plan, Request, plan};
 
-use crate::{Metadata, Subsets, options, testing};
+use crate::{
+    Metadata, Subsets, options,
+    testing::{self, many_ports},
+};
 
 fn endpoints(written: &str) -> Endpoints {
     let mut endpoints = testing::endpoints(written);
@@ -381,4 +384,56 @@ fn t_mir_n08_a_slice_that_is_going_away() {
     let [new] = &created(&plan)[..] else { panic!("{plan:?}") };
     assert_eq!(new.endpoints.len(), 2);
     assert_ne!(new.metadata.name, existing[0].metadata.name);
+}
+
+/// An object whose first subset has these ports.
+fn with_ports(written: &str, ports: Vec<EndpointPort>) -> Endpoints {
+    let mut endpoints = endpoints(written);
+    endpoints.subsets.as_mut().unwrap()[0].ports = Some(ports);
+    endpoints
+}
+
+/// I4, F25: addresses that are published stay so when no slice may have their ports any more, and the plan names them. The rest
+/// goes on, and so do they once their ports are right.
+#[test]
+fn f25_a_subset_whose_ports_turn_bad_keeps_its_slices() {
+    let quic = EndpointPort {
+        port: 80,
+        protocol: Some("QUIC".into()),
+        ..EndpointPort::default()
+    };
+    for (ports, why) in [
+        (many_ports(20_001, 0), "there are 20001 ports, and 20000 is the most"),
+        (vec![quic], "the protocol \"QUIC\" is none of TCP, UDP, SCTP"),
+    ] {
+        let mut slices = stored("10.0.0.1 10.0.0.2 fd00::1 :a/80; 10.0.1.1 :b/81");
+        let mut expected = slices.clone();
+        let turned_bad = with_ports("10.0.0.1 10.0.0.2 fd00::1 :; 10.0.1.1 10.0.1.2 :b/81", ports);
+        let plan = planned(&turned_bad, &slices, 1000);
+        let named: Vec<String> = plan.left_out.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            named,
+            [
+                format!("2 IPv4 endpoints are left out: {why}"),
+                format!("1 IPv6 endpoints are left out: {why}")
+            ]
+        );
+        assert_eq!(order(&plan), "u");
+        let good = updated(&plan).clone();
+        assert_eq!(good.endpoints.len(), 2);
+        let place = expected.iter().position(|slice| slice.ports == good.ports).unwrap();
+        expected[place] = good;
+        plan.writes[0].operation.apply_to(&mut slices);
+        assert_eq!(slices, expected, "the others are as they were");
+        assert_eq!(order(&planned(&turned_bad, &slices, 1000)), "");
+        let put_right = endpoints("10.0.0.1 10.0.0.2 fd00::1 :a/90; 10.0.1.1 10.0.1.2 :b/81");
+        assert_eq!(order(&planned(&put_right, &slices, 1000)), "uu");
+    }
+}
+
+/// D3, F25: how many ports a slice may have is asked of each slice, not of all those over which ports of one name are spread.
+#[test]
+fn f25_ports_of_one_name_do_not_count_together() {
+    let plan = planned(&with_ports("10.0.0.1 :", many_ports(19_999, 2)), &[], 1000);
+    assert_eq!((summary(&plan).as_str(), plan.left_out), ("2/2/2 +2 ~0 -0 cc", vec![]));
 }

@@ -56,6 +56,17 @@ fn port(text: &str) -> EndpointPort {
     }
 }
 
+/// So many ports, each with a name of its own, and so many that share the empty one.
+pub(crate) fn many_ports(named: i32, unnamed: i32) -> Vec<EndpointPort> {
+    let port = |name: Option<String>, number| EndpointPort {
+        name,
+        port: number,
+        ..EndpointPort::default()
+    };
+    let named = (1..=named).map(|number| port(Some(format!("p{number}")), number));
+    named.chain((1..=unnamed).map(|number| port(None, number))).collect()
+}
+
 fn split(text: &str, separator: char) -> (&str, Option<String>) {
     match text.split_once(separator) {
         Some((before, after)) => (before, Some(after.to_owned())),

@@ -66,7 +66,7 @@ fn endpoint(text: &str) -> Result<Endpoint, Box<dyn Error>> {
     Ok(endpoint)
 }
 
-/// Plans, shows the plan, and carries it out.
+/// Plans, shows the plan and what it leaves out, and carries it out.
 fn sync(store: &mut Store, endpoints: &[Endpoint], out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let existing: Vec<Slice> = store.values().map(Slice::from).collect();
     let metadata = metadata();
@@ -78,6 +78,11 @@ fn sync(store: &mut Store, endpoints: &[Endpoint], out: &mut impl Write) -> Resu
     };
     let plan = plan(request, &Options::default())?;
 
+    // What the API server would refuse is not among the writes. The owner's author should hear of it: a controller records an
+    // event.
+    for left_out in &plan.left_out {
+        writeln!(out, "{left_out}")?;
+    }
     if plan.writes.is_empty() {
         writeln!(out, "=> nothing to do\n")?;
     }

@@ -142,6 +142,8 @@ fn identity(object: &[u8]) -> Result<Identity, serde_json::Error> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     /// Reads the name, and wants it to begin with a letter.
@@ -225,5 +227,40 @@ mod tests {
     #[test]
     fn half_a_line_is_an_error() {
         assert!(read_frame(br#"{"type": "ADDED", "obj"#, decode).is_err());
+    }
+
+    /// Bad input, like that of the fuzz target, which has no way in here: whatever a server sends is read or refused.
+    #[test]
+    fn arbitrary_lines_and_pages_never_panic() {
+        let metadata = json!({
+            "namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "7",
+            "annotations": {INITIAL_EVENTS_END: "true"},
+        });
+        let status =
+            json!({"code": 410, "reason": "Expired", "message": "too old", "details": {"retryAfterSeconds": 1}});
+        let page =
+            json!({"metadata": {"resourceVersion": "7", "continue": "here"}, "items": [{"metadata": metadata}, {}]});
+        let object = json!({"metadata": metadata});
+        let said = [
+            ("ADDED", &object),
+            ("DELETED", &object),
+            ("BOOKMARK", &object),
+            ("ERROR", &status),
+        ];
+        let lines = said.map(|(kind, object)| json!({"type": kind, "object": object}));
+        let [mut read, mut refused] = [0, 0];
+        for text in lines.iter().chain([&page]).map(|value| value.to_string().into_bytes()) {
+            for seed in 0..2000 {
+                let text = fuzzing::mutate(&text, seed);
+                for readable in [
+                    read_frame(&text, decode).is_ok(),
+                    read_page(&text, decode).is_ok(),
+                    read_version(&text).is_ok(),
+                ] {
+                    *(if readable { &mut read } else { &mut refused }) += 1;
+                }
+            }
+        }
+        assert!(read > 1000 && refused > 1000, "both happen: {read} and {refused} times");
     }
 }

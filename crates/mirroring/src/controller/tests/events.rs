@@ -1,7 +1,5 @@
 //! What people are told.
 
-use k8s_openapi::api::core::v1::EndpointPort;
-
 use super::*;
 
 /// The reasons and messages of what is told with a look.
@@ -93,16 +91,11 @@ fn what_is_not_mirrored_at_all_is_not_talked_about() {
 #[test]
 fn f25_ports_that_no_slice_can_hold_are_told() {
     let mut object = testing::endpoints("10.0.0.1 :; 10.0.0.2 :z/80");
-    let port = |number: i32| EndpointPort {
-        name: Some(format!("p{number}")),
-        port: number,
-        ..EndpointPort::default()
-    };
-    object.subsets.as_mut().unwrap()[0].ports = Some((1..=20_001).map(port).collect());
+    object.subsets.as_mut().unwrap()[0].ports = Some(testing::many_ports(20_001, 0));
     let subsets = serde_json::to_value(object.subsets).unwrap();
     let mut stage = stage();
     stage.apply(&with(&endpoints(""), "/subsets", subsets));
-    let message = "1 addresses with 20001 ports are left out: a slice holds at most 20000 ports";
+    let message = "1 IPv4 endpoints are left out: there are 20001 ports, and 20000 is the most";
     let expected = ("FailedToUpdateEndpointSlices".to_owned(), message.to_owned());
     assert_eq!(told(&mut stage), [expected]);
     assert_eq!(stage.sync(), "create IPv4 10.0.0.2 :z/80");

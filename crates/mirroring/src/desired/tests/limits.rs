@@ -1,7 +1,8 @@
-use k8s_openapi::api::core::v1::{EndpointPort, Endpoints};
+use k8s_openapi::api::core::v1::Endpoints;
 use slice_core::Unpublishable;
 
 use super::*;
+use crate::testing::many_ports;
 
 fn events(written: &Endpoints, cap: usize) -> Vec<(&'static str, String)> {
     let events = Subsets::read(written).desired(max(cap)).events;
@@ -120,7 +121,6 @@ fn what_is_left_out_is_named_with_its_reason() {
     let named = desired.left_out.iter().map(|left_out| match left_out {
         LeftOut::Address { address, why } => (address.to_string(), Some(*why)),
         LeftOut::Port { name, .. } => ((*name).to_owned(), None),
-        LeftOut::Subset { .. } => panic!("it has two ports"),
     });
     let expected = [
         ("b", None),
@@ -136,26 +136,25 @@ fn what_is_left_out_is_named_with_its_reason() {
     assert_eq!(groups(desired.groups), "IPv4 10.0.0.1 192.0.2.1 :a/80; IPv6  :a/80");
 }
 
+/// F25: which ports no slice may have is for the plan to say. Those of one name never share a slice, so they do not count
+/// together; and addresses that only their ports keep from being published are neither invalid nor too many.
 #[test]
-fn a_subset_with_more_ports_than_a_slice_may_have_is_left_out_alone() {
-    let too_many = LeftOut::Subset {
-        addresses: 1,
-        ports: 20_001,
-    };
-    for (ports, groups, left_out) in [(20_000, 4, vec![]), (20_001, 2, vec![too_many])] {
-        let mut written = endpoints("10.0.0.1 :; 10.0.0.2 :z/80");
-        written.subsets.as_mut().unwrap()[0].ports = Some((1..=ports).map(numbered).collect());
+fn f25_a_subset_with_more_ports_than_a_slice_may_have_is_handed_on() {
+    for (named, unnamed, sizes) in [
+        (20_001, 0, &[20_001][..]),
+        (20_000, 2, &[20_001, 1]),
+        (19_999, 2, &[20_000, 1]),
+    ] {
+        let mut written = endpoints("10.0.0.1 10.0.0.2 bad :");
+        written.subsets.as_mut().unwrap()[0].ports = Some(many_ports(named, unnamed));
         let subsets = Subsets::read(&written);
-        let desired = subsets.desired(max(1000));
-        assert_eq!((desired.groups.len(), desired.left_out), (groups, left_out));
-        assert_eq!((desired.skipped, desired.events), (0, vec![]));
-    }
-}
-
-fn numbered(number: i32) -> EndpointPort {
-    EndpointPort {
-        name: Some(format!("p{number}")),
-        port: number,
-        ..EndpointPort::default()
+        let desired = subsets.desired(max(1));
+        let of_groups = desired.groups.iter().step_by(2);
+        let of_groups: Vec<_> = of_groups
+            .map(|group| (group.ports.ports().len(), group.endpoints.len()))
+            .collect();
+        let expected: Vec<_> = sizes.iter().map(|size| (*size, 1)).collect();
+        assert_eq!(of_groups, expected);
+        assert_eq!((desired.skipped, desired.invalid, desired.left_out.len()), (2, 0, 2));
     }
 }

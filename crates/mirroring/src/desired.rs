@@ -7,6 +7,7 @@ use slice_reconciler::Group;
 
 use crate::{
     LeftOut, Reason, Subsets,
+    left_out::SAME_NAME_MAX,
     subsets::{Member, RefusedPort, Source, Subset},
 };
 
@@ -43,7 +44,7 @@ impl Subsets {
         let mut left_out: Vec<_> = self.refused.iter().map(LeftOut::from).collect();
         for subset in &self.canonical {
             let endpoints = self.endpoints(subset, max, &mut left_out);
-            for ports in with_unique_names(&subset.ports) {
+            for ports in with_unique_names(&subset.ports, &mut left_out) {
                 let ports = PortMapKey::new(ports);
                 for address_type in [AddressType::IPv4, AddressType::IPv6] {
                     groups.push(group(address_type, ports.clone(), &endpoints));
@@ -114,10 +115,12 @@ fn endpoint(source: &Source, ready: bool) -> EndpointRef<'_> {
 
 /// Ports for as few slices as possible, so that in none of them two have the same name: Endpoints may, a slice may not (D3).
 /// Expects ports in order.
-fn with_unique_names(ports: &[Port]) -> Vec<Vec<Port>> {
+fn with_unique_names<'a>(ports: &'a [Port], left_out: &mut Vec<LeftOut<'a>>) -> Vec<Vec<Port>> {
     let mut slices = vec![Vec::new()];
     for same_name in ports.chunk_by(|a, b| a.name == b.name) {
-        for (nth, port) in same_name.iter().enumerate() {
+        let (mirrored, beyond) = same_name.split_at(same_name.len().min(SAME_NAME_MAX));
+        left_out.extend(beyond.iter().map(|port| LeftOut::SameName { name: &port.name }));
+        for (nth, port) in mirrored.iter().enumerate() {
             if nth == slices.len() {
                 slices.push(Vec::new());
             }
@@ -143,7 +146,7 @@ fn group<'a>(address_type: AddressType, ports: PortMapKey, endpoints: &[Endpoint
 fn count(left_out: &[LeftOut<'_>]) -> (usize, usize) {
     let reasons = left_out.iter().filter_map(|left_out| match left_out {
         LeftOut::Address { why, .. } => Some(*why),
-        LeftOut::Port { .. } => None,
+        LeftOut::Port { .. } | LeftOut::SameName { .. } => None,
     });
     reasons.fold((0, 0), |(skipped, invalid), why| {
         (skipped + 1, invalid + usize::from(why != Reason::OverCap))

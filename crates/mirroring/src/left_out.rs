@@ -22,7 +22,16 @@ pub enum LeftOut<'a> {
         /// Its number.
         number: i32,
     },
+    /// A port of a name that more ports of its subset have than are mirrored. Each of them takes slices of its own.
+    #[error("port {name:?} is left out: {SAME_NAME_MAX} others of its name are mirrored")]
+    SameName {
+        /// Its name, which may be empty.
+        name: &'a str,
+    },
 }
+
+/// How many ports of one name are mirrored: far more than anybody means, and few enough for slices of all addresses each.
+pub(crate) const SAME_NAME_MAX: usize = 100;
 
 /// Why an address is not mirrored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +69,10 @@ mod tests {
                     number: 70_000,
                 },
                 "port \"\" is left out: 70000 is not between 1 and 65535",
+            ),
+            (
+                LeftOut::SameName { name: "http" },
+                "port \"http\" is left out: 100 others of its name are mirrored",
             ),
         ] {
             assert_eq!(left_out.to_string(), expected);

@@ -105,13 +105,23 @@ impl<E: EndpointSource> EndpointSet<E> {
     /// Whether an endpoint with the same identity is left.
     #[must_use]
     pub fn contains(&self, like: &impl EndpointSource) -> bool {
+        self.get(like).is_some()
+    }
+
+    /// The endpoint with the same identity, if it is left.
+    #[must_use]
+    pub fn get(&self, like: &impl EndpointSource) -> Option<E> {
         let is_like = |slot: u32| is_same(&self.slots[slot as usize], like);
         let tag = AddressTag::of(like);
         let indexed = self
             .index
             .find(tag.hash(), |other| other.tag == tag && is_like(other.slot));
-        indexed.is_some()
-            || !self.crowd.is_empty() && self.crowd.find(hash_with_name(like), |slot| is_like(*slot)).is_some()
+        let slot = match indexed {
+            Some(indexed) => indexed.slot,
+            None if self.crowd.is_empty() => return None,
+            None => *self.crowd.find(hash_with_name(like), |slot| is_like(*slot))?,
+        };
+        Some(self.slots[slot as usize])
     }
 
     /// Removes and answers the endpoint with the same identity.

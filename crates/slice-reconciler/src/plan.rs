@@ -49,7 +49,7 @@ pub struct Request<'a, E: EndpointSource = EndpointRef<'a>> {
     pub existing: &'a [Slice<E::Text>],
     /// What their metadata should be.
     pub metadata: &'a MetadataPolicy,
-    /// Which hints the owner asked for; without a mode, hints are none of our business and stay as they are.
+    /// Which hints the owner asked for; without a mode, no hints are given, and nothing is written just to take some away.
     pub hints: Option<HintMode>,
     /// What is written of when the change began.
     pub trigger_time: TriggerTime,
@@ -60,7 +60,7 @@ pub struct Request<'a, E: EndpointSource = EndpointRef<'a>> {
 }
 
 impl<'a, E: EndpointSource> Request<'a, E> {
-    /// A request to fill in: as it is, nothing is wanted, and hints and trigger times are none of our business.
+    /// A request to fill in: as it is, nothing is wanted, no hints are given, and trigger times are none of our business.
     #[must_use]
     pub fn new(
         owner: Owner<'a>,

@@ -53,20 +53,11 @@ impl<'a> Stage<'a, '_> {
         let mut outcome = Outcome::default();
         let (mut stored, foreign) = self.by_ports(existing);
         let mut doomed = Vec::new();
-        let mut barred = Vec::new();
-        for (ports, group) in groups {
+        let (groups, barred) = self.bar(groups, &mut outcome.left_out);
+        for mut group in groups {
+            let existing = stored.remove(&group.ports).unwrap_or_default();
             let wanted = group.endpoints.len();
-            if let Err(why) = ports.publishable() {
-                outcome.left_out.push(LeftOut::Group {
-                    address_type: self.address_type,
-                    ports,
-                    endpoints: wanted,
-                    why,
-                });
-                barred.push(group);
-                continue;
-            }
-            let existing = stored.remove(&ports).unwrap_or_default();
+            retain_barred(&mut group, &existing, &barred);
             let mut sieve = Sieve::new(self.address_type);
             let packed = self.options.packing.pack(&existing, group, self.policy, &mut sieve);
             summary.want(wanted.saturating_sub(sieve.left_out.len()), self.options.packing.max());
@@ -97,6 +88,26 @@ impl<'a> Stage<'a, '_> {
         (outcome, summary)
     }
 
+    /// Sets those groups apart whose ports no slice may have.
+    fn bar<E: EndpointSource>(
+        &self,
+        groups: BTreeMap<PortMapKey, Group<E>>,
+        left_out: &mut Vec<LeftOut>,
+    ) -> (Vec<Group<E>>, Vec<Group<E>>) {
+        groups.into_values().partition(|group| match group.ports.publishable() {
+            Ok(()) => true,
+            Err(why) => {
+                left_out.push(LeftOut::Group {
+                    address_type: self.address_type,
+                    ports: group.ports.clone(),
+                    endpoints: group.endpoints.len(),
+                    why,
+                });
+                false
+            }
+        })
+    }
+
     /// Writes those slices too that need nothing but our owner reference.
     fn adopt<E: EndpointSource>(&self, outcome: &mut Outcome<'a, E>) {
         let Outcome { unchanged, update, .. } = outcome;
@@ -124,8 +135,22 @@ impl<'a> Stage<'a, '_> {
     }
 }
 
-/// Whether a slice holds endpoints of a group that was left out for its ports. With it they would be gone from all slices,
-/// although they are still wanted (I4); so it stays, as it does when the API server refuses the write that would replace it.
+/// Lets slices of a group keep what a group wants that was left out for its ports: without it they would be gone from all
+/// slices, although they are still wanted (I4). So they stay where they are until they can be published as they should.
+fn retain_barred<E: EndpointSource>(group: &mut Group<E>, existing: &[&Slice<E::Text>], barred: &[Group<E>]) {
+    if barred.is_empty() {
+        return;
+    }
+    for endpoint in existing.iter().flat_map(|slice| &slice.endpoints) {
+        if !group.endpoints.contains(&endpoint) {
+            let wanted = barred.iter().find_map(|barred| barred.endpoints.get(&endpoint));
+            group.endpoints.extend(wanted);
+        }
+    }
+}
+
+/// Whether a slice of ports that nobody wants holds endpoints of a group that was left out for its ports: then it stays, for the
+/// same reason.
 fn holds_any<T: Text>(slice: &Slice<T>, barred: &[Group<impl EndpointSource>]) -> bool {
     let mut endpoints = slice.endpoints.iter();
     !barred.is_empty() && endpoints.any(|endpoint| barred.iter().any(|group| group.endpoints.contains(&endpoint)))

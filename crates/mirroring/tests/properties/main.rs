@@ -69,7 +69,7 @@ proptest! {
         prop_assert_eq!(desired.skipped, skipped);
         let reasons = desired.left_out.iter().filter_map(|left_out| match left_out {
             LeftOut::Address { why, .. } => Some(*why),
-            LeftOut::Port { .. } => None,
+            LeftOut::Port { .. } | LeftOut::SameName { .. } => None,
         });
         let reasons: Vec<Reason> = reasons.collect();
         let surplus = reasons.iter().filter(|reason| **reason == Reason::OverCap).count();

@@ -201,6 +201,30 @@ fn f25_a_group_with_bad_ports_is_left_out() {
     assert_eq!(fine.sync().left_out, []);
 }
 
+/// I4: a slice whose ports others still have keeps what a bad group wants of it, too; also where nobody is left of the others.
+#[test]
+fn f25_a_group_that_turns_bad_stays_in_slices_of_others() {
+    let bad = PortMapKey::new([named_port("a", 1), named_port("a", 2)]);
+    for options in [crate::support::options(100), one_per_group(100)] {
+        for (others, expected) in [
+            (pods(0..2), vec!["10.0.0.0", "10.0.0.1", "10.0.0.2"]),
+            (pods(0..1), vec!["10.0.0.0", "10.0.0.2"]),
+            (vec![], vec!["10.0.0.2"]),
+        ] {
+            let mut ask = Ask::of(&port(80), others).with(stored(&[&pods(0..3)], &port(80)));
+            ask.options = options;
+            ask.groups.push((AddressType::IPv4, bad.clone(), pods(2..4)));
+            let plan = ask.sync();
+            assert_eq!(
+                left_out(&plan),
+                ["2 IPv4 endpoints are left out: two ports have the name \"a\""]
+            );
+            assert_eq!(addresses(&ask.existing), expected);
+            assert_eq!(order(&ask.sync()), "");
+        }
+    }
+}
+
 /// I4: slices that hold what a bad group wants stay as they are, under the ports they had; what nobody wants goes; and there is
 /// no placeholder beside them. Once the ports are right, all is as it should be.
 #[test]

@@ -120,7 +120,7 @@ fn what_is_left_out_is_named_with_its_reason() {
     let desired = subsets.desired(max(2));
     let named = desired.left_out.iter().map(|left_out| match left_out {
         LeftOut::Address { address, why } => (address.to_string(), Some(*why)),
-        LeftOut::Port { name, .. } => ((*name).to_owned(), None),
+        LeftOut::Port { name, .. } | LeftOut::SameName { name } => ((*name).to_owned(), None),
     });
     let expected = [
         ("b", None),
@@ -134,6 +134,17 @@ fn what_is_left_out_is_named_with_its_reason() {
     assert_eq!(named.collect::<Vec<_>>(), expected);
     assert_eq!((desired.skipped, desired.invalid), (5, 2));
     assert_eq!(groups(desired.groups), "IPv4 10.0.0.1 192.0.2.1 :a/80; IPv6  :a/80");
+}
+
+/// F25: ports of one name take slices of all addresses each, so there is an end to it.
+#[test]
+fn f25_of_ports_of_one_name_a_hundred_are_mirrored() {
+    let mut written = endpoints("10.0.0.1 :");
+    written.subsets.as_mut().unwrap()[0].ports = Some(many_ports(0, 150));
+    let subsets = Subsets::read(&written);
+    let desired = subsets.desired(max(1000));
+    assert_eq!(desired.groups.len(), 2 * 100, "one of each family");
+    assert_eq!(desired.left_out, [LeftOut::SameName { name: "" }; 50]);
 }
 
 /// F25: which ports no slice may have is for the plan to say. Those of one name never share a slice, so they do not count

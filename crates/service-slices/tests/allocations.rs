@@ -1,13 +1,20 @@
 //! Deriving endpoints allocates a fixed number of times, however many pods there are; finding that there is nothing to do, once
 //! or a few times for each slice, and never for an endpoint.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use k8s_openapi::api::core::v1 as api;
 use serde_json::{Value, json};
 use service_slices::{Node, Pod, Service, desired};
-use slice_core::Slice;
-use slice_reconciler::{Options, Plan, Request, hints::TopologyCache, hints::TopologyOptions, plan_with_topology};
+use slice_core::{Slice, names::TOPOLOGY_MODE_ANNOTATION};
+use slice_reconciler::{
+    Options, Plan, Request,
+    hints::{NodeFacts, TopologyCache, TopologyOptions},
+    plan_with_topology,
+};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
@@ -57,6 +64,15 @@ impl Cluster {
             ..Request::new(self.service.owner(), &self.slices, &metadata, "web-")
         };
         let mut topology = TopologyCache::new(TopologyOptions::default());
+        let zones = self.nodes.values().filter_map(|node| node.zone.as_deref());
+        let facts = |zone| NodeFacts {
+            ready: true,
+            excluded: false,
+            zone: Some(zone),
+            cpu_milli: Some(1_000),
+        };
+        let nobody = topology.set_nodes(zones.map(facts));
+        assert!(nobody.is_empty(), "nobody has hints yet");
         plan_with_topology(request, &Options::default(), &(), &mut topology).expect("the Service has a uid")
     }
 }
@@ -79,9 +95,19 @@ fn pods(count: usize) -> Vec<Pod> {
     (0..count).map(|n| Pod::from(&pod(n))).collect()
 }
 
-fn service(families: &Value, target_port: &Value, distribution: &Value) -> Service {
+/// `hints` is a topology mode or a traffic distribution.
+fn service(families: &Value, target_port: &Value, hints: &Value) -> Service {
+    let (mode, distribution) = if hints == "Auto" {
+        (hints, &Value::Null)
+    } else {
+        (&Value::Null, hints)
+    };
+    let annotations: BTreeMap<&str, &Value> = [(TOPOLOGY_MODE_ANNOTATION, mode)]
+        .into_iter()
+        .filter(|(_, mode)| !mode.is_null())
+        .collect();
     let service: api::Service = serde_json::from_value(json!({
-        "metadata": {"namespace": "shop", "name": "web", "uid": "5f0c1b5e"},
+        "metadata": {"namespace": "shop", "name": "web", "uid": "5f0c1b5e", "annotations": annotations},
         "spec": {
             "ipFamilies": families, "trafficDistribution": distribution,
             "ports": [{"name": "http", "port": 80, "targetPort": target_port}],
@@ -119,14 +145,14 @@ fn no_allocation_per_endpoint() {
     let cases = [json!(["IPv4"]), json!(["IPv6"]), both.clone()]
         .into_iter()
         .flat_map(|families| {
-            [Value::Null, json!("PreferSameZone")].map(|distribution| (families.clone(), distribution))
+            [Value::Null, json!("PreferSameZone"), json!("Auto")].map(|hints| (families.clone(), hints))
         });
-    let at_rest = cases.map(|(families, distribution)| {
+    let at_rest = cases.map(|(families, hints)| {
         let clusters = [FEW, MANY].map(|count| {
-            let service = service(&families, &json!(8080), &distribution);
+            let service = service(&families, &json!(8080), &hints);
             Cluster::at_rest(service, count)
         });
-        (format!("{families} {distribution}"), clusters)
+        (format!("{families} {hints}"), clusters)
     });
     let at_rest: Vec<_> = at_rest.collect();
     let _profiler = dhat::Profiler::builder().testing().build();
@@ -141,6 +167,8 @@ fn no_allocation_per_endpoint() {
     assert!(more <= 40, "{more} allocations more");
 
     for (case, [few, many]) in &at_rest {
+        let has_hints = many.slices[0].endpoints[0].hints.is_some();
+        assert_eq!(has_hints, !case.ends_with("null"), "{case}");
         let slices_more = many.slices.len() - few.slices.len();
         assert!(slices_more >= (MANY - FEW) / ENDPOINTS_PER_SLICE, "{case}");
         let more = to_find_nothing_to_do(many) - to_find_nothing_to_do(few);

@@ -62,7 +62,9 @@ mod trigger_time;
 
 pub use address::{Address, Addresses, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
-pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource, Target, touch};
+#[doc(hidden)]
+pub use endpoint::touch;
+pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource, Target};
 pub use endpoint_set::EndpointSet;
 pub use hints::{Hints, KnownHints};
 pub use port::{Port, PortMapKey, PortProblem};

@@ -164,7 +164,8 @@ pub enum PlanError {
     },
 }
 
-/// Decides what to write. Equal requests give equal plans, whatever the order of their parts.
+/// Decides what to write. Equal requests give equal plans, whatever the order of their parts; only of several endpoints with one
+/// identity it is the last that counts (R78, M63).
 ///
 /// Topology hints need a cache: see [`plan_with_topology`].
 pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Result<Plan<E::Text>, PlanError> {

@@ -15,7 +15,7 @@ mod tests;
 
 use std::hash::Hash;
 
-use slice_core::{AddressType, Endpoint, Text};
+use slice_core::{AddressType, Endpoint, Text, spelling::is_label_value};
 
 pub use event::{EventType, HintEvent};
 pub use mode::{HintMode, TrafficDistribution};
@@ -87,9 +87,11 @@ fn is_ready<T>(endpoint: &Endpoint<T>) -> bool {
     endpoint.conditions.ready == Some(true)
 }
 
-/// An empty name is no name: no reader would match it (HD15).
-fn named<T: Text>(name: Option<&T>) -> Option<&T> {
-    name.filter(|name| !name.is_empty())
+/// The zone of an endpoint, if hints can name it: no reader would match an empty one (HD15), and the API server refuses one that
+/// is no label value, and the slice with it (R146).
+fn zone_of<T: Text>(endpoint: &Endpoint<T>) -> Option<&T> {
+    let zone = endpoint.zone.as_ref();
+    zone.filter(|zone| !zone.is_empty() && is_label_value(zone))
 }
 
 /// Whether an endpoint is meant for this zone and this node and nobody else. Hints that are there but empty say the same

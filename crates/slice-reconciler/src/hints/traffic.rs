@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use slice_core::{Endpoint, Hints, KnownHints, Text};
 
-use super::{TrafficDistribution, is_meant_for, is_ready, named, strip::reopen};
+use super::{TrafficDistribution, is_meant_for, is_ready, strip::reopen, zone_of};
 use crate::lists::Lists;
 
 pub(super) fn apply<T: Text>(distribution: TrafficDistribution, lists: &mut Lists<'_, T>) {
@@ -43,7 +43,7 @@ fn hints_for<T: Text>(zone: Option<&T>, node: Option<&T>, known: &mut KnownHints
 fn wanted<T: Text>(distribution: TrafficDistribution, endpoint: &Endpoint<T>) -> (Option<&T>, Option<&T>) {
     let node = match distribution {
         TrafficDistribution::PreferClose | TrafficDistribution::PreferSameZone => None,
-        TrafficDistribution::PreferSameNode => named(endpoint.node_name.as_ref()),
+        TrafficDistribution::PreferSameNode => endpoint.node_name.as_ref().filter(|node| !node.is_empty()),
     };
-    (named(endpoint.zone.as_ref()), node)
+    (zone_of(endpoint), node)
 }

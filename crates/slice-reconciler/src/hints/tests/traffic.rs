@@ -196,3 +196,21 @@ fn h65_labels_of_what_was_done() {
         );
     }
 }
+
+/// R146: the API server would refuse the slice.
+#[test]
+fn r146_a_zone_that_hints_cannot_name_is_none() {
+    let mut lists = Lists {
+        update: vec![in_zones(1, &["a", "not a label", ""])],
+        ..Lists::default()
+    };
+    run(HintMode::TrafficDistribution(PreferSameZone), &mut lists);
+    assert_eq!(hints(&lists.update), [["a", "", ""]]);
+    let written = lists.update;
+    let mut lists = Lists {
+        unchanged: written.iter().collect(),
+        ..Lists::default()
+    };
+    run(HintMode::TrafficDistribution(PreferSameZone), &mut lists);
+    assert_eq!(lists.update, [], "and it is at rest so");
+}

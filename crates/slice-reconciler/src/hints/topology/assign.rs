@@ -5,7 +5,7 @@ use std::sync::Arc;
 use slice_core::{Endpoint, Hints, KnownHints, Slice, Text};
 
 use super::{
-    super::{is_meant_for, is_ready, named},
+    super::{is_meant_for, is_ready, zone_of},
     Refusal,
     allocation::{Allocation, allocate, count_hints, fits},
     balance::Moves,
@@ -199,7 +199,7 @@ pub(super) fn give_hints<T: Text>(
     moves: &mut Moves,
     known: &mut KnownHints,
 ) {
-    let own = named(endpoint.zone.as_ref()).filter(|_| is_ready(endpoint));
+    let own = zone_of(endpoint).filter(|_| is_ready(endpoint));
     let Some(own) = own else {
         endpoint.hints = None;
         return;

@@ -3,7 +3,7 @@
 use slice_core::{Slice, Text};
 
 use super::{
-    super::{is_ready, named},
+    super::{is_ready, zone_of},
     Refusal,
     allocation::{Allocation, count_hints},
     balance::{Moves, balance},
@@ -38,7 +38,7 @@ impl Shares {
                 continue;
             }
             for endpoint in slice.endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
-                let zone = named(endpoint.zone.as_ref()).ok_or(Refusal::EndpointWithoutZone)?;
+                let zone = zone_of(endpoint).ok_or(Refusal::EndpointWithoutZone)?;
                 match ratios.index(zone) {
                     Some(zone) => shares.own[zone] += 1,
                     None => shares.strays += 1,

@@ -6,6 +6,7 @@ mod compare;
 mod deviations;
 mod hints;
 mod mirroring_chains;
+mod moves;
 mod record;
 mod service_chains;
 

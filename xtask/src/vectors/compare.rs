@@ -6,7 +6,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use serde::Serialize;
 use slice_core::{
     AddressType, PortMapKey, Text,
-    names::{TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
+    names::{FAILED_TO_UPDATE_SLICES, TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
 };
 use slice_reconciler::{Operation, Plan, hints::HintEvent};
 
@@ -87,6 +87,8 @@ pub(super) enum Aspect {
     /// What holds for all topology hints.
     HintRules,
     Events,
+    /// Events about what is left out of slices.
+    LeftOut,
     Error,
     /// What new slices are called, but for what is generated.
     Names,
@@ -181,7 +183,13 @@ pub(super) fn differences(
             mine.endpoints.join("\n           "),
         );
     }
-    compare(Aspect::Events, "events", events(upstream), events(ours));
+    let other = |event: &Event| !is_about_what_is_left_out(event);
+    compare(Aspect::Events, "events", events(upstream, other), events(ours, other));
+    let (theirs, mine) = (
+        events(upstream, is_about_what_is_left_out),
+        events(ours, is_about_what_is_left_out),
+    );
+    compare(Aspect::LeftOut, "what is left out", theirs, mine);
     compare(
         Aspect::Error,
         "error",
@@ -231,8 +239,12 @@ fn name_prefix(slice: &EndpointSlice) -> &str {
     }
 }
 
-fn events(answer: &Answer) -> String {
-    let mut events = answer.events.clone();
+fn is_about_what_is_left_out(event: &Event) -> bool {
+    event.reason == FAILED_TO_UPDATE_SLICES && event.message.contains(" are left out: ")
+}
+
+fn events(answer: &Answer, which: impl Fn(&Event) -> bool) -> String {
+    let mut events: Vec<&Event> = answer.events.iter().filter(|event| which(event)).collect();
     events.sort();
     events
         .iter()
@@ -341,7 +353,7 @@ fn describe(endpoint: &Endpoint, scope: &Scope) -> String {
     as_json(&endpoint)
 }
 
-fn as_json(value: &impl Serialize) -> String {
+pub(super) fn as_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
 }
 

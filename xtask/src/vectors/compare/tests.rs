@@ -174,6 +174,23 @@ fn events_are_compared_in_any_order() {
     assert_eq!(aspects(&[], &tells(&["A"]), &tells(&["B"])), [Aspect::Events]);
 }
 
+/// Upstream leaves nothing out, so a deviation may excuse these without excusing other events.
+#[test]
+fn events_about_what_is_left_out_are_apart() {
+    let tells = |message: &str| Answer {
+        events: vec![Event {
+            kind: "Warning".to_owned(),
+            reason: "FailedToUpdateEndpointSlices".to_owned(),
+            message: message.to_owned(),
+        }],
+        ..Answer::default()
+    };
+    let (left_out, failed) = (tells("3 IPv4 endpoints are left out: it is so"), tells("it failed"));
+    assert_eq!(aspects(&[], &Answer::default(), &left_out), [Aspect::LeftOut]);
+    assert_eq!(aspects(&[], &Answer::default(), &failed), [Aspect::Events]);
+    assert_eq!(aspects(&[], &failed, &left_out), [Aspect::Events, Aspect::LeftOut]);
+}
+
 #[test]
 fn whether_there_is_an_error_is_compared() {
     let failed = Answer {

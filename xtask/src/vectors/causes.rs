@@ -10,14 +10,18 @@ use k8s_openapi::api::{
     discovery::v1::{Endpoint, EndpointSlice},
 };
 use mirroring::Subsets;
-use service_slices::{NodeState, Pod, Service};
+use service_slices::{NodeState, Pod, PodAddresses, Service};
 use slice_core::{
     AddressType, EndpointSet, EndpointSource, PortMapKey, Slice,
     names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
 };
 use slice_reconciler::Group;
 
-use super::{chain::Step, hints::Zones};
+use super::{
+    chain::Step,
+    compare::{as_json, key},
+    hints::Zones,
+};
 
 /// Whether the Service of a step has two address types.
 pub(super) fn is_dual_stack(step: &Step) -> bool {
@@ -41,25 +45,31 @@ pub(super) fn has_pod_on_unknown_node(step: &Step) -> bool {
     pods(step).any(|(_, pod)| node(step, pod.node.unwrap_or_default()).is_none())
 }
 
-/// Upstream publishes what is not an address, and the API server refuses the whole slice.
+/// Upstream publishes what is not an address, and the API server refuses the whole slice; slices of its making may hold such.
 pub(super) fn has_unpublishable_address(step: &Step) -> bool {
-    pods(step).any(|(_, pod)| !pod.addresses.refused().is_empty())
+    let mut slices = step.existing_slices.iter();
+    pods(step).any(|(_, pod)| !pod.addresses.refused().is_empty()) || slices.any(holds_unpublishable_address)
 }
 
-/// Upstream erases what others put into the metadata of a slice that it reuses.
+fn holds_unpublishable_address(slice: &EndpointSlice) -> bool {
+    let mut endpoints = slice.endpoints.iter().flatten();
+    slice.address_type != AddressType::Fqdn.as_str()
+        && endpoints.any(|endpoint| {
+            let addresses = endpoint.addresses.iter().map(String::as_str);
+            !PodAddresses::read(addresses).refused().is_empty()
+        })
+}
+
+/// Upstream erases what others put into the metadata of a slice that it reuses. Of mirrors, both replace annotations.
 pub(super) fn has_foreign_metadata(step: &Step) -> bool {
+    let is_mirror = step.endpoints.is_some();
+    let ours = if is_mirror { "Endpoints" } else { "Service" };
     step.existing_slices.iter().any(|slice| {
         let mut annotations = slice.metadata.annotations.iter().flatten();
-        let owners: Vec<_> = slice.metadata.owner_references.iter().flatten().collect();
-        let ours = if step.endpoints.is_some() {
-            "Endpoints"
-        } else {
-            "Service"
-        };
-        let is_foreign = |kind: &str| kind != ours;
+        let owners = slice.metadata.owner_references.as_deref().unwrap_or_default();
         owners.len() > 1
-            || owners.iter().any(|owner| is_foreign(&owner.kind))
-            || annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION)
+            || owners.iter().any(|owner| owner.kind != ours)
+            || (!is_mirror && annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION))
     })
 }
 
@@ -136,7 +146,12 @@ pub(super) fn has_slice_above(max: NonZeroUsize, step: &Step) -> bool {
 /// Endpoints go from one set of ports to another while there are several: slices may have to take endpoints from each other,
 /// which upstream does in an order in which some are missing in between.
 pub(super) fn exchanges_endpoints(step: &Step) -> bool {
-    with_desired(step, |groups| groups.len() > 1) && wants_endpoints_elsewhere(step)
+    let several_of_a_type = |groups: Vec<Group<&slice_core::Endpoint>>| {
+        let filled = groups.iter().filter(|group| !group.endpoints.is_empty());
+        let types: Vec<AddressType> = filled.map(|group| group.address_type).collect();
+        types.len() > BTreeSet::from_iter(&types).len()
+    };
+    with_desired(step, several_of_a_type) && wants_endpoints_elsewhere(step)
 }
 
 /// Endpoints are wanted with other ports than they are published with.
@@ -144,7 +159,9 @@ pub(super) fn wants_endpoints_elsewhere(step: &Step) -> bool {
     let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
     let wanted_elsewhere = |slice: &Slice, group: &Group<&slice_core::Endpoint>| {
         let mut stored = slice.endpoints.iter();
-        slice.ports != group.ports && stored.any(|endpoint| group.endpoints.contains(&endpoint))
+        slice.address_type == Ok(group.address_type)
+            && slice.ports != group.ports
+            && stored.any(|endpoint| group.endpoints.contains(&endpoint))
     };
     with_desired(step, |groups| {
         let mut pairs = existing
@@ -322,9 +339,25 @@ pub(super) fn has_mirror_of_another(step: &Step) -> bool {
     })
 }
 
+/// Upstream's mirroring controller runs again before it sees what it wrote, and makes a slice twice. It cannot have seen any
+/// where there is none; whether it did run again, only its answer tells.
+pub(super) fn repeats_a_create(step: &Step) -> bool {
+    let made = |slice: &EndpointSlice| {
+        let mut endpoints: Vec<String> = slice.endpoints.iter().flatten().map(as_json).collect();
+        endpoints.sort();
+        (key(slice), endpoints)
+    };
+    let creates = &step.expect.creates;
+    let different: BTreeSet<_> = creates.iter().map(made).collect();
+    step.endpoints.is_some() && step.existing_slices.is_empty() && different.len() < creates.len()
+}
+
 fn ports(slices: &[EndpointSlice], address_type: Option<AddressType>) -> impl Iterator<Item = PortMapKey> {
     let of_type = slices
         .iter()
         .filter(move |slice| address_type.is_none_or(|address_type| slice.address_type == address_type.as_str()));
     of_type.map(|slice| PortMapKey::of(slice.ports.as_deref()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,18 +1,25 @@
 //! When two answers to the same step are equal: by what the slices hold afterwards, not by which slice holds it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
+use serde::Serialize;
 use slice_core::{
     AddressType, PortMapKey, Text,
-    names::{TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
+    names::{FAILED_TO_UPDATE_SLICES, TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
 };
 use slice_reconciler::{Operation, Plan, hints::HintEvent};
 
 use super::{
     chain::{Event, Expected, Step},
     hints::{self, Zones},
+    moves::moved,
 };
+
+/// What API servers put at the end of names that they generate, and how much of the beginning they keep.
+const GENERATED: usize = 5;
+const GENERATED_FROM: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+const PREFIX_MAX: usize = 63 - GENERATED;
 
 /// What somebody does about a step.
 #[derive(Debug, Default)]
@@ -80,7 +87,13 @@ pub(super) enum Aspect {
     /// What holds for all topology hints.
     HintRules,
     Events,
+    /// Events about what is left out of slices.
+    LeftOut,
     Error,
+    /// What new slices are called, but for what is generated.
+    Names,
+    /// Endpoints that stay, and go into another slice.
+    Moves,
 }
 
 /// Where two answers differ.
@@ -98,6 +111,8 @@ pub(super) struct Scope {
     pub(super) exact_hints: bool,
     /// What is known of zones.
     pub(super) zones: Option<Zones>,
+    /// Whether the slices of a group become one, whatever moves (M79).
+    pub(super) merges_slices: bool,
 }
 
 impl Scope {
@@ -114,6 +129,7 @@ impl Scope {
         Self {
             exact_hints: !matches!(mode.map(String::as_str), Some("Auto" | "auto")),
             zones: Zones::of_nodes(&step.nodes),
+            merges_slices: step.endpoints.is_some(),
         }
     }
 }
@@ -138,6 +154,9 @@ pub(super) fn differences(
         counts(upstream),
         counts(ours),
     );
+    if !upstream.creates.is_empty() && !ours.creates.is_empty() {
+        compare(Aspect::Names, "names of new slices", prefixes(upstream), prefixes(ours));
+    }
     let (theirs, mine) = (apply(existing, upstream, scope), apply(existing, ours, scope));
     let mut keys: Vec<_> = theirs.keys().chain(mine.keys()).collect();
     keys.sort();
@@ -164,7 +183,13 @@ pub(super) fn differences(
             mine.endpoints.join("\n           "),
         );
     }
-    compare(Aspect::Events, "events", events(upstream), events(ours));
+    let other = |event: &Event| !is_about_what_is_left_out(event);
+    compare(Aspect::Events, "events", events(upstream, other), events(ours, other));
+    let (theirs, mine) = (
+        events(upstream, is_about_what_is_left_out),
+        events(ours, is_about_what_is_left_out),
+    );
+    compare(Aspect::LeftOut, "what is left out", theirs, mine);
     compare(
         Aspect::Error,
         "error",
@@ -174,10 +199,12 @@ pub(super) fn differences(
     if !scope.exact_hints {
         differences.extend(hint_differences(existing, upstream, ours, scope));
     }
-    differences.extend(moved(existing, ours).into_iter().map(|text| Difference {
-        aspect: Aspect::Content,
-        text,
-    }));
+    if !scope.merges_slices {
+        differences.extend(moved(existing, ours).into_iter().map(|text| Difference {
+            aspect: Aspect::Moves,
+            text,
+        }));
+    }
     differences
 }
 
@@ -190,8 +217,34 @@ fn counts(answer: &Answer) -> String {
     )
 }
 
-fn events(answer: &Answer) -> String {
-    let mut events = answer.events.clone();
+/// What the names of new slices begin with, each once: how many there are is compared with the writes.
+fn prefixes(answer: &Answer) -> String {
+    let prefixes: BTreeSet<&str> = answer.creates.iter().map(name_prefix).collect();
+    Vec::from_iter(prefixes).join(" ")
+}
+
+/// The API server cuts what it is asked to generate a name from; we send the name that it would have come to.
+fn name_prefix(slice: &EndpointSlice) -> &str {
+    if let Some(asked_for) = &slice.metadata.generate_name {
+        return asked_for.get(..PREFIX_MAX).unwrap_or(asked_for);
+    }
+    let name = slice.metadata.name.as_deref().unwrap_or_default();
+    let split = name
+        .len()
+        .checked_sub(GENERATED)
+        .and_then(|at| name.split_at_checked(at));
+    match split {
+        Some((prefix, ending)) if ending.bytes().all(|byte| GENERATED_FROM.contains(&byte)) => prefix,
+        _ => name,
+    }
+}
+
+fn is_about_what_is_left_out(event: &Event) -> bool {
+    event.reason == FAILED_TO_UPDATE_SLICES && event.message.contains(" are left out: ")
+}
+
+fn events(answer: &Answer, which: impl Fn(&Event) -> bool) -> String {
+    let mut events: Vec<&Event> = answer.events.iter().filter(|event| which(event)).collect();
     events.sort();
     events
         .iter()
@@ -262,7 +315,8 @@ fn apply(existing: &[EndpointSlice], answer: &Answer, scope: &Scope) -> BTreeMap
     contents
 }
 
-fn key(slice: &EndpointSlice) -> String {
+/// Address type and ports.
+pub(super) fn key(slice: &EndpointSlice) -> String {
     let ports = PortMapKey::of(slice.ports.as_deref());
     let ports: Vec<String> = ports
         .ports()
@@ -275,16 +329,12 @@ fn key(slice: &EndpointSlice) -> String {
 fn metadata(slice: &EndpointSlice) -> String {
     let metadata = &slice.metadata;
     let (labels, annotations) = (metadata.labels.clone(), metadata.annotations.clone());
-    let owners: Vec<String> = metadata
-        .owner_references
-        .iter()
-        .flatten()
-        .map(|owner| format!("{}/{}", owner.kind, owner.uid))
-        .collect();
+    let owners = metadata.owner_references.as_deref().unwrap_or_default();
     format!(
-        "{:?} {:?} {owners:?}",
+        "{:?} {:?} {}",
         labels.unwrap_or_default(),
-        annotations.unwrap_or_default()
+        annotations.unwrap_or_default(),
+        as_json(&owners)
     )
 }
 
@@ -300,41 +350,12 @@ fn describe(endpoint: &Endpoint, scope: &Scope) -> String {
             .filter(|zones| !zones.is_empty())
             .map(|_| Vec::new());
     }
-    serde_json::to_string(&endpoint).unwrap_or_else(|error| error.to_string())
+    as_json(&endpoint)
 }
 
-/// Endpoints that stay in their group but go from one slice to another: none should.
-fn moved(existing: &[EndpointSlice], ours: &Answer) -> Vec<String> {
-    let before = |slice: &EndpointSlice| existing.iter().find(|old| old.metadata.name == slice.metadata.name);
-    let identity = |endpoint: &Endpoint| (endpoint.addresses.clone(), endpoint.hostname.clone(), target(endpoint));
-    let endpoints = |slice: &EndpointSlice| slice.endpoints.iter().flatten().map(identity).collect::<Vec<_>>();
-    let mut moved = Vec::new();
-    for slice in &ours.updates {
-        let Some(old) = before(slice).filter(|old| key(old) == key(slice)) else {
-            continue;
-        };
-        let kept = endpoints(slice);
-        for gone in endpoints(old).into_iter().filter(|endpoint| !kept.contains(endpoint)) {
-            let mut others = ours
-                .creates
-                .iter()
-                .chain(&ours.updates)
-                .filter(|other| key(other) == key(slice));
-            let takes = |other: &EndpointSlice| {
-                endpoints(other).contains(&gone) && !before(other).is_some_and(|old| endpoints(old).contains(&gone))
-            };
-            if others.any(takes) {
-                moved.push(format!(
-                    "{gone:?} moves out of {}",
-                    slice.metadata.name.as_deref().unwrap_or_default()
-                ));
-            }
-        }
-    }
-    moved
+pub(super) fn as_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
 }
 
-fn target(endpoint: &Endpoint) -> Option<(Option<String>, Option<String>)> {
-    let target = endpoint.target_ref.as_ref()?;
-    Some((target.namespace.clone(), target.name.clone()))
-}
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,7 @@ use super::{
         has_mirror_of_another, has_node_hint, has_node_without_zone, has_placeholder_beside_others,
         has_placeholder_of_another, has_pod_in_zone_without_nodes, has_pod_on_unknown_node, has_reserved_label,
         has_slice_above, has_slice_of_unsupported_type, has_too_many_hints_for_a_zone, has_two_ports_of_one_name,
-        has_unpublishable_address, has_unpublishable_ports, is_terminating, repeats_app_protocol,
+        has_unpublishable_address, has_unpublishable_ports, is_terminating, repeats_a_create, repeats_app_protocol,
         wants_endpoints_elsewhere,
     },
     chain::Step,
@@ -26,31 +26,18 @@ pub(super) struct Deviation {
 
 /// A step and what came before it.
 pub(super) struct Situation<'a> {
-    pub(super) chain: &'a str,
-    pub(super) number: usize,
     pub(super) step: &'a Step,
     pub(super) max: NonZeroUsize,
     /// Whether the Service asked for topology hints, in this step or before.
     pub(super) auto: bool,
     /// Whether the Service had two address types, in this step or before.
     pub(super) dual_stack: bool,
-    /// Whether a pod had an address that cannot be published, in this step or before: upstream's slices still hold it.
-    pub(super) unpublishable: bool,
 }
 
-const EVERYTHING: &[Aspect] = &[
-    Aspect::Writes,
-    Aspect::Sizes,
-    Aspect::Content,
-    Aspect::Metadata,
-    Aspect::Hints,
-    Aspect::HintBounds,
-    Aspect::HintRules,
-    Aspect::Events,
-    Aspect::Error,
-];
+/// What differs when not the same endpoints are published: upstream writes other slices, and marks them with the trigger time.
+const SLICES: &[Aspect] = &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content];
 
-pub(super) const DEVIATIONS: [Deviation; 22] = [
+pub(super) const DEVIATIONS: [Deviation; 24] = [
     Deviation {
         id: "W10",
         reaches: &[Aspect::Error],
@@ -58,8 +45,13 @@ pub(super) const DEVIATIONS: [Deviation; 22] = [
     },
     Deviation {
         id: "W23",
-        reaches: EVERYTHING,
-        applies: |now| has_unpublishable_address(now.step) || now.unpublishable,
+        reaches: SLICES,
+        applies: |now| has_unpublishable_address(now.step),
+    },
+    Deviation {
+        id: "W23",
+        reaches: &[Aspect::Hints, Aspect::HintBounds, Aspect::Events],
+        applies: |now| now.auto && has_unpublishable_address(now.step),
     },
     Deviation {
         id: "W24",
@@ -104,7 +96,7 @@ pub(super) const DEVIATIONS: [Deviation; 22] = [
     },
     Deviation {
         id: "W26",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
+        reaches: SLICES,
         applies: |now| has_placeholder_of_another(now.step),
     },
     Deviation {
@@ -115,22 +107,47 @@ pub(super) const DEVIATIONS: [Deviation; 22] = [
     },
     Deviation {
         id: "D1",
-        reaches: EVERYTHING,
+        reaches: &[
+            Aspect::Writes,
+            Aspect::Metadata,
+            Aspect::Sizes,
+            Aspect::Content,
+            Aspect::Error,
+        ],
         applies: |now| changes_ports_of_both_families(now.step),
     },
     Deviation {
         id: "D3",
-        reaches: EVERYTHING,
+        reaches: SLICES,
         applies: |now| has_two_ports_of_one_name(now.step),
     },
     Deviation {
         id: "F25",
-        reaches: EVERYTHING,
+        reaches: &[
+            Aspect::Writes,
+            Aspect::Metadata,
+            Aspect::Sizes,
+            Aspect::Content,
+            Aspect::LeftOut,
+        ],
         applies: |now| has_unpublishable_ports(now.step),
     },
     Deviation {
+        id: "F25",
+        // Slices that stay as they are keep hints that are no longer right.
+        reaches: &[Aspect::Hints, Aspect::HintBounds, Aspect::HintRules, Aspect::Events],
+        applies: |now| now.auto && has_unpublishable_ports(now.step),
+    },
+    Deviation {
         id: "D4",
-        reaches: EVERYTHING,
+        // With other subsets after repacking, other addresses are beyond the maximum, and counted.
+        reaches: &[
+            Aspect::Writes,
+            Aspect::Metadata,
+            Aspect::Sizes,
+            Aspect::Content,
+            Aspect::Events,
+        ],
         applies: |now| repeats_app_protocol(now.step),
     },
     Deviation {
@@ -141,7 +158,7 @@ pub(super) const DEVIATIONS: [Deviation; 22] = [
     },
     Deviation {
         id: "I7",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
+        reaches: SLICES,
         applies: |now| has_mirror_of_another(now.step),
     },
     Deviation {
@@ -151,24 +168,23 @@ pub(super) const DEVIATIONS: [Deviation; 22] = [
     },
     Deviation {
         id: "I4",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
+        reaches: SLICES,
         applies: |now| is_terminating(now.step) && wants_endpoints_elsewhere(now.step),
     },
     Deviation {
         id: "D9",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
+        reaches: SLICES,
         applies: |now| now.step.endpoints.is_some() && has_endpoint_twice(now.step),
     },
     Deviation {
         id: "I3",
-        reaches: EVERYTHING,
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Moves],
         applies: |now| has_slice_above(now.max, now.step),
     },
-    // One recorded step, in which upstream's controller ran again before it saw its own writes and made a slice twice.
     Deviation {
         id: "93374",
-        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Content],
-        applies: |now| (now.chain, now.number) == ("mirroring-30", 2),
+        reaches: SLICES,
+        applies: |now| repeats_a_create(now.step),
     },
 ];
 

@@ -6,6 +6,7 @@ mod compare;
 mod deviations;
 mod hints;
 mod mirroring_chains;
+mod moves;
 mod record;
 mod service_chains;
 
@@ -17,7 +18,7 @@ use std::{
 use anyhow::bail;
 
 use self::{
-    causes::{has_unpublishable_address, is_dual_stack},
+    causes::is_dual_stack,
     chain::Chain,
     compare::{Answer, Difference, Scope, differences},
     deviations::{Deviation, Situation},
@@ -111,7 +112,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn replay(chain: &Chain, tally: &mut Tally) -> anyhow::Result<()> {
     let mut controller = service_chains::Controller::new();
     let max = chain.max_endpoints_per_slice;
-    let (mut auto, mut dual_stack, mut unpublishable) = (false, false, false);
+    let (mut auto, mut dual_stack) = (false, false);
     for (number, step) in chain.steps.iter().enumerate() {
         let ours = match &step.service {
             Some(service) if !chain.is_of_mirroring() => controller.answer(step, service, max)?,
@@ -121,16 +122,12 @@ fn replay(chain: &Chain, tally: &mut Tally) -> anyhow::Result<()> {
         let scope = Scope::of(step);
         auto |= !scope.exact_hints;
         dual_stack |= is_dual_stack(step);
-        unpublishable |= has_unpublishable_address(step);
         let found = differences(&step.existing_slices, &upstream, &ours, &scope);
         let deviations = Deviation::of(&Situation {
-            chain: &chain.name,
-            number,
             step,
             max,
             auto,
             dual_stack,
-            unpublishable,
         });
         tally.count(chain, number, &found, &deviations);
     }

@@ -1,0 +1,81 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A step of the mirroring controller with these subsets and slices, to which upstream answers with these creates.
+fn mirroring(subsets: &Value, existing: &Value, creates: &Value) -> Step {
+    serde_json::from_value(json!({
+        "change": "start",
+        "endpoints": {"metadata": {"name": "ext", "uid": "1"}, "subsets": subsets},
+        "existingSlices": existing,
+        "expect": {"creates": creates, "updates": [], "deletes": [], "events": []},
+    }))
+    .unwrap()
+}
+
+fn subset(ips: &[&str], port: u16) -> Value {
+    let addresses: Vec<Value> = ips.iter().map(|ip| json!({"ip": ip})).collect();
+    json!({"addresses": addresses, "ports": [{"name": "p", "port": port, "protocol": "TCP"}]})
+}
+
+fn slice(address_type: &str, ips: &[&str], port: u16) -> Value {
+    let endpoints: Vec<Value> = ips.iter().map(|ip| json!({"addresses": [ip]})).collect();
+    json!({
+        "metadata": {
+            "name": format!("{address_type}-{port}"),
+            "ownerReferences": [{"apiVersion": "v1", "kind": "Endpoints", "name": "ext", "uid": "1"}],
+        },
+        "addressType": address_type,
+        "endpoints": endpoints,
+        "ports": [{"name": "p", "port": port, "protocol": "TCP"}],
+    })
+}
+
+#[test]
+fn endpoints_are_exchanged_among_slices_of_one_type() {
+    let existing = json!([slice("IPv4", &["10.0.0.1"], 80)]);
+    let exchanges = |subsets: &Value| exchanges_endpoints(&mirroring(subsets, &existing, &json!([])));
+    let moves = subset(&["10.0.0.1"], 81);
+    assert!(!exchanges(&json!([moves])));
+    assert!(!exchanges(&json!([moves, subset(&["fd00::1"], 80)])));
+    assert!(!exchanges(&json!([moves, subset(&[], 80)])));
+    assert!(exchanges(&json!([moves, subset(&["10.0.0.2"], 80)])));
+    assert!(!exchanges(&json!([
+        subset(&["10.0.0.1"], 80),
+        subset(&["10.0.0.2"], 81)
+    ])));
+}
+
+#[test]
+fn what_a_mirror_is_annotated_with_is_not_foreign() {
+    let mut mirror = slice("IPv4", &[], 80);
+    mirror["metadata"]["annotations"] = json!({"note": "x"});
+    let is_foreign = |mirror: &Value| has_foreign_metadata(&mirroring(&json!([]), &json!([mirror]), &json!([])));
+    assert!(!is_foreign(&mirror));
+    mirror["metadata"]["ownerReferences"][0]["kind"] = json!("ConfigMap");
+    assert!(is_foreign(&mirror));
+}
+
+#[test]
+fn a_slice_may_hold_what_cannot_be_published() {
+    let holds = |slice: Value| has_unpublishable_address(&mirroring(&json!([]), &json!([slice]), &json!([])));
+    assert!(holds(slice("IPv4", &["10.0.0.1", "<nil>"], 80)));
+    assert!(holds(slice("IPv4", &["127.0.0.1"], 80)));
+    assert!(!holds(slice("IPv4", &["10.0.0.1"], 80)));
+    assert!(!holds(slice("FQDN", &["a.example"], 80)));
+}
+
+#[test]
+fn a_create_is_repeated_only_where_no_slice_was_seen() {
+    let one = slice("IPv4", &["10.0.0.1", "10.0.0.2"], 80);
+    let again = slice("IPv4", &["10.0.0.2", "10.0.0.1"], 80);
+    let repeats = |existing: &Value, creates: &Value| repeats_a_create(&mirroring(&json!([]), existing, creates));
+    assert!(repeats(&json!([]), &json!([one, again])));
+    assert!(!repeats(&json!([one]), &json!([one, again])));
+    for other in [
+        slice("IPv4", &["10.0.0.1"], 80),
+        slice("IPv4", &["10.0.0.1", "10.0.0.2"], 81),
+    ] {
+        assert!(!repeats(&json!([]), &json!([one, other])));
+    }
+}

@@ -4,11 +4,11 @@ use std::process::Command;
 
 use testenv::cargo;
 
-use crate::{control_plane, fuzz, leftovers::TestRun, libraries, steps::Steps, targets, tidy};
+use crate::{control_plane, fuzz, leftovers::TestRun, libraries, steps::Steps, targets, tidy, upstream};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Leave out what takes minutes: the fuzz target, the packages, and what runs on the real control plane, which needs Go
+    /// Leave out what takes minutes: the fuzz target, the packages, and what needs Go: the recorder and the real control plane
     #[arg(long)]
     quick: bool,
 }
@@ -50,7 +50,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     steps.command("a program outside of the workspace", &mut libraries::run_consumer()?);
     if args.quick {
         println!(
-            "\nleft out by --quick: the fuzz target, the packages, and because they need Go, the test programs {}",
+            "\nleft out by --quick: the fuzz target, the packages, and because they need Go, the tests of the recorder and the \
+             test programs {}",
             targets.with_control_plane.join(", ")
         );
     } else {
@@ -61,6 +62,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             "tests on the real control plane",
             run.host(test_command().args(test_arguments(&targets.with_control_plane))),
         );
+        steps.command("tests of the recorder", &mut upstream::test_recorder());
         // By cargo: the tests may have built this program anew, the file that runs here is then gone.
         steps.command("conformance", run.host(cargo().args(["xtask", "conformance"])));
         steps.run("nothing is left behind", || run.nothing_left());

@@ -6,19 +6,32 @@ use anyhow::{Context as _, bail};
 
 /// Builds the program at a place.
 pub(crate) fn build_recorder(place: &Path) -> anyhow::Result<()> {
-    let status = Command::new("go")
+    let status = go()
         // As the control plane is built, so that what it has in common is compiled once.
         .args(["build", "-trimpath", "-o"])
         .arg(place)
         .arg("./recorder")
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("upstream"))
-        // The module decides, not a workspace or flags of another project.
-        .env("GOWORK", "off")
-        .env("GOFLAGS", "-mod=readonly -buildvcs=false")
         .status()
         .context("cannot start `go`: install the version of Go that xtask/upstream/go.mod names, or a newer one")?;
     if !status.success() {
         bail!("building the recorder: `go build` ended with {status}");
     }
     Ok(())
+}
+
+/// The tests of the program itself.
+pub(crate) fn test_recorder() -> Command {
+    let mut command = go();
+    command.args(["test", "-trimpath", "./recorder"]);
+    command
+}
+
+fn go() -> Command {
+    let mut command = Command::new("go");
+    command
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("upstream"))
+        // The module decides, not a workspace or flags of another project.
+        .env("GOWORK", "off")
+        .env("GOFLAGS", "-mod=readonly -buildvcs=false");
+    command
 }

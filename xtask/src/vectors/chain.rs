@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 use k8s_openapi::{
     api::{
         core::v1::{Endpoints, Node, Pod, Service},
@@ -28,9 +28,11 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Only chains of the mirroring controller have Endpoints; those of the service controller may lack pods, or nodes.
+    /// Only steps of the service controller have pods, nodes or a time; those of the mirroring controller may lack Endpoints.
     pub(super) fn is_of_mirroring(&self) -> bool {
-        self.steps.iter().any(|step| step.endpoints.is_some())
+        let is_of_services =
+            |step: &Step| !step.pods.is_empty() || !step.nodes.is_empty() || step.trigger_time.is_some();
+        !self.steps.iter().any(is_of_services)
     }
 }
 
@@ -86,7 +88,8 @@ where
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Chain>> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let text: Box<dyn Read> = if path.extension().is_some_and(|extension| extension == "gz") {
-        Box::new(GzDecoder::new(file))
+        // All of what was packed piece by piece and put together.
+        Box::new(MultiGzDecoder::new(file))
     } else {
         Box::new(file)
     };
@@ -96,4 +99,52 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Chain>> {
         serde_json::from_str(&line.with_context(context)?).with_context(context)
     };
     lines.map(chain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write as _};
+
+    use flate2::{Compression, write::GzEncoder};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn chain(name: &str, input: &Value) -> Value {
+        let mut step = json!({
+            "change": "start", "existingSlices": [],
+            "expect": {"creates": [], "updates": [], "deletes": [], "events": []},
+        });
+        step.as_object_mut().unwrap().extend(input.as_object().unwrap().clone());
+        json!({"name": name, "maxEndpointsPerSlice": 10, "steps": [step]})
+    }
+
+    #[test]
+    fn files_that_were_put_together_are_read_to_the_end() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("chains.jsonl.gz");
+        let packed = ["first", "second"].map(|name| {
+            let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+            writeln!(packed, "{}", chain(name, &json!({}))).unwrap();
+            packed.finish().unwrap()
+        });
+        fs::write(&path, packed.concat()).unwrap();
+        let names: Vec<String> = read(&path).unwrap().into_iter().map(|chain| chain.name).collect();
+        assert_eq!(names, ["first", "second"]);
+    }
+
+    #[test]
+    fn chains_are_told_apart_by_what_only_the_service_controller_sees() {
+        let is_of_mirroring = |input: Value| {
+            let chain: Chain = serde_json::from_value(chain("c", &input)).unwrap();
+            chain.is_of_mirroring()
+        };
+        assert!(is_of_mirroring(json!({"service": {}})));
+        assert!(is_of_mirroring(json!({"service": {}, "endpoints": {}})));
+        assert!(!is_of_mirroring(json!({"service": {}, "pods": [{}]})));
+        assert!(!is_of_mirroring(json!({"service": {}, "nodes": [{}]})));
+        assert!(!is_of_mirroring(
+            json!({"service": {}, "triggerTime": "2026-01-01T00:00:00Z"})
+        ));
+    }
 }

@@ -240,7 +240,7 @@ fn name_prefix(slice: &EndpointSlice) -> &str {
 }
 
 fn is_about_what_is_left_out(event: &Event) -> bool {
-    event.reason == FAILED_TO_UPDATE_SLICES && event.message.contains(" are left out: ")
+    event.reason == FAILED_TO_UPDATE_SLICES && event.message.contains(" left out: ")
 }
 
 fn events(answer: &Answer, which: impl Fn(&Event) -> bool) -> String {

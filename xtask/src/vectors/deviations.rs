@@ -85,18 +85,13 @@ pub(super) const DEVIATIONS: [Deviation; 24] = [
     },
     Deviation {
         id: "HD6",
-        reaches: &[
-            Aspect::Writes,
-            Aspect::Metadata,
-            Aspect::Sizes,
-            Aspect::Content,
-            Aspect::Hints,
-        ],
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content, Aspect::Hints],
         applies: |now| now.auto && has_hints(now.step, has_node_hint),
     },
     Deviation {
         id: "W26",
-        reaches: SLICES,
+        // Placeholders hold nothing.
+        reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes],
         applies: |now| has_placeholder_of_another(now.step),
     },
     Deviation {
@@ -107,13 +102,7 @@ pub(super) const DEVIATIONS: [Deviation; 24] = [
     },
     Deviation {
         id: "D1",
-        reaches: &[
-            Aspect::Writes,
-            Aspect::Metadata,
-            Aspect::Sizes,
-            Aspect::Content,
-            Aspect::Error,
-        ],
+        reaches: SLICES,
         applies: |now| changes_ports_of_both_families(now.step),
     },
     Deviation {

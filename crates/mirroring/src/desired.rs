@@ -119,7 +119,10 @@ fn with_unique_names<'a>(ports: &'a [Port], left_out: &mut Vec<LeftOut<'a>>) -> 
     let mut slices = vec![Vec::new()];
     for same_name in ports.chunk_by(|a, b| a.name == b.name) {
         let (mirrored, beyond) = same_name.split_at(same_name.len().min(SAME_NAME_MAX));
-        left_out.extend(beyond.iter().map(|port| LeftOut::SameName { name: &port.name }));
+        left_out.extend(beyond.first().map(|port| LeftOut::SameName {
+            name: &port.name,
+            ports: beyond.len(),
+        }));
         for (nth, port) in mirrored.iter().enumerate() {
             if nth == slices.len() {
                 slices.push(Vec::new());

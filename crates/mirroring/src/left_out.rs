@@ -22,11 +22,13 @@ pub enum LeftOut<'a> {
         /// Its number.
         number: i32,
     },
-    /// A port of a name that more ports of its subset have than are mirrored. Each of them takes slices of its own.
-    #[error("port {name:?} is left out: {SAME_NAME_MAX} others of its name are mirrored")]
+    /// Ports of a subset with a name that more of them have than are mirrored: each takes slices of its own.
+    #[error("{ports} ports of the name {name:?} are left out: {SAME_NAME_MAX} others of it are mirrored")]
     SameName {
-        /// Its name, which may be empty.
+        /// Their name, which may be empty.
         name: &'a str,
+        /// How many.
+        ports: usize,
     },
 }
 
@@ -71,8 +73,8 @@ mod tests {
                 "port \"\" is left out: 70000 is not between 1 and 65535",
             ),
             (
-                LeftOut::SameName { name: "http" },
-                "port \"http\" is left out: 100 others of its name are mirrored",
+                LeftOut::SameName { name: "http", ports: 2 },
+                "2 ports of the name \"http\" are left out: 100 others of it are mirrored",
             ),
         ] {
             assert_eq!(left_out.to_string(), expected);

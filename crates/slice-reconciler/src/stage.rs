@@ -88,23 +88,25 @@ impl<'a> Stage<'a, '_> {
         (outcome, summary)
     }
 
-    /// Sets those groups apart whose ports no slice may have.
+    /// Sets those groups apart whose ports no slice may have. One that nobody is in is no news.
     fn bar<E: EndpointSource>(
         &self,
         groups: BTreeMap<PortMapKey, Group<E>>,
         left_out: &mut Vec<LeftOut>,
     ) -> (Vec<Group<E>>, Vec<Group<E>>) {
-        groups.into_values().partition(|group| match group.ports.publishable() {
-            Ok(()) => true,
-            Err(why) => {
+        groups.into_values().partition(|group| {
+            let Err(why) = group.ports.publishable() else {
+                return true;
+            };
+            if !group.endpoints.is_empty() {
                 left_out.push(LeftOut::Group {
                     address_type: self.address_type,
                     ports: group.ports.clone(),
                     endpoints: group.endpoints.len(),
                     why,
                 });
-                false
             }
+            false
         })
     }
 

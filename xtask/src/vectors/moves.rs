@@ -6,9 +6,9 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
 use super::compare::{Answer, key};
 
-/// What makes an endpoint the same: its addresses, its hostname, and namespace and name of its target.
+/// What makes an endpoint the same: its addresses in any order, its hostname, and namespace and name of its target.
 type Identity<'e> = (
-    &'e [String],
+    BTreeSet<&'e str>,
     Option<&'e str>,
     Option<(Option<&'e str>, Option<&'e str>)>,
 );
@@ -53,7 +53,7 @@ fn identities(slice: &EndpointSlice) -> BTreeSet<Identity<'_>> {
 fn identity(endpoint: &Endpoint) -> Identity<'_> {
     let target = endpoint.target_ref.as_ref();
     (
-        &endpoint.addresses,
+        endpoint.addresses.iter().map(String::as_str).collect(),
         endpoint.hostname.as_deref(),
         target.map(|target| (target.namespace.as_deref(), target.name.as_deref())),
     )

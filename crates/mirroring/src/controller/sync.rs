@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 
 use slice_controller::{Event, Failure, Key, Sync, SyncContext, describe_failures};
 use slice_core::{AddressType, names};
-use slice_reconciler::{
-    self as reconciler, Partition, Plan, Request, TriggerTime, hints::EventType, plan, plan_deletion,
-};
+use slice_reconciler::{Partition, Plan, Request, TriggerTime, hints::EventType, plan, plan_deletion};
 
 use super::{Config, Endpoints, MirroringController, metrics::Metrics, verdict::Verdict};
 use crate::{Desired, LeftOut, options};
@@ -98,14 +96,8 @@ fn mirror(
     let unread = left_out
         .iter()
         .filter(|left_out| !matches!(left_out, LeftOut::Address { .. }));
-    // Every set of ports has a group of each family: one that nobody is in is no news.
-    let unpublished = plan
-        .left_out
-        .iter()
-        .filter(|left_out| !matches!(left_out, reconciler::LeftOut::Group { endpoints: 0, .. }));
-    let messages = unread
-        .map(ToString::to_string)
-        .chain(unpublished.map(ToString::to_string));
+    let unpublished = plan.left_out.iter().map(ToString::to_string);
+    let messages = unread.map(ToString::to_string).chain(unpublished);
     events.extend(messages.map(|message| crate::Event {
         reason: names::FAILED_TO_UPDATE_SLICES,
         message,

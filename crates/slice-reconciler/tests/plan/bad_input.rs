@@ -196,6 +196,8 @@ fn f25_a_group_with_bad_ports_is_left_out() {
         assert_eq!((order(&plan).as_str(), plan.summaries[0].endpoints), ("c", 2));
         assert_eq!(addresses(&ask.existing), ["10.0.0.0", "10.0.0.1"]);
         assert_eq!(order(&ask.sync()), "");
+        ask.groups[1].2.clear();
+        assert_eq!(ask.sync().left_out, [], "nobody is left out");
     }
     let mut fine = Ask::of(&numbered(20_000), pods(0..1));
     assert_eq!(fine.sync().left_out, []);

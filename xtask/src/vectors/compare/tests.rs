@@ -223,6 +223,22 @@ fn an_endpoint_that_stays_must_not_change_its_slice() {
 }
 
 #[test]
+fn with_its_addresses_in_another_order_it_is_the_same() {
+    let with_both = |name: &str, addresses: [&str; 2]| {
+        with(&slice(name, &["10.0.0.1"]), |slice| {
+            slice.endpoints.as_mut().unwrap()[0].addresses = addresses.map(str::to_owned).to_vec();
+        })
+    };
+    let existing = [with_both("a", ["10.0.0.1", "10.0.0.2"])];
+    let moved = Answer {
+        creates: vec![with_both("b", ["10.0.0.2", "10.0.0.1"])],
+        deletes: vec!["a".to_owned()],
+        ..Answer::default()
+    };
+    assert_eq!(aspects(&existing, &moved, &moved), [Aspect::Moves]);
+}
+
+#[test]
 fn nor_when_its_slice_is_deleted() {
     let existing = [slice("a", &["10.0.0.1"]), slice("b", &["10.0.0.2"])];
     let merged = Answer {

@@ -120,7 +120,7 @@ fn what_is_left_out_is_named_with_its_reason() {
     let desired = subsets.desired(max(2));
     let named = desired.left_out.iter().map(|left_out| match left_out {
         LeftOut::Address { address, why } => (address.to_string(), Some(*why)),
-        LeftOut::Port { name, .. } | LeftOut::SameName { name } => ((*name).to_owned(), None),
+        LeftOut::Port { name, .. } | LeftOut::SameName { name, .. } => ((*name).to_owned(), None),
     });
     let expected = [
         ("b", None),
@@ -144,7 +144,7 @@ fn f25_of_ports_of_one_name_a_hundred_are_mirrored() {
     let subsets = Subsets::read(&written);
     let desired = subsets.desired(max(1000));
     assert_eq!(desired.groups.len(), 2 * 100, "one of each family");
-    assert_eq!(desired.left_out, [LeftOut::SameName { name: "" }; 50]);
+    assert_eq!(desired.left_out, [LeftOut::SameName { name: "", ports: 50 }]);
 }
 
 /// F25: which ports no slice may have is for the plan to say. Those of one name never share a slice, so they do not count

@@ -36,7 +36,10 @@ pub(crate) fn check(step: &Step) {
 }
 
 /// Plans, carries the plan out and plans again: then there is nothing to do. Owners that cannot be planned for have no plan.
-fn settle<T: Text>(existing: &[Slice<T>], mut planner: impl FnMut(&[Slice<T>]) -> Option<Plan<T>>) -> Option<Plan<T>> {
+fn settle<T: Text>(
+    existing: &[Slice<T>],
+    mut planner: impl FnMut(&[Slice<T>]) -> Option<Plan<Slice<T>>>,
+) -> Option<Plan<Slice<T>>> {
     let first = planner(existing)?;
     let mut slices = existing.to_vec();
     for write in &first.writes {
@@ -59,7 +62,7 @@ fn can_be_stored<T>(slices: &[Slice<T>]) -> bool {
 }
 
 /// The same plan in strings of its own.
-fn keep(plan: Plan<&str>) -> Plan {
+fn keep(plan: Plan<Slice<&str>>) -> Plan {
     let keep = |slice: Slice<&str>| slice.map(|text| (*text).into());
     let writes = plan.writes.into_iter().map(|Write { operation, after }| Write {
         operation: match operation {
@@ -82,7 +85,7 @@ fn planner_of_service<'s, T: Text>(
     step: &'s Step,
     service: &'s Service,
     pods: &'s [Pod<T>],
-) -> impl FnMut(&[Slice<T>]) -> Option<Plan<T>> + use<'s, T>
+) -> impl FnMut(&[Slice<T>]) -> Option<Plan<Slice<T>>> + use<'s, T>
 where
     Node<T>: From<&'s api::Node>,
 {

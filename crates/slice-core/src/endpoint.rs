@@ -130,7 +130,7 @@ impl<T: Text> Endpoint<T> {
     /// The same endpoint in other strings, without what is given anew when it is written: hints, and what only old API
     /// versions could write.
     #[inline]
-    fn map_without_hints<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
+    pub(crate) fn map_without_hints<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
         Endpoint {
             addresses: Address::copies(&self.addresses),
             conditions: self.conditions,

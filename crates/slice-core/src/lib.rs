@@ -46,6 +46,7 @@
 
 mod address;
 mod address_type;
+mod draft;
 mod endpoint;
 mod endpoint_set;
 mod hints;
@@ -62,6 +63,7 @@ mod trigger_time;
 
 pub use address::{Address, Addresses, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
+pub use draft::{Draft, DraftEndpoint};
 #[doc(hidden)]
 pub use endpoint::touch;
 pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource, Target};

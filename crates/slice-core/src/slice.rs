@@ -1,6 +1,6 @@
 //! A slice as it is stored, compact, and whole enough to be written back.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::{
     api::{core::v1::ObjectReference, discovery::v1 as api},
@@ -8,7 +8,7 @@ use k8s_openapi::{
 };
 
 use crate::{
-    Address, AddressType, Addresses, Conditions, Endpoint, Hints, KnownHints, PortMapKey, Target, Text,
+    Address, AddressType, Addresses, Conditions, Endpoint, EndpointRef, Hints, KnownHints, PortMapKey, Target, Text,
     UnknownAddressType, endpoint::touch,
 };
 
@@ -68,15 +68,13 @@ impl<T: Text> Slice<T> {
     #[must_use]
     pub fn to_api(&self) -> api::EndpointSlice {
         touch(self.endpoints.iter());
-        api::EndpointSlice {
-            metadata: self.metadata.clone(),
-            address_type: match &self.address_type {
-                Ok(known) => known.to_string(),
-                Err(UnknownAddressType(text)) => text.clone(),
-            },
-            ports: Some(self.ports.ports().iter().map(Into::into).collect()),
-            endpoints: self.endpoints.iter().map(write_endpoint).collect::<Vec<_>>().into(),
-        }
+        let endpoints = self.endpoints.iter();
+        let endpoints = endpoints.map(|endpoint| {
+            let (hints, deprecated) = (endpoint.hints.as_deref(), endpoint.deprecated_topology.as_deref());
+            write_endpoint(&endpoint.view(), hints, deprecated)
+        });
+        let endpoints = endpoints.collect();
+        write_slice(self.metadata.clone(), &self.address_type, &self.ports, endpoints)
     }
 }
 
@@ -151,8 +149,30 @@ fn read_addresses(addresses: &[String]) -> Addresses {
     }
 }
 
-fn write_endpoint<T: Text>(endpoint: &Endpoint<T>) -> api::Endpoint {
-    let text = |text: &Option<T>| text.as_deref().map(Into::into);
+pub(crate) fn write_slice(
+    metadata: ObjectMeta,
+    address_type: &Result<AddressType, UnknownAddressType>,
+    ports: &PortMapKey,
+    endpoints: Vec<api::Endpoint>,
+) -> api::EndpointSlice {
+    api::EndpointSlice {
+        metadata,
+        address_type: match address_type {
+            Ok(known) => known.to_string(),
+            Err(UnknownAddressType(text)) => text.clone(),
+        },
+        ports: Some(ports.ports().iter().map(Into::into).collect()),
+        endpoints: endpoints.into(),
+    }
+}
+
+#[inline]
+pub(crate) fn write_endpoint(
+    endpoint: &EndpointRef<'_>,
+    hints: Option<&Hints>,
+    deprecated_topology: Option<&BTreeMap<String, String>>,
+) -> api::Endpoint {
+    let text = |text: Option<&str>| text.map(str::to_owned);
     let Conditions {
         ready,
         serving,
@@ -165,25 +185,20 @@ fn write_endpoint<T: Text>(endpoint: &Endpoint<T>) -> api::Endpoint {
             serving,
             terminating,
         }),
-        hostname: text(&endpoint.hostname),
-        node_name: text(&endpoint.node_name),
-        zone: text(&endpoint.zone),
-        target_ref: endpoint.target.as_ref().map(write_target),
-        hints: endpoint.hints.as_deref().map(write_hints),
-        deprecated_topology: endpoint.deprecated_topology.as_deref().cloned(),
-    }
-}
-
-fn write_target<T: Text>(target: &Target<T>) -> ObjectReference {
-    let target = target.map(|text| text.to_string());
-    ObjectReference {
-        kind: target.kind,
-        namespace: target.namespace,
-        name: target.name,
-        uid: target.uid,
-        api_version: target.api_version,
-        field_path: target.field_path,
-        resource_version: target.resource_version,
+        hostname: text(endpoint.hostname),
+        node_name: text(endpoint.node_name),
+        zone: text(endpoint.zone),
+        target_ref: endpoint.target.map(|target| ObjectReference {
+            kind: text(target.kind),
+            namespace: text(target.namespace),
+            name: text(target.name),
+            uid: text(target.uid),
+            api_version: text(target.api_version),
+            field_path: text(target.field_path),
+            resource_version: text(target.resource_version),
+        }),
+        hints: hints.map(write_hints),
+        deprecated_topology: deprecated_topology.cloned(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whole slices from what was decided about them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use slice_core::{AddressType, Endpoint, PortMapKey, Slice};
+use slice_core::{AddressType, Draft, DraftEndpoint, EndpointSource, PortMapKey};
 
 use crate::{MetadataPolicy, Owner, OwnerFlags, TriggerTime, naming::Names};
 
@@ -16,12 +16,12 @@ pub(crate) struct Builder<'a> {
 
 impl Builder<'_> {
     /// A slice that does not exist yet (R110a).
-    pub(crate) fn new_slice<T>(
+    pub(crate) fn new_slice<'e, E: EndpointSource>(
         &mut self,
         address_type: AddressType,
         ports: PortMapKey,
-        endpoints: Vec<Endpoint<T>>,
-    ) -> Slice<T> {
+        endpoints: Vec<DraftEndpoint<'e, E>>,
+    ) -> Draft<'e, E> {
         let mut metadata = ObjectMeta {
             name: Some(self.names.next(address_type, &ports)),
             namespace: Some(self.owner.namespace.to_owned()),
@@ -30,7 +30,7 @@ impl Builder<'_> {
         };
         self.policy.apply(&mut metadata);
         self.trigger_time.apply(&mut metadata);
-        Slice {
+        Draft {
             metadata,
             address_type: Ok(address_type),
             ports,
@@ -39,10 +39,10 @@ impl Builder<'_> {
     }
 
     /// Completes a changed copy of a stored slice; one that we adopt becomes ours (G16).
-    pub(crate) fn complete<T>(&self, slice: &mut Slice<T>) {
-        if !self.owner.owns(slice) {
-            self.owner.adopt(slice, self.flags);
+    pub(crate) fn complete(&self, metadata: &mut ObjectMeta) {
+        if !self.owner.is_owner_in(metadata) {
+            self.owner.adopt(metadata, self.flags);
         }
-        self.trigger_time.apply(&mut slice.metadata);
+        self.trigger_time.apply(metadata);
     }
 }

@@ -28,7 +28,7 @@ use crate::{Deletion, Operation, Partition, Plan, Write};
 /// assert_eq!((deletion.name.as_str(), deletion.uid.as_deref()), ("west", Some("7f")));
 /// ```
 #[must_use]
-pub fn plan_deletion<T: Text>(existing: &[Slice<T>], partition: Partition<'_>) -> Plan<T> {
+pub fn plan_deletion<T: Text>(existing: &[Slice<T>], partition: Partition<'_>) -> Plan<Slice<T>> {
     let live = existing
         .iter()
         .filter(|slice| partition.holds(slice) && slice.metadata.deletion_timestamp.is_none());

@@ -90,5 +90,5 @@ pub use metadata::{Annotations, MetadataPolicy, TriggerTime};
 pub use owner::{Owner, OwnerFlags, Ownership};
 pub use packing::{Changes, Packing};
 pub use partition::Partition;
-pub use plan::{Options, Plan, PlanError, Request, Summary, plan, plan_with_topology};
+pub use plan::{Options, Plan, PlanError, Request, Summary, draft, draft_with_topology, plan, plan_with_topology};
 pub use writes::{Deletion, Operation, Write};

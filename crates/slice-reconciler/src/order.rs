@@ -6,12 +6,12 @@ use std::{
 };
 
 use foldhash::fast::RandomState;
-use slice_core::{Address, Endpoint, EndpointSet, EndpointSource as _, Text};
+use slice_core::{Address, DraftEndpoint, Endpoint, EndpointRef, EndpointSet, EndpointSource};
 
 /// A write as far as its place in the order goes: what a slice held before, and what it will hold.
-pub(crate) struct Step<'a, T> {
-    pub(crate) before: &'a [Endpoint<T>],
-    pub(crate) after: &'a [Endpoint<T>],
+pub(crate) struct Step<'a, E: EndpointSource> {
+    pub(crate) before: &'a [Endpoint<E::Text>],
+    pub(crate) after: &'a [DraftEndpoint<'a, E>],
     /// Whether what it takes away may come back as an address of another type.
     pub(crate) leaves_type: bool,
 }
@@ -28,22 +28,17 @@ enum Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn endpoint<T: Text>(endpoint: &'a Endpoint<T>) -> Self {
-        let name = endpoint.target.as_ref().and_then(|target| target.name.as_deref());
-        let hostname = endpoint.hostname.as_deref();
+    fn endpoint(endpoint: &EndpointRef<'a>) -> Self {
+        let name = endpoint.target.and_then(|target| target.name);
         Self::Endpoint(
-            sorted(&endpoint.addresses),
-            hostname.unwrap_or_default(),
+            sorted(endpoint.addresses),
+            endpoint.hostname.unwrap_or_default(),
             name.unwrap_or_default(),
         )
     }
 
-    fn target<T: Text>(endpoint: &'a Endpoint<T>) -> Option<Self> {
-        endpoint
-            .target
-            .as_ref()
-            .and_then(|target| target.uid.as_deref())
-            .map(Self::Target)
+    fn target(endpoint: &EndpointRef<'a>) -> Option<Self> {
+        endpoint.target.and_then(|target| target.uid).map(Self::Target)
     }
 }
 
@@ -57,67 +52,79 @@ fn sorted(addresses: &[Address]) -> Cow<'_, [Address]> {
 }
 
 /// What a step takes out of its slice and what it puts there.
-struct Change<'a, T> {
-    taken: Vec<&'a Endpoint<T>>,
-    put: Vec<&'a Endpoint<T>>,
+struct Change<'a, E: EndpointSource> {
+    taken: Vec<&'a Endpoint<E::Text>>,
+    put: &'a [DraftEndpoint<'a, E>],
 }
 
-impl<'a, T: Text> Change<'a, T> {
-    /// What a slice keeps comes first and as it was before, so that hardly anything is left to look up.
-    fn of(step: &Step<'a, T>) -> Self {
+impl<'a, E: EndpointSource> Change<'a, E> {
+    /// What a slice keeps comes first and as it was before. What it holds twice, or in another order, is found here too; see
+    /// [`Holds`].
+    fn of(step: &Step<'a, E>) -> Self {
         let mut put = step.after;
         let mut taken = Vec::new();
         for endpoint in step.before {
             match put.split_first() {
-                Some((first, rest)) if endpoint.is_same_as(&first) => put = rest,
+                Some((first, rest)) if first.is_from(endpoint) => put = rest,
                 _ => taken.push(endpoint),
             }
         }
-        // Of a slice that goes, all counts: what it holds twice may stand for two pods.
-        if taken.is_empty() || step.after.is_empty() {
-            let put = put.iter().collect();
-            return Self { taken, put };
-        }
-        let mut once = EndpointSet::with_capacity(taken.len());
-        once.extend(taken);
-        let (kept, put) = step.after.split_at(step.after.len() - put.len());
-        for held_twice in kept {
-            once.take(&held_twice);
-        }
-        let put = put.iter().filter(|endpoint| once.take(endpoint).is_none()).collect();
-        Self {
-            taken: once.into_sorted(),
-            put,
-        }
+        Self { taken, put }
     }
 }
 
+/// Which endpoints the slices of some steps hold, made when it is asked: hardly ever is one put somewhere that another slice
+/// lost.
+struct Holds<T>(HashMap<usize, EndpointSet<T>, RandomState>);
+
+impl<H: EndpointSource> Holds<H> {
+    fn new() -> Self {
+        Self(HashMap::default())
+    }
+
+    fn contains(&mut self, step: usize, held: impl ExactSizeIterator<Item = H>, like: &impl EndpointSource) -> bool {
+        let held = self.0.entry(step).or_insert_with(|| {
+            let mut set = EndpointSet::with_capacity(held.len());
+            set.extend(held);
+            set
+        });
+        held.contains(like)
+    }
+}
+
+/// Who takes what out of its slice.
+type Takers<'a, T> = HashMap<Wanted<'a>, Vec<(usize, &'a Endpoint<T>)>, RandomState>;
+
 /// For each step, the steps that must have succeeded before it.
-pub(crate) fn dependencies<T: Text>(steps: &[Step<'_, T>]) -> Vec<Vec<usize>> {
+pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<usize>> {
     let mut waits = vec![Vec::new(); steps.len()];
-    let changes: Vec<Change<'_, T>> = steps.iter().map(Change::of).collect();
-    let mut takers: HashMap<Wanted<'_>, Vec<usize>, RandomState> = HashMap::default();
+    let changes: Vec<Change<'_, E>> = steps.iter().map(Change::of).collect();
+    let mut takers: Takers<'_, E::Text> = HashMap::default();
     for (index, change) in changes.iter().enumerate() {
         for taken in &change.taken {
-            let target = Wanted::target(taken).filter(|_| steps[index].leaves_type);
-            for wanted in [Some(Wanted::endpoint(taken)), target].into_iter().flatten() {
-                takers.entry(wanted).or_default().push(index);
+            let target = Wanted::target(&taken.view()).filter(|_| steps[index].leaves_type);
+            for wanted in [Some(Wanted::endpoint(&taken.view())), target].into_iter().flatten() {
+                takers.entry(wanted).or_default().push((index, taken));
             }
         }
     }
     if takers.is_empty() {
         return waits;
     }
+    let type_left = steps.iter().any(|step| step.leaves_type);
+    let (mut before, mut after) = (Holds::new(), Holds::new());
     for (index, change) in changes.iter().enumerate() {
-        for put in &change.put {
-            for wanted in [Some(Wanted::endpoint(put)), Wanted::target(put)].into_iter().flatten() {
-                for taker in takers
-                    .get(&wanted)
-                    .into_iter()
-                    .flatten()
-                    .filter(|taker| **taker != index)
-                {
-                    waits[*taker].push(index);
+        for put in change.put {
+            let target = Wanted::target(&put.view()).filter(|_| type_left);
+            for wanted in [Some(Wanted::endpoint(&put.view())), target].into_iter().flatten() {
+                for (taker, taken) in takers.get(&wanted).into_iter().flatten() {
+                    let mut stays = || {
+                        after.contains(*taker, steps[*taker].after.iter(), taken)
+                            || before.contains(index, steps[index].before.iter(), &put)
+                    };
+                    if *taker != index && !stays() {
+                        waits[*taker].push(index);
+                    }
                 }
             }
         }
@@ -181,8 +188,6 @@ fn in_cycle(waits: &[Vec<usize>], open: &[usize]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use slice_core::Target;
 
     use super::*;
@@ -198,18 +203,22 @@ mod tests {
         names.chars().map(pod).collect()
     }
 
+    fn drafts(endpoints: &[Endpoint]) -> Vec<DraftEndpoint<'_, &Endpoint>> {
+        endpoints.iter().map(DraftEndpoint::wanted).collect()
+    }
+
     fn waits(steps: &[(&str, &str)]) -> Vec<Vec<usize>> {
         let owned: Vec<_> = steps
             .iter()
             .map(|(before, after)| (endpoints(before), endpoints(after)))
             .collect();
-        let step = |(before, after)| Step {
+        let after: Vec<_> = owned.iter().map(|(_, after)| drafts(after)).collect();
+        let steps = owned.iter().zip(&after).map(|((before, _), after)| Step {
             before,
             after,
             leaves_type: false,
-        };
-        let steps: Vec<Step<'_, _>> = owned.iter().map(|(before, after)| step((before, after))).collect();
-        dependencies(&steps)
+        });
+        dependencies(&steps.collect::<Vec<_>>())
     }
 
     #[test]
@@ -238,6 +247,7 @@ mod tests {
         let leaving = [pod("fd00::1", "old"), pod("fd00::1", "new")];
         for uid in ["old", "new"] {
             let taken_over = [pod("10.0.0.1", uid)];
+            let taken_over = drafts(&taken_over);
             let steps = [
                 Step {
                     before: &[][..],
@@ -261,12 +271,13 @@ mod tests {
             ..Endpoint::default()
         };
         let (before, after) = ([with(["10.0.0.2", "10.0.0.1"])], [with(["10.0.0.1", "10.0.0.2"])]);
+        let after = drafts(&after);
         let step = |before, after| Step {
             before,
             after,
             leaves_type: false,
         };
-        let steps: [Step<'_, Arc<str>>; 2] = [step(&before, &[]), step(&[], &after)];
+        let steps: [Step<'_, &Endpoint>; 2] = [step(&before[..], &[]), step(&[], &after[..])];
         assert_eq!(dependencies(&steps), [vec![1], vec![]]);
     }
 

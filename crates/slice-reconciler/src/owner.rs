@@ -85,12 +85,16 @@ impl<'a> Owner<'a> {
     /// Whether a slice has a reference to this owner: by uid, kind and API group, whatever the version (G16, R109).
     #[must_use]
     pub fn owns<T>(&self, slice: &Slice<T>) -> bool {
-        references_of(slice).any(|reference| reference.uid == self.uid && self.is_of_kind(reference))
+        self.is_owner_in(&slice.metadata)
+    }
+
+    pub(crate) fn is_owner_in(&self, metadata: &ObjectMeta) -> bool {
+        references_in(metadata).any(|reference| reference.uid == self.uid && self.is_of_kind(reference))
     }
 
     /// Whether a slice has a reference to an owner of the same kind and name that was there before.
     fn succeeds_owner_of<T>(&self, slice: &Slice<T>) -> bool {
-        references_of(slice)
+        references_in(&slice.metadata)
             .any(|reference| reference.name == self.name && reference.uid != self.uid && self.is_of_kind(reference))
     }
 
@@ -99,13 +103,13 @@ impl<'a> Owner<'a> {
     }
 
     /// Adds our reference to those that a slice has. An object has one managing controller at most.
-    pub(crate) fn adopt<T>(&self, slice: &mut Slice<T>, flags: OwnerFlags) {
-        let has_controller = references_of(slice).any(|reference| reference.controller == Some(true));
+    pub(crate) fn adopt(&self, metadata: &mut ObjectMeta, flags: OwnerFlags) {
+        let has_controller = references_in(metadata).any(|reference| reference.controller == Some(true));
         let flags = OwnerFlags {
             controller: flags.controller && !has_controller,
             ..flags
         };
-        let references = slice.metadata.owner_references.get_or_insert_default();
+        let references = metadata.owner_references.get_or_insert_default();
         references.push(self.reference(flags));
     }
 
@@ -121,8 +125,8 @@ impl<'a> Owner<'a> {
     }
 }
 
-fn references_of<T>(slice: &Slice<T>) -> impl Iterator<Item = &OwnerReference> {
-    slice.metadata.owner_references.iter().flatten()
+fn references_in(metadata: &ObjectMeta) -> impl Iterator<Item = &OwnerReference> {
+    metadata.owner_references.iter().flatten()
 }
 
 fn group(api_version: &str) -> &str {

@@ -3,10 +3,11 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::Hash,
-    sync::Arc,
 };
 
-use slice_core::{AddressType, Endpoint, EndpointRef, EndpointSource, PortMapKey, Slice, Text, spelling::is_dns_name};
+use slice_core::{
+    AddressType, Draft, DraftEndpoint, EndpointRef, EndpointSource, PortMapKey, Slice, spelling::is_dns_name,
+};
 
 use crate::{
     Changes, Group, LabelProblem, LeftOut, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, Partition,
@@ -85,9 +86,9 @@ impl<'a, E: EndpointSource> Request<'a, E> {
 
 /// What has to be written, in an order in which no endpoint is missing in between.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan<T = Arc<str>> {
+pub struct Plan<S = Slice> {
     /// The writes: creates first, deletes last, and each after those it waits for.
-    pub writes: Vec<Write<T>>,
+    pub writes: Vec<Write<S>>,
     /// What it comes to, for each supported address type.
     pub summaries: Vec<Summary>,
     /// What became of hints, for each supported address type, where we give them.
@@ -96,7 +97,7 @@ pub struct Plan<T = Arc<str>> {
     pub left_out: Vec<LeftOut>,
 }
 
-impl<T> Default for Plan<T> {
+impl<S> Default for Plan<S> {
     fn default() -> Self {
         Self {
             writes: Vec::new(),
@@ -164,14 +165,25 @@ pub enum PlanError {
     },
 }
 
+impl<E: EndpointSource> Plan<Draft<'_, E>> {
+    /// The plan to keep: its slices no longer need what they are made from.
+    #[must_use]
+    pub fn into_slices(self) -> Plan<Slice<E::Text>> {
+        Plan {
+            writes: self.writes.into_iter().map(Write::into_slice).collect(),
+            summaries: self.summaries,
+            hints: self.hints,
+            left_out: self.left_out,
+        }
+    }
+}
+
 /// Decides what to write. Equal requests give equal plans, whatever the order of their parts; only of several endpoints with one
 /// identity it is the last that counts (R78, M63).
 ///
-/// Topology hints need a cache: see [`plan_with_topology`].
-pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Result<Plan<E::Text>, PlanError> {
-    decide(request, options, |mode, address_type, lists| {
-        hints::apply::<(), _>(mode, &(), address_type, lists, None)
-    })
+/// Topology hints need a cache: see [`plan_with_topology`]. Who writes at once is faster with [`draft`].
+pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Result<Plan<Slice<E::Text>>, PlanError> {
+    draft(request, options).map(Plan::into_slices)
 }
 
 /// Decides what to write, with what is known of zones and of who has hints for them. `key` identifies the owner there.
@@ -180,7 +192,28 @@ pub fn plan_with_topology<E: EndpointSource, K: Clone + Eq + Hash>(
     options: &Options,
     key: &K,
     topology: &mut TopologyCache<K>,
-) -> Result<Plan<E::Text>, PlanError> {
+) -> Result<Plan<Slice<E::Text>>, PlanError> {
+    draft_with_topology(request, options, key, topology).map(Plan::into_slices)
+}
+
+/// Decides what to write, as [`plan`] does. The endpoints of the slices to be written stay where they are, in the request, until
+/// [`Draft::into_api`] writes them.
+pub fn draft<'a, E: EndpointSource>(
+    request: Request<'a, E>,
+    options: &Options,
+) -> Result<Plan<Draft<'a, E>>, PlanError> {
+    decide(request, options, |mode, address_type, lists| {
+        hints::apply::<(), _>(mode, &(), address_type, lists, None)
+    })
+}
+
+/// Decides what to write, as [`plan_with_topology`] does, and leaves endpoints where they are, as [`draft`] does.
+pub fn draft_with_topology<'a, E: EndpointSource, K: Clone + Eq + Hash>(
+    request: Request<'a, E>,
+    options: &Options,
+    key: &K,
+    topology: &mut TopologyCache<K>,
+) -> Result<Plan<Draft<'a, E>>, PlanError> {
     for address_type in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
         if !request.supported.contains(&address_type) {
             topology.forget_type(key, address_type);
@@ -194,8 +227,8 @@ pub fn plan_with_topology<E: EndpointSource, K: Clone + Eq + Hash>(
 fn decide<'a, E: EndpointSource>(
     request: Request<'a, E>,
     options: &Options,
-    mut give_hints: impl FnMut(HintMode, AddressType, &mut Lists<'a, E::Text>) -> HintOutcome,
-) -> Result<Plan<E::Text>, PlanError> {
+    mut give_hints: impl FnMut(HintMode, AddressType, &mut Lists<'a, E>) -> HintOutcome,
+) -> Result<Plan<Draft<'a, E>>, PlanError> {
     check(&request)?;
     let mut existing: Vec<&Slice<E::Text>> = request.existing.iter().collect();
     existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
@@ -232,18 +265,22 @@ fn decide<'a, E: EndpointSource>(
         plan.hints.extend(outcome);
         summary.slices += split_large(&mut lists, address_type, options.packing.max(), &mut builder);
         plan.summaries.push(summary);
-        collect(&mut pending, lists, &of_type, &builder);
+        pending.create.extend(lists.create);
+        pending.update.extend(lists.update);
     }
     pending.unsupported = unsupported;
     let one_per_group = matches!(options.packing, Packing::OnePerGroup { .. });
+    for update in &mut pending.update {
+        builder.complete(&mut update.to.metadata);
+    }
     plan.writes = pending.into_writes(one_per_group, &mut builder, &mut plan.summaries);
     Ok(plan)
 }
 
 impl<'a, E: EndpointSource> Outcome<'a, E> {
-    fn into_lists(self, address_type: AddressType, builder: &mut Builder<'_>) -> Lists<'a, E::Text> {
+    fn into_lists(self, address_type: AddressType, builder: &mut Builder<'_>) -> Lists<'a, E> {
         let mut new = |new: NewSlice<E>| {
-            let endpoints = new.endpoints.iter().map(E::to_endpoint).collect();
+            let endpoints = new.endpoints.into_iter().map(DraftEndpoint::wanted).collect();
             builder.new_slice(address_type, new.ports, endpoints)
         };
         Lists {
@@ -256,34 +293,22 @@ impl<'a, E: EndpointSource> Outcome<'a, E> {
 
 /// Brings slices down to the maximum that are above it and written only for their hints (I3): what is too much goes, with its
 /// hints, into new ones. Answers how many.
-fn split_large<T: Text>(
-    lists: &mut Lists<'_, T>,
+fn split_large<'a, E: EndpointSource>(
+    lists: &mut Lists<'a, E>,
     address_type: AddressType,
     max: usize,
     builder: &mut Builder<'_>,
 ) -> usize {
     let before = lists.create.len();
-    for slice in lists.update.iter_mut().filter(|slice| slice.endpoints.len() > max) {
+    let updates = lists.update.iter_mut().map(|update| &mut update.to);
+    for slice in updates.filter(|slice| slice.endpoints.len() > max) {
         let beyond = slice.endpoints.split_off(max);
-        let new = |endpoints: &[Endpoint<T>]| builder.new_slice(address_type, slice.ports.clone(), endpoints.to_vec());
+        let new = |endpoints: &[DraftEndpoint<'a, E>]| {
+            builder.new_slice(address_type, slice.ports.clone(), endpoints.to_vec())
+        };
         lists.create.extend(beyond.chunks(max).map(new));
     }
     lists.create.len() - before
-}
-
-/// Turns what was decided about one address type into writes. `existing` is in the order of names.
-fn collect<'a, T>(pending: &mut Pending<'a, T>, lists: Lists<'a, T>, existing: &[&'a Slice<T>], builder: &Builder<'_>) {
-    pending.create.extend(lists.create);
-    for mut to in lists.update {
-        builder.complete(&mut to);
-        let from = existing.partition_point(|slice| slice.metadata.name < to.metadata.name);
-        if let Some(from) = existing
-            .get(from)
-            .filter(|slice| slice.metadata.name == to.metadata.name)
-        {
-            pending.update.push((from, to));
-        }
-    }
 }
 
 fn check<E: EndpointSource>(request: &Request<'_, E>) -> Result<(), PlanError> {

@@ -2,15 +2,15 @@
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
-use slice_core::{EndpointSet, EndpointSource, PortMapKey, Slice};
+use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, PortMapKey, Slice};
 
-use crate::{MetadataPolicy, packing::NewSlice};
+use crate::{MetadataPolicy, lists::Update, packing::NewSlice};
 
 /// What is left to create and delete, and what is reused instead.
 #[derive(Debug)]
 pub(crate) struct Reused<'a, E: EndpointSource> {
     pub(crate) create: Vec<NewSlice<E>>,
-    pub(crate) update: Vec<Slice<E::Text>>,
+    pub(crate) update: Vec<Update<'a, E>>,
     pub(crate) delete: Vec<&'a Slice<E::Text>>,
 }
 
@@ -128,7 +128,7 @@ fn distribute<'a, E: EndpointSource>(
         endpoints.extend_from_slice(fit);
         rest = left;
         match from {
-            Some(from) => reused.update.push(rewrite(from, ports, &endpoints, policy)),
+            Some(from) => reused.update.push(rewrite(from, ports, endpoints, policy)),
             None => reused.create.push(NewSlice {
                 ports: ports.clone(),
                 endpoints,
@@ -138,18 +138,14 @@ fn distribute<'a, E: EndpointSource>(
 }
 
 /// Other content for a stored slice, which keeps what others put into its metadata (W24).
-fn rewrite<E: EndpointSource>(
-    from: &Slice<E::Text>,
+fn rewrite<'a, E: EndpointSource>(
+    from: &'a Slice<E::Text>,
     ports: &PortMapKey,
-    endpoints: &[E],
+    endpoints: Vec<E>,
     policy: &MetadataPolicy,
-) -> Slice<E::Text> {
-    let mut to = Slice {
-        metadata: from.metadata.clone(),
-        address_type: from.address_type.clone(),
-        ports: ports.clone(),
-        endpoints: endpoints.iter().map(EndpointSource::to_endpoint).collect(),
-    };
+) -> Update<'a, E> {
+    let endpoints = endpoints.into_iter().map(DraftEndpoint::wanted).collect();
+    let mut to = Draft::rewrite(from, ports.clone(), endpoints);
     policy.apply(&mut to.metadata);
-    to
+    Update { from, to }
 }

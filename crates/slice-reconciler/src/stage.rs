@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use slice_core::{AddressType, EndpointSource, PortMapKey, Slice, Text};
 
 use crate::{
-    Changes, Group, LeftOut, MetadataPolicy, Options, Owner, Summary, check::Sieve, packing::NewSlice, placeholder,
-    reuse::reuse,
+    Changes, Group, LeftOut, MetadataPolicy, Options, Owner, Summary, check::Sieve, lists::Update, packing::NewSlice,
+    placeholder, reuse::reuse,
 };
 
 /// What is decided with.
@@ -25,7 +25,7 @@ type ByPorts<'a, T> = (BTreeMap<PortMapKey, Vec<&'a Slice<T>>>, Vec<&'a Slice<T>
 pub(crate) struct Outcome<'a, E: EndpointSource> {
     pub(crate) unchanged: Vec<&'a Slice<E::Text>>,
     pub(crate) create: Vec<NewSlice<E>>,
-    pub(crate) update: Vec<Slice<E::Text>>,
+    pub(crate) update: Vec<Update<'a, E>>,
     pub(crate) delete: Vec<&'a Slice<E::Text>>,
     pub(crate) left_out: Vec<LeftOut>,
 }
@@ -116,7 +116,7 @@ impl<'a> Stage<'a, '_> {
         unchanged.retain(|slice| {
             let differs = self.options.ownership.differs(&self.owner, slice);
             if differs {
-                update.push((*slice).clone());
+                update.push(Update::copy(slice));
             }
             !differs
         });

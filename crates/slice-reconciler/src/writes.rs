@@ -1,20 +1,21 @@
 //! The writes of a plan, and the order among them.
 
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use slice_core::{AddressType, Endpoint, EndpointSet, Slice, Text};
+use slice_core::{AddressType, Draft, Endpoint, EndpointSet, EndpointSource, Slice, Text};
 
 use crate::{
     Summary,
     builder::Builder,
+    lists::Update,
     order::{self, Step},
 };
 
 /// One write, and what has to happen before it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Write<T = Arc<str>> {
+pub struct Write<S = Slice> {
     /// What is to be done.
-    pub operation: Operation<T>,
+    pub operation: Operation<S>,
     /// Writes of the same plan, by their place in it, that put elsewhere what this one takes away. It may only be sent when all
     /// of them have succeeded.
     pub after: Vec<usize>,
@@ -22,16 +23,29 @@ pub struct Write<T = Arc<str>> {
 
 /// What is done to one slice.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Operation<T = Arc<str>> {
+pub enum Operation<S = Slice> {
     /// Create it.
-    Create(Slice<T>),
+    Create(S),
     /// Replace it; the metadata holds the version that it replaces.
-    Update(Slice<T>),
+    Update(S),
     /// Delete it, if it is still the one that was seen.
     Delete(Deletion),
 }
 
-impl<T: Text> Operation<T> {
+impl<E: EndpointSource> Write<Draft<'_, E>> {
+    pub(crate) fn into_slice(self) -> Write<Slice<E::Text>> {
+        Write {
+            operation: match self.operation {
+                Operation::Create(draft) => Operation::Create(draft.into_slice()),
+                Operation::Update(draft) => Operation::Update(draft.into_slice()),
+                Operation::Delete(deletion) => Operation::Delete(deletion),
+            },
+            after: self.after,
+        }
+    }
+}
+
+impl<T: Text> Operation<Slice<T>> {
     /// Does to slices in memory what an API server does to those it stores: for simulations, and for tests of what comes next.
     pub fn apply_to(&self, slices: &mut Vec<Slice<T>>) {
         match self {
@@ -47,7 +61,7 @@ impl<T: Text> Operation<T> {
     }
 }
 
-impl<T> fmt::Display for Operation<T> {
+impl<T> fmt::Display for Operation<Slice<T>> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (verb, slice) = match self {
             Self::Create(slice) => ("create", slice),
@@ -74,15 +88,15 @@ pub struct Deletion {
 
 /// Writes that are not in order yet.
 #[derive(Debug)]
-pub(crate) struct Pending<'a, T> {
-    pub(crate) create: Vec<Slice<T>>,
-    pub(crate) update: Vec<(&'a Slice<T>, Slice<T>)>,
-    pub(crate) delete: Vec<&'a Slice<T>>,
+pub(crate) struct Pending<'a, E: EndpointSource> {
+    pub(crate) create: Vec<Draft<'a, E>>,
+    pub(crate) update: Vec<Update<'a, E>>,
+    pub(crate) delete: Vec<&'a Slice<E::Text>>,
     /// Slices to delete because the owner no longer has their address type.
-    pub(crate) unsupported: Vec<&'a Slice<T>>,
+    pub(crate) unsupported: Vec<&'a Slice<E::Text>>,
 }
 
-impl<T> Default for Pending<'_, T> {
+impl<E: EndpointSource> Default for Pending<'_, E> {
     fn default() -> Self {
         Self {
             create: Vec::new(),
@@ -93,7 +107,7 @@ impl<T> Default for Pending<'_, T> {
     }
 }
 
-impl<T: Text> Pending<'_, T> {
+impl<'a, E: EndpointSource> Pending<'a, E> {
     /// Puts the writes in order: creates, updates, deletes, and each after those it waits for. Slices that only the order needs
     /// are added to the summaries.
     pub(crate) fn into_writes(
@@ -101,7 +115,7 @@ impl<T: Text> Pending<'_, T> {
         one_per_group: bool,
         builder: &mut Builder<'_>,
         summaries: &mut [Summary],
-    ) -> Vec<Write<T>> {
+    ) -> Vec<Write<Draft<'a, E>>> {
         if builder.owner.terminating {
             return self.into_writes_of_existing();
         }
@@ -124,7 +138,7 @@ impl<T: Text> Pending<'_, T> {
 
     /// The writes for an owner that is going away: it gets nothing new (R107). No slice of its own gives away then what would
     /// have to be in something new first (I4); slices that it should not have go all the same.
-    fn into_writes_of_existing(self) -> Vec<Write<T>> {
+    fn into_writes_of_existing(self) -> Vec<Write<Draft<'a, E>>> {
         let creates = self.create.len();
         let deletes = creates + self.update.len();
         let mut waits = order::dependencies(&self.steps());
@@ -135,7 +149,7 @@ impl<T: Text> Pending<'_, T> {
         self.write(&sorted, &waits)
     }
 
-    fn steps(&self) -> Vec<Step<'_, T>> {
+    fn steps(&self) -> Vec<Step<'_, E>> {
         let step = |before, after, leaves_type| Step {
             before,
             after,
@@ -148,7 +162,7 @@ impl<T: Text> Pending<'_, T> {
         let update = self
             .update
             .iter()
-            .map(|(from, to)| step(&from.endpoints[..], &to.endpoints[..], false));
+            .map(|update| step(&update.from.endpoints[..], &update.to.endpoints[..], false));
         let delete = self
             .delete
             .iter()
@@ -163,12 +177,12 @@ impl<T: Text> Pending<'_, T> {
     /// Slices that take endpoints from each other cannot both be written first. What one of them was to take goes into a new
     /// slice, which waits for nobody. Answers the type of that slice if there is one more then.
     fn untangle(&mut self, stuck: usize, one_per_group: bool, builder: &mut Builder<'_>) -> Option<AddressType> {
-        let (from, to) = &mut self.update[stuck];
+        let Update { from, to } = &mut self.update[stuck];
         let Ok(address_type) = to.address_type else {
             return None;
         };
         if one_per_group || from.ports != to.ports {
-            let (from, to) = self.update.remove(stuck);
+            let Update { from, to } = self.update.remove(stuck);
             self.create
                 .push(builder.new_slice(address_type, to.ports, to.endpoints));
             self.delete.push(from);
@@ -176,12 +190,11 @@ impl<T: Text> Pending<'_, T> {
         }
         let mut held = EndpointSet::with_capacity(from.endpoints.len());
         held.extend(from.endpoints.iter().map(Endpoint::view));
-        let (kept, taken) = std::mem::take(&mut to.endpoints)
+        let (kept, taken): (Vec<_>, Vec<_>) = std::mem::take(&mut to.endpoints)
             .into_iter()
-            .partition(|e| held.contains(&e));
-        let kept: Vec<Endpoint<T>> = kept;
+            .partition(|endpoint| held.contains(&endpoint));
         if kept.is_empty() {
-            let (from, to) = self.update.remove(stuck);
+            let Update { from, to } = self.update.remove(stuck);
             self.delete.push(from);
             self.create.push(builder.new_slice(address_type, to.ports, taken));
             return None;
@@ -192,15 +205,16 @@ impl<T: Text> Pending<'_, T> {
         Some(address_type)
     }
 
-    fn write(self, sorted: &[usize], waits: &[Vec<usize>]) -> Vec<Write<T>> {
+    fn write(self, sorted: &[usize], waits: &[Vec<usize>]) -> Vec<Write<Draft<'a, E>>> {
         let create = self.create.into_iter().map(Operation::Create);
-        let update = self.update.into_iter().map(|(_, to)| Operation::Update(to));
+        let update = self.update.into_iter().map(|update| Operation::Update(update.to));
         let delete = self
             .delete
             .into_iter()
             .chain(self.unsupported)
             .map(|slice| Operation::Delete(Deletion::of(slice)));
-        let mut operations: Vec<Option<Operation<T>>> = create.chain(update).chain(delete).map(Some).collect();
+        let mut operations: Vec<Option<Operation<Draft<'a, E>>>> =
+            create.chain(update).chain(delete).map(Some).collect();
         let mut place = vec![0; operations.len()];
         for (now, before) in sorted.iter().enumerate() {
             place[*before] = now;

@@ -9,10 +9,10 @@ use std::{
 
 use foldhash::fast::RandomState;
 use k8s_openapi::api::{core::v1 as api, discovery::v1::EndpointSlice};
-use service_slices::{Node, Nodes, Pod, Service, Text, desired, options};
+use service_slices::{Node, Nodes, Pod, PodEndpoint, Service, Text, desired, options};
 use slice_core::Slice;
 use slice_reconciler::{
-    Operation, Plan, Request, TriggerTime,
+    MetadataPolicy, Operation, Plan, Request, TriggerTime, draft_with_topology,
     hints::{TopologyCache, TopologyOptions},
     plan_with_topology,
 };
@@ -108,8 +108,17 @@ impl From<&Sync> for Compact {
 }
 
 impl Compact {
+    /// To slices that can be kept until they are written, as a controller does.
     fn plan(&self, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
-        plan(&self.service, &self.pods, &self.nodes, &self.existing, topology)
+        let (metadata, prefix) = policy(&self.service);
+        let mut request = Request::new(self.service.owner(), &self.existing, &metadata, &prefix);
+        want(&mut request, &self.service, &self.pods, &self.nodes);
+        Ok(plan_with_topology(
+            request,
+            &options(MAX_ENDPOINTS_PER_SLICE),
+            &(),
+            topology,
+        )?)
     }
 }
 
@@ -127,38 +136,35 @@ fn public_sync(
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
         .collect();
     let existing: Vec<Slice<&str>> = sync.existing_slices.iter().map(Slice::borrowed).collect();
-    let plan = plan(&service, &pods, &nodes, &existing, topology)?;
-    for write in &plan.writes {
-        match &write.operation {
-            Operation::Create(slice) | Operation::Update(slice) => send(slice.to_api()),
+    let (metadata, prefix) = policy(&service);
+    let mut request = Request::new(service.owner(), &existing, &metadata, &prefix);
+    want(&mut request, &service, &pods, &nodes);
+    let plan = draft_with_topology(request, &options(MAX_ENDPOINTS_PER_SLICE), &(), topology)?;
+    for write in plan.writes {
+        match write.operation {
+            Operation::Create(slice) | Operation::Update(slice) => send(slice.into_api()),
             Operation::Delete(_) => {}
         }
     }
     Ok(())
 }
 
-fn plan<T: Text, N: Nodes<T>>(
+fn policy(service: &Service) -> (MetadataPolicy, String) {
+    (service.metadata_policy(), format!("{}-", service.name))
+}
+
+/// Fills in what the slices of the Service should hold.
+fn want<'a, T: Text, N: Nodes<T>>(
+    request: &mut Request<'a, PodEndpoint<'a, T>>,
     service: &Service,
-    pods: &[Pod<T>],
-    nodes: &N,
-    existing: &[Slice<T>],
-    topology: &mut TopologyCache<()>,
-) -> anyhow::Result<Plan<T>> {
+    pods: &'a [Pod<T>],
+    nodes: &'a N,
+) {
     let desired = desired(service, pods, nodes);
-    let (metadata, prefix) = (service.metadata_policy(), format!("{}-", service.name));
-    let request = Request {
-        supported: desired.address_types.iter().copied().collect(),
-        groups: desired.groups,
-        hints: Some(service.hints),
-        trigger_time: TriggerTime::Set("2026-01-01T00:00:00Z".to_owned()),
-        ..Request::new(service.owner(), existing, &metadata, &prefix)
-    };
-    Ok(plan_with_topology(
-        request,
-        &options(MAX_ENDPOINTS_PER_SLICE),
-        &(),
-        topology,
-    )?)
+    request.supported = desired.address_types.iter().copied().collect();
+    request.groups = desired.groups;
+    request.hints = Some(service.hints);
+    request.trigger_time = TriggerTime::Set("2026-01-01T00:00:00Z".to_owned());
 }
 
 fn topology(sync: &Sync) -> TopologyCache<()> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use serde::Serialize;
 use slice_core::{
-    AddressType, PortMapKey, Text,
+    AddressType, PortMapKey, Slice, Text,
     names::{FAILED_TO_UPDATE_SLICES, TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
 };
 use slice_reconciler::{Operation, Plan, hints::HintEvent};
@@ -33,7 +33,7 @@ pub(super) struct Answer {
 
 impl Answer {
     /// What we do.
-    pub(super) fn of<T: Text>(plan: Plan<T>) -> Self {
+    pub(super) fn of<T: Text>(plan: Plan<Slice<T>>) -> Self {
         let mut answer = Self::default();
         for write in plan.writes {
             match write.operation {

@@ -206,7 +206,7 @@ fn planned<'a>(
     nodes: &'a [api::Node],
     existing: &[Slice<&'a str>],
     max: NonZeroUsize,
-) -> Plan<&'a str> {
+) -> Plan<Slice<&'a str>> {
     let compact = Service::from(service);
     let pods: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, &compact)).collect();
     let known = by_name(nodes);
@@ -244,7 +244,7 @@ fn planned<'a>(
     plan.unwrap_or_default()
 }
 
-fn written(plan: Plan<&str>) -> impl Iterator<Item = Slice<&str>> {
+fn written(plan: Plan<Slice<&str>>) -> impl Iterator<Item = Slice<&str>> {
     plan.writes.into_iter().filter_map(|write| match write.operation {
         Operation::Create(slice) | Operation::Update(slice) => Some(slice),
         Operation::Delete(_) => None,

@@ -15,7 +15,7 @@ mod tests;
 
 use std::hash::Hash;
 
-use slice_core::{AddressType, Endpoint, Text, spelling::is_label_value};
+use slice_core::{AddressType, EndpointRef, EndpointSource, Hints, spelling::is_label_value};
 
 pub use event::{EventType, HintEvent};
 pub use mode::{HintMode, TrafficDistribution};
@@ -59,11 +59,11 @@ pub struct HintOutcome {
 /// wrong are copied to the end of the update list.
 ///
 /// Without a cache, topology hints cannot be given and `Auto` removes all hints (H10).
-pub(crate) fn apply<K: Eq + Hash + Clone, T: Text>(
+pub(crate) fn apply<K: Eq + Hash + Clone, E: EndpointSource>(
     mode: HintMode,
     owner: &K,
     address_type: AddressType,
-    lists: &mut Lists<'_, T>,
+    lists: &mut Lists<'_, E>,
     cache: Option<&mut TopologyCache<K>>,
 ) -> HintOutcome {
     let mut event = None;
@@ -83,21 +83,19 @@ pub(crate) fn apply<K: Eq + Hash + Clone, T: Text>(
 }
 
 /// Absent is not ready here, although readers take it for ready (H73).
-fn is_ready<T>(endpoint: &Endpoint<T>) -> bool {
-    endpoint.conditions.ready == Some(true)
+fn is_ready(endpoint: impl EndpointSource) -> bool {
+    endpoint.view().conditions.ready == Some(true)
 }
 
 /// The zone of an endpoint, if hints can name it: no reader would match an empty one (HD15), and the API server refuses one that
 /// is no label value, and the slice with it (R146).
-fn zone_of<T: Text>(endpoint: &Endpoint<T>) -> Option<&T> {
-    let zone = endpoint.zone.as_ref();
-    zone.filter(|zone| !zone.is_empty() && is_label_value(zone))
+fn zone_of<'a>(endpoint: &EndpointRef<'a>) -> Option<&'a str> {
+    endpoint.zone.filter(|zone| !zone.is_empty() && is_label_value(zone))
 }
 
-/// Whether an endpoint is meant for this zone and this node and nobody else. Hints that are there but empty say the same
-/// as none.
-fn is_meant_for<T>(endpoint: &Endpoint<T>, zone: Option<&str>, node: Option<&str>) -> bool {
-    match &endpoint.hints {
+/// Whether hints are for this zone and this node and nobody else. Those that are there but empty say the same as none.
+fn are_for(hints: Option<&Hints>, zone: Option<&str>, node: Option<&str>) -> bool {
+    match hints {
         None => zone.is_none() && node.is_none(),
         Some(hints) => hints.are_for(zone, node),
     }

@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{EndpointSet, EndpointSource, Slice, touch};
+use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, Slice, touch};
 
 use super::{NewSlice, Packed, keep::Kept};
-use crate::{Group, MetadataPolicy, check::Sieve};
+use crate::{Group, MetadataPolicy, check::Sieve, lists::Update};
 
 pub(super) fn pack<'a, E: EndpointSource>(
     existing: &[&'a Slice<E::Text>],
@@ -27,11 +27,11 @@ pub(super) fn pack<'a, E: EndpointSource>(
         match classify(slice, &kept, max, policy) {
             Class::Unchanged => packed.unchanged.push(slice),
             Class::Delete => packed.delete.push(slice),
-            Class::Update(to) => {
+            Class::Update(update) => {
                 // What is too much may be in a later slice too, and then stays there.
                 group.endpoints.extend(kept.beyond(max));
                 overflow.extend(kept.beyond(max));
-                packed.update.push(*to);
+                packed.update.push(*update);
             }
         }
     }
@@ -61,20 +61,20 @@ pub(super) fn pack<'a, E: EndpointSource>(
     packed
 }
 
-enum Class<T> {
+enum Class<'a, E: EndpointSource> {
     Unchanged,
-    Update(Box<Slice<T>>),
+    Update(Box<Update<'a, E>>),
     Delete,
 }
 
 /// What becomes of a stored slice, by what is left of it. A slice that is written anyway also gets down to the maximum; none
 /// is written just for that (R84, I3).
-fn classify<E: EndpointSource>(
-    slice: &Slice<E::Text>,
-    kept: &Kept<'_, E>,
+fn classify<'a, E: EndpointSource>(
+    slice: &'a Slice<E::Text>,
+    kept: &Kept<'a, E>,
     max: usize,
     policy: &MetadataPolicy,
-) -> Class<E::Text> {
+) -> Class<'a, E> {
     let intact = kept.is_intact();
     if intact && !policy.differs(&slice.metadata) {
         return Class::Unchanged;
@@ -82,31 +82,26 @@ fn classify<E: EndpointSource>(
     if !intact && kept.len() == 0 {
         return Class::Delete;
     }
-    let mut to = Slice {
-        metadata: slice.metadata.clone(),
-        address_type: slice.address_type.clone(),
-        ports: slice.ports.clone(),
+    let mut to = if intact && kept.len() <= max {
         // Only the metadata differs: the endpoints stay as they are, hints included.
-        endpoints: if intact && kept.len() <= max {
-            slice.endpoints.clone()
-        } else {
-            kept.first(max)
-        },
+        Draft::copy(slice)
+    } else {
+        Draft::rewrite(slice, slice.ports.clone(), kept.first(max))
     };
     policy.apply(&mut to.metadata);
-    Class::Update(Box::new(to))
+    Class::Update(Box::new(Update { from: slice, to }))
 }
 
 /// Slices that are written anyway are filled first, the fullest first (R82).
-fn fill_updates<'r, E: EndpointSource>(updates: &mut [Slice<E::Text>], rest: &'r [E], max: usize) -> &'r [E] {
+fn fill_updates<'r, E: EndpointSource>(updates: &mut [Update<'_, E>], rest: &'r [E], max: usize) -> &'r [E] {
     let mut rest = rest;
     let mut order: Vec<usize> = (0..updates.len()).collect();
-    order.sort_by_key(|index| Reverse(updates[*index].endpoints.len()));
+    order.sort_by_key(|index| Reverse(updates[*index].to.endpoints.len()));
     for index in order {
-        let endpoints = &mut updates[index].endpoints;
+        let endpoints = &mut updates[index].to.endpoints;
         let room = max.saturating_sub(endpoints.len()).min(rest.len());
         let (fit, left) = rest.split_at(room);
-        endpoints.extend(fit.iter().map(E::to_endpoint));
+        endpoints.extend(fit.iter().copied().map(DraftEndpoint::wanted));
         rest = left;
     }
     rest
@@ -124,12 +119,13 @@ fn place_rest<E: EndpointSource>(
         if rest.len() < max
             && let Some(index) = best_fit(&packed.unchanged, rest.len(), max)
         {
-            let mut slice = packed.unchanged.remove(index).clone();
-            let before = slice.endpoints.len();
-            slice.endpoints.retain(|endpoint| sieve.passes(&endpoint));
-            packed.changes.removed += before - slice.endpoints.len();
-            slice.endpoints.extend(rest.iter().map(E::to_endpoint));
-            packed.update.push(slice);
+            let mut update = Update::copy(packed.unchanged.remove(index));
+            let endpoints = &mut update.to.endpoints;
+            let before = endpoints.len();
+            endpoints.retain(|endpoint| sieve.passes(&endpoint));
+            packed.changes.removed += before - endpoints.len();
+            endpoints.extend(rest.iter().copied().map(DraftEndpoint::wanted));
+            packed.update.push(update);
             return;
         }
         let (full, left) = rest.split_at(max.min(rest.len()));

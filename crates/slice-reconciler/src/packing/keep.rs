@@ -1,6 +1,6 @@
 //! Which endpoints of a stored slice are still wanted.
 
-use slice_core::{Endpoint, EndpointSet, EndpointSource, Slice};
+use slice_core::{DraftEndpoint, Endpoint, EndpointSet, EndpointSource, Slice};
 
 use crate::check::Sieve;
 
@@ -67,7 +67,7 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
     }
 
     /// The first endpoints, as they are to be written: without hints, which are given anew.
-    pub(super) fn first(&self, max: usize) -> Vec<Endpoint<E::Text>> {
+    pub(super) fn first(&self, max: usize) -> Vec<DraftEndpoint<'a, E>> {
         let kept = self.endpoints.iter().take(max);
         // Others mostly take the place of what was dropped.
         let mut first = Vec::with_capacity(max.min(kept.len() + self.dropped));
@@ -81,22 +81,22 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
     }
 }
 
-impl<E: EndpointSource> KeptEndpoint<'_, E> {
+impl<'a, E: EndpointSource> KeptEndpoint<'a, E> {
     #[inline]
-    fn write(&self) -> Endpoint<E::Text> {
-        if !self.equal {
-            return self.wanted.to_endpoint();
+    fn write(&self) -> DraftEndpoint<'a, E> {
+        if self.equal && self.has_same_version() {
+            DraftEndpoint::kept(self.stored)
+        } else {
+            DraftEndpoint::wanted(self.wanted)
         }
-        let mut endpoint = self.stored.to_endpoint();
-        // The one field that may differ between equals.
-        if let Some(target) = &mut endpoint.target {
-            let view = self.wanted.view();
-            let version = view.target.and_then(|target| target.resource_version);
-            if target.resource_version.as_deref() != version {
-                let wanted = self.wanted.to_endpoint();
-                target.resource_version = wanted.target.and_then(|target| target.resource_version);
-            }
-        }
-        endpoint
+    }
+
+    /// The one field that may differ between equals.
+    #[inline]
+    fn has_same_version(&self) -> bool {
+        let stored = self.stored.target.as_ref();
+        let stored = stored.and_then(|target| target.resource_version.as_deref());
+        let wanted = self.wanted.view().target;
+        stored == wanted.and_then(|target| target.resource_version)
     }
 }

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 
 use slice_core::{EndpointSource, PortMapKey, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
 
-use crate::{Group, MetadataPolicy, check::Sieve};
+use crate::{Group, MetadataPolicy, check::Sieve, lists::Update};
 
 /// How the endpoints of a group are spread over slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +41,7 @@ impl Default for Packing {
 pub(crate) struct Packed<'a, E: EndpointSource> {
     /// Stored slices that stay as they are.
     pub(crate) unchanged: Vec<&'a Slice<E::Text>>,
-    /// Changed copies of stored slices.
-    pub(crate) update: Vec<Slice<E::Text>>,
+    pub(crate) update: Vec<Update<'a, E>>,
     pub(crate) delete: Vec<&'a Slice<E::Text>>,
     pub(crate) create: Vec<NewSlice<E>>,
     pub(crate) changes: Changes,

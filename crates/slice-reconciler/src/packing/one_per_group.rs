@@ -1,9 +1,9 @@
 //! One slice per group, and no more endpoints than fit (M78–M86).
 
-use slice_core::{EndpointSet, EndpointSource, Slice};
+use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, Slice};
 
 use super::{NewSlice, Packed, keep::Kept};
-use crate::{EndpointProblem, Group, MetadataPolicy, check::Sieve};
+use crate::{EndpointProblem, Group, MetadataPolicy, check::Sieve, lists::Update};
 
 pub(super) fn pack<'a, E: EndpointSource>(
     existing: &[&'a Slice<E::Text>],
@@ -46,18 +46,13 @@ pub(super) fn pack<'a, E: EndpointSource>(
         packed.delete = existing.to_vec();
         return packed;
     }
-    let mut to = Slice {
-        metadata: slice.metadata.clone(),
-        address_type: slice.address_type.clone(),
-        ports: slice.ports.clone(),
-        endpoints: kept.first(cap),
-    };
+    let mut to = Draft::rewrite(slice, slice.ports.clone(), kept.first(cap));
     policy.apply(&mut to.metadata);
-    to.endpoints.extend(added.iter().map(E::to_endpoint));
+    to.endpoints.extend(added.into_iter().map(DraftEndpoint::wanted));
     for beyond in kept.beyond(cap) {
         sieve.leave_out(&beyond, EndpointProblem::OverCap(cap));
     }
-    packed.update.push(to);
+    packed.update.push(Update { from: slice, to });
     packed
 }
 

@@ -4,13 +4,49 @@ mod fixes;
 mod flow;
 mod traffic;
 
-use std::sync::Arc;
+use std::{hash::Hash, mem, ptr, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use slice_core::{Address, AddressType, Conditions, Endpoint, Hints, PortMapKey, Slice};
+use slice_core::{Address, AddressType, Conditions, Draft, Endpoint, Hints, PortMapKey, Slice};
 
-use super::{EventType, HintEvent, HintMode, HintOutcome, NodeFacts, TopologyCache, apply};
-use crate::lists::Lists;
+use super::{EventType, HintEvent, HintMode, HintOutcome, NodeFacts, TopologyCache};
+use crate::lists::{self, Update};
+
+/// The lists, with whole slices: easy to make and to compare.
+#[derive(Debug, Default)]
+pub(super) struct Lists<'a> {
+    pub(super) create: Vec<Slice>,
+    pub(super) update: Vec<Slice>,
+    pub(super) unchanged: Vec<&'a Slice>,
+}
+
+impl Lists<'_> {
+    /// Has something done to the lists as they really are.
+    pub(super) fn with_drafts<R>(&mut self, work: impl FnOnce(&mut lists::Lists<'_, &Endpoint>) -> R) -> R {
+        let (create, update) = (mem::take(&mut self.create), mem::take(&mut self.update));
+        let mut lists = lists::Lists {
+            create: create.iter().map(Draft::copy).collect(),
+            update: update.iter().map(Update::copy).collect(),
+            unchanged: self.unchanged.clone(),
+        };
+        let result = work(&mut lists);
+        self.create = lists.create.into_iter().map(Draft::into_slice).collect();
+        self.update = lists.update.into_iter().map(|update| update.to.into_slice()).collect();
+        let is_left = |slice: &Slice| lists.unchanged.iter().any(|left| ptr::eq(*left, slice));
+        self.unchanged.retain(|slice| is_left(slice));
+        result
+    }
+}
+
+pub(super) fn apply<K: Eq + Hash + Clone>(
+    mode: HintMode,
+    owner: &K,
+    address_type: AddressType,
+    lists: &mut Lists<'_>,
+    cache: Option<&mut TopologyCache<K>>,
+) -> HintOutcome {
+    lists.with_drafts(|lists| super::apply(mode, owner, address_type, lists, cache))
+}
 
 /// A ready endpoint on the node of its number.
 pub(super) fn endpoint(number: usize, zone: &str) -> Endpoint {

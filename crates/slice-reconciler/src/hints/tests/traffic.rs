@@ -1,7 +1,7 @@
 use super::{super::TrafficDistribution::*, *};
 
 fn run(mode: HintMode, lists: &mut Lists<'_>) {
-    let outcome = apply::<&str, _>(mode, &OWNER, AddressType::IPv4, lists, None);
+    let outcome = apply::<&str>(mode, &OWNER, AddressType::IPv4, lists, None);
     assert_eq!(outcome.event, None);
 }
 

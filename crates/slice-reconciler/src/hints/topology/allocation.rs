@@ -1,8 +1,10 @@
 //! How many endpoints each zone gets, and whether a slice fits in.
 
-use slice_core::Slice;
+use std::sync::Arc;
 
-use super::{super::is_ready, float, nodes::Ratios};
+use slice_core::Hints;
+
+use super::{super::is_ready, float, listed::Hinted, nodes::Ratios};
 
 /// How much more than its share an endpoint may have to carry.
 const OVERLOAD: f64 = 0.2;
@@ -119,8 +121,8 @@ pub(super) fn overloaded<Z: AsRef<str>>(counts: &[(Z, usize)], ratios: Option<&R
 
 /// Whether the hints of an unchanged slice fit in beside those `taken` so far (H34, R97); `in_slice` is then how many it
 /// has for each zone.
-pub(super) fn fits<T>(
-    slice: &Slice<T>,
+pub(super) fn fits<'e>(
+    slice: impl Iterator<Item = Hinted<'e>>,
     ratios: &Ratios,
     allocations: &[Allocation],
     taken: &[usize],
@@ -136,20 +138,20 @@ pub(super) fn fits<T>(
 
 /// Counts a slice's hints by zone, unless there is a ready endpoint whose hints cannot stay: none, for a zone without nodes, or
 /// for nodes, which readers would follow first (HD6).
-pub(super) fn count_hints<T>(slice: &Slice<T>, ratios: &Ratios, counts: &mut [usize]) -> bool {
-    for endpoint in slice.endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
-        let hints = endpoint.hints.as_deref();
-        let Some(hints) = hints.filter(|hints| !hints.for_zones.is_empty() && hints.for_nodes.is_empty()) else {
-            return false;
-        };
-        for zone in &hints.for_zones {
-            let Some(zone) = ratios.index(zone) else {
-                return false;
-            };
-            counts[zone] += 1;
-        }
-    }
-    true
+pub(super) fn count_hints<'e>(
+    mut slice: impl Iterator<Item = Hinted<'e>>,
+    ratios: &Ratios,
+    counts: &mut [usize],
+) -> bool {
+    let mut count = |zone: &Arc<str>| {
+        let zone = ratios.index(zone);
+        zone.map(|zone| counts[zone] += 1).is_some()
+    };
+    slice.all(|endpoint| {
+        let can_stay = |hints: &Hints| !hints.for_zones.is_empty() && hints.for_nodes.is_empty();
+        let hints = endpoint.hints.filter(|hints| can_stay(hints));
+        !is_ready(endpoint.view) || hints.is_some_and(|hints| hints.for_zones.iter().all(&mut count))
+    })
 }
 
 #[cfg(test)]

@@ -2,35 +2,35 @@
 
 use std::sync::Arc;
 
-use slice_core::{Endpoint, Hints, KnownHints, Slice, Text};
+use slice_core::{DraftEndpoint, EndpointSource, Hints, KnownHints};
 
 use super::{
-    super::{is_meant_for, is_ready, zone_of},
+    super::{are_for, is_ready, zone_of},
     Refusal,
     allocation::{Allocation, allocate, count_hints, fits},
     balance::Moves,
+    listed::Listed,
     nodes::Ratios,
     shares::{Shares, excess},
 };
-use crate::lists::Lists;
+use crate::lists::{Lists, Update};
 
 /// How many endpoints are meant for each zone, in the order of the zones' names.
 pub(super) type Counts = Vec<(Arc<str>, usize)>;
 
 /// How many endpoints are ready, in slices to be written or not.
-pub(super) fn ready_endpoints<T>(lists: &Lists<'_, T>) -> usize {
-    let written = lists.create.iter().chain(&lists.update);
-    let slices = written.chain(lists.unchanged.iter().copied());
-    let endpoints = slices.flat_map(|slice| &slice.endpoints);
-    endpoints.filter(|endpoint| is_ready(endpoint)).count()
+pub(super) fn ready_endpoints<E: EndpointSource>(lists: &Lists<'_, E>) -> usize {
+    let written = lists.written().flat_map(|slice| &slice.endpoints);
+    let unchanged = lists.unchanged.iter().flat_map(|slice| &slice.endpoints);
+    written.filter(|endpoint| is_ready(*endpoint)).count() + unchanged.filter(|endpoint| is_ready(*endpoint)).count()
 }
 
 /// Gives every ready endpoint of the slices to be written one zone, and writes those unchanged slices too whose hints cannot
 /// stay (H33–H40). Does nothing to them when it refuses.
-pub(super) fn assign<T: Text>(
+pub(super) fn assign<E: EndpointSource>(
     ratios: Option<&Ratios>,
     endpoints: usize,
-    lists: &mut Lists<'_, T>,
+    lists: &mut Lists<'_, E>,
 ) -> Result<Counts, Refusal> {
     let allocations = allocate(ratios, endpoints)?;
     let ratios = ratios.ok_or(Refusal::UnknownNodes)?;
@@ -74,16 +74,16 @@ enum Place {
 type Opened = Vec<(Place, bool)>;
 
 /// The slices of an owner while hints are given.
-struct Slices<'l, 'a, T> {
-    lists: &'l mut Lists<'a, T>,
+struct Slices<'l, 'a, E: EndpointSource> {
+    lists: &'l mut Lists<'a, E>,
     /// Where in the update list copies of unchanged slices begin.
     first: usize,
     /// The places of the unchanged slices that were copied there.
     copied: Vec<usize>,
 }
 
-impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
-    fn new(lists: &'l mut Lists<'a, T>) -> Self {
+impl<'l, 'a, E: EndpointSource> Slices<'l, 'a, E> {
+    fn new(lists: &'l mut Lists<'a, E>) -> Self {
         Self {
             first: lists.update.len(),
             lists,
@@ -98,15 +98,15 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
         create.chain(update).chain(unchanged.map(Place::Unchanged))
     }
 
-    fn slice(&self, place: Place) -> &Slice<T> {
+    fn slice(&self, place: Place) -> Listed<'_, E> {
         match place {
-            Place::Create(index) => &self.lists.create[index],
-            Place::Update(index) => &self.lists.update[index],
-            Place::Unchanged(index) => self.lists.unchanged[index],
+            Place::Create(index) => Listed::Written(&self.lists.create[index]),
+            Place::Update(index) => Listed::Written(&self.lists.update[index].to),
+            Place::Unchanged(index) => Listed::Stored(self.lists.unchanged[index]),
         }
     }
 
-    fn get(&self, opened: &Opened) -> impl Iterator<Item = (&Slice<T>, bool)> {
+    fn get(&self, opened: &Opened) -> impl Iterator<Item = (Listed<'_, E>, bool)> {
         opened.iter().map(|(place, open)| (self.slice(*place), *open))
     }
 
@@ -115,7 +115,7 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
         let mut hints = vec![0; ratios.len()];
         let mut open = |place| match place {
             Place::Create(_) | Place::Update(_) => true,
-            Place::Unchanged(_) => !count_hints(self.slice(place), ratios, &mut hints),
+            Place::Unchanged(_) => !count_hints(self.slice(place).endpoints(), ratios, &mut hints),
         };
         self.places().map(|place| (place, open(place))).collect()
     }
@@ -132,10 +132,7 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
     /// The same once everything is written and unchanged: in the order of ports and names.
     fn misfits_of_unchanged(&self, ratios: &Ratios, allocations: &[Allocation]) -> Opened {
         let mut places: Vec<Place> = self.places().collect();
-        places.sort_by_key(|place| {
-            let slice = self.slice(*place);
-            (&slice.ports, &slice.metadata.name)
-        });
+        places.sort_by_key(|place| self.slice(*place).key());
         self.vet(places, ratios, allocations).collect()
     }
 
@@ -148,7 +145,13 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
     ) -> impl Iterator<Item = (Place, bool)> {
         let (mut taken, mut in_slice) = (vec![0; ratios.len()], vec![0; ratios.len()]);
         places.into_iter().map(move |place| {
-            let fits = fits(self.slice(place), ratios, allocations, &taken, &mut in_slice);
+            let fits = fits(
+                self.slice(place).endpoints(),
+                ratios,
+                allocations,
+                &taken,
+                &mut in_slice,
+            );
             if fits {
                 taken.iter_mut().zip(&in_slice).for_each(|(taken, more)| *taken += more);
             }
@@ -162,12 +165,12 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
         for (place, _) in opened.iter().filter(|(_, open)| *open) {
             let slice = match *place {
                 Place::Create(index) => &mut self.lists.create[index],
-                Place::Update(index) => &mut self.lists.update[index],
+                Place::Update(index) => &mut self.lists.update[index].to,
                 Place::Unchanged(index) => {
                     self.copied.push(index);
-                    self.lists.update.push(self.lists.unchanged[index].clone());
+                    self.lists.update.push(Update::copy(self.lists.unchanged[index]));
                     let last = self.lists.update.len() - 1;
-                    &mut self.lists.update[last]
+                    &mut self.lists.update[last].to
                 }
             };
             for endpoint in &mut slice.endpoints {
@@ -180,10 +183,11 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
     fn put_back(self) {
         let Self { lists, first, copied } = self;
         let mut written = vec![false; lists.unchanged.len()];
-        for (slice, index) in lists.update.split_off(first).into_iter().zip(copied) {
-            written[index] = slice.endpoints != lists.unchanged[index].endpoints;
+        for (update, index) in lists.update.split_off(first).into_iter().zip(copied) {
+            let before = update.from.endpoints.iter().map(|endpoint| &endpoint.hints);
+            written[index] = update.to.endpoints.iter().map(|endpoint| &endpoint.hints).ne(before);
             if written[index] {
-                lists.update.push(slice);
+                lists.update.push(update);
             }
         }
         let mut written = written.into_iter();
@@ -193,13 +197,13 @@ impl<'l, 'a, T: Text> Slices<'l, 'a, T> {
 
 /// The endpoint's own zone, or, as long as that has to give, the first that has to receive (H36, H52). Endpoints that are not
 /// ready lose theirs (HD1).
-pub(super) fn give_hints<T: Text>(
-    endpoint: &mut Endpoint<T>,
+pub(super) fn give_hints<E: EndpointSource>(
+    endpoint: &mut DraftEndpoint<'_, E>,
     ratios: &Ratios,
     moves: &mut Moves,
     known: &mut KnownHints,
 ) {
-    let own = zone_of(endpoint).filter(|_| is_ready(endpoint));
+    let own = zone_of(&endpoint.view()).filter(|_| is_ready(&*endpoint));
     let Some(own) = own else {
         endpoint.hints = None;
         return;
@@ -218,11 +222,11 @@ pub(super) fn give_hints<T: Text>(
         }
     }
     let known_zone = to.or(home).map(|index| ratios.zone(index));
-    let zone = known_zone.map_or(&**own, |zone| &**zone);
-    if is_meant_for(endpoint, Some(zone), None) {
+    let zone = known_zone.map_or(own, |zone| &**zone);
+    if are_for(endpoint.hints.as_deref(), Some(zone), None) {
         return;
     }
-    let shared = || known_zone.map_or_else(|| own.clone().into(), Arc::clone);
+    let shared = || known_zone.map_or_else(|| Arc::from(own), Arc::clone);
     let make = || Hints {
         for_zones: vec![shared()],
         for_nodes: Vec::new(),

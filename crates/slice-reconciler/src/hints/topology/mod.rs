@@ -7,6 +7,7 @@ mod allocation;
 mod assign;
 mod balance;
 mod cache;
+mod listed;
 mod nodes;
 mod shares;
 
@@ -15,7 +16,7 @@ mod tests;
 
 use std::hash::Hash;
 
-use slice_core::{AddressType, Text};
+use slice_core::{AddressType, EndpointSource};
 
 pub use allocation::Refusal;
 pub use cache::{TopologyCache, TopologyOptions};
@@ -25,11 +26,11 @@ use super::{HintOutcome, Verdict, strip};
 use crate::lists::Lists;
 
 /// Gives hints for zones, or takes all hints away where that is not possible.
-pub(super) fn apply<K: Eq + Hash + Clone, T: Text>(
+pub(super) fn apply<K: Eq + Hash + Clone, E: EndpointSource>(
     cache: &mut TopologyCache<K>,
     owner: &K,
     address_type: AddressType,
-    lists: &mut Lists<'_, T>,
+    lists: &mut Lists<'_, E>,
 ) -> HintOutcome {
     let ready = assign::ready_endpoints(lists);
     let answer = assign::assign(cache.ratios(), ready, lists);

@@ -1,6 +1,6 @@
 //! How many endpoints each zone has, before and after some change zones.
 
-use slice_core::{Slice, Text};
+use slice_core::EndpointSource;
 
 use super::{
     super::{is_ready, zone_of},
@@ -8,6 +8,7 @@ use super::{
     allocation::{Allocation, count_hints},
     balance::{Moves, balance},
     float,
+    listed::Listed,
     nodes::Ratios,
 };
 
@@ -23,9 +24,9 @@ pub(super) struct Shares {
 
 impl Shares {
     /// Counts ready endpoints of slices and whether each is open.
-    pub(super) fn count<'s, T: Text + 's>(
+    pub(super) fn count<'s, E: EndpointSource + 's>(
         ratios: &Ratios,
-        slices: impl Iterator<Item = (&'s Slice<T>, bool)>,
+        slices: impl Iterator<Item = (Listed<'s, E>, bool)>,
     ) -> Result<Self, Refusal> {
         let mut shares = Self {
             held: vec![0; ratios.len()],
@@ -34,16 +35,18 @@ impl Shares {
         };
         for (slice, open) in slices {
             if !open {
-                count_hints(slice, ratios, &mut shares.held);
+                count_hints(slice.endpoints(), ratios, &mut shares.held);
                 continue;
             }
-            for endpoint in slice.endpoints.iter().filter(|endpoint| is_ready(endpoint)) {
-                let zone = zone_of(endpoint).ok_or(Refusal::EndpointWithoutZone)?;
+            let mut ready = slice.endpoints().filter(|endpoint| is_ready(endpoint.view));
+            ready.try_for_each(|endpoint| {
+                let zone = zone_of(&endpoint.view).ok_or(Refusal::EndpointWithoutZone)?;
                 match ratios.index(zone) {
                     Some(zone) => shares.own[zone] += 1,
                     None => shares.strays += 1,
                 }
-            }
+                Ok(())
+            })?;
         }
         Ok(shares)
     }

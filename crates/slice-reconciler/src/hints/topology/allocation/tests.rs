@@ -1,9 +1,10 @@
-use std::sync::Arc;
-
 use slice_core::Endpoint;
 
 use super::{
-    super::super::tests::{endpoint, hinted, slice, unready},
+    super::{
+        super::tests::{endpoint, hinted, slice, unready},
+        listed::Listed,
+    },
     *,
 };
 
@@ -143,7 +144,9 @@ fn h34_which_unchanged_slices_may_stay() {
             target: 0.0,
         });
         let mut in_slice = [7; 3];
-        let fits = fits(&slice(endpoints), &ratios, &allocations, &taken, &mut in_slice);
+        let slice = slice(endpoints);
+        let endpoints = Listed::<&Endpoint>::Stored(&slice).endpoints();
+        let fits = fits(endpoints, &ratios, &allocations, &taken, &mut in_slice);
         assert_eq!(fits.then_some(in_slice), expected, "T-HBZ-{id}");
     }
 }

@@ -232,6 +232,7 @@ mod tests {
         assert_eq!(waits(&[("a", "a"), ("b", "")]), [Vec::<usize>::new(), vec![]]);
         // What a slice holds twice, or in another order, is not taken out of it.
         assert_eq!(waits(&[("aab", "ba"), ("", "a")]), [Vec::<usize>::new(), vec![]]);
+        assert_eq!(waits(&[("b", ""), ("ba", "ab")]), [Vec::<usize>::new(), vec![]]);
     }
 
     #[test]

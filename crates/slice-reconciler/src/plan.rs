@@ -198,6 +198,29 @@ pub fn plan_with_topology<E: EndpointSource, K: Clone + Eq + Hash>(
 
 /// Decides what to write, as [`plan`] does. The endpoints of the slices to be written stay where they are, in the request, until
 /// [`Draft::into_api`] writes them.
+///
+/// ```
+/// use std::collections::BTreeSet;
+///
+/// use slice_core::{Address, AddressType, Endpoint, EndpointSet, PortMapKey, Slice};
+/// use slice_reconciler::{Group, MetadataPolicy, Operation, Options, Owner, Request, draft};
+///
+/// let owner = Owner { api_version: "example.com/v1", kind: "Pool", namespace: "shop", name: "db", uid: "7f", terminating: false };
+/// let endpoint = Endpoint { addresses: Address::parse_ip("10.0.0.1").into_iter().collect(), ..Endpoint::default() };
+/// let mut endpoints = EndpointSet::default();
+/// endpoints.insert(&endpoint);
+/// let (existing, metadata): (Vec<Slice>, _) = (Vec::new(), MetadataPolicy::default());
+/// let request = Request {
+///     supported: BTreeSet::from([AddressType::IPv4]),
+///     groups: vec![Group { address_type: AddressType::IPv4, ports: PortMapKey::new([]), endpoints }],
+///     ..Request::new(owner, &existing, &metadata, "db-")
+/// };
+/// for write in draft(request, &Options::default())?.writes {
+///     let Operation::Create(slice) = write.operation else { panic!("there was none") };
+///     assert_eq!(slice.into_api().address_type, "IPv4", "for the client to send");
+/// }
+/// # Ok::<(), slice_reconciler::PlanError>(())
+/// ```
 pub fn draft<'a, E: EndpointSource>(
     request: Request<'a, E>,
     options: &Options,

@@ -145,12 +145,20 @@ pub(crate) fn blueprints() -> impl Strategy<Value = Blueprint> {
         option::weighted(0.6, earlier),
         vec(stored_slice(), 0..6),
         wanted(),
+        weighted(0.2),
     )
-        .prop_map(|(settings, earlier, stored, wanted)| Blueprint {
-            settings,
-            earlier,
-            stored,
-            wanted,
+        .prop_map(|(settings, earlier, stored, mut wanted, as_before)| {
+            // What was wanted before hardly ever is by chance.
+            if as_before {
+                let before = earlier.iter().flat_map(|earlier| &earlier.wanted);
+                wanted.extend(before.cloned());
+            }
+            Blueprint {
+                settings,
+                earlier,
+                stored,
+                wanted,
+            }
         })
 }
 

@@ -72,6 +72,7 @@ impl<'w> Budget<'w> {
             let group = group.and_then(|group| groups.get_mut(&group));
             match group.filter(|group| world.fills() || !group.has_slice) {
                 Some(group) => budget.look_at(world, plan, slice, group),
+                None if world.is_spared(slice) => {}
                 None => budget.share(key(slice)).touched += 1,
             }
         }
@@ -253,7 +254,9 @@ fn placeholders(world: &World) -> Vec<AddressType> {
     let wanted = world.by_key();
     let has_none = |address_type: &&AddressType| {
         let mut of_type = wanted.iter().filter(|((known, _), _)| known == *address_type);
+        let mut spared = world.existing.iter().filter(|slice| world.is_spared(slice));
         of_type.all(|(_, endpoints)| endpoints.is_empty())
+            && spared.all(|slice| slice.address_type.as_ref() != Ok(*address_type))
     };
     let supported = world.supported.iter().filter(|_| world.options.placeholder);
     supported.filter(has_none).copied().collect()
@@ -275,7 +278,8 @@ fn takes(world: &World, slice: &Slice) -> bool {
     let wanted = key(slice).and_then(|key| world.by_key().remove(&key));
     let others = || {
         let ours = world.existing.iter().filter(|other| world.is_ours(other));
-        ours.filter(|other| other.metadata.name != slice.metadata.name)
+        let giving = ours.filter(|other| !world.is_spared(other));
+        giving.filter(|other| other.metadata.name != slice.metadata.name)
     };
     let comes = |wanted: &&Endpoint| !holds(slice, wanted) && others().any(|other| holds(other, wanted));
     wanted.iter().flatten().any(comes)
@@ -295,7 +299,9 @@ fn exchanges_of_all(world: &World) -> usize {
     let giving = |address_type: &AddressType| {
         let ours = world.existing.iter().filter(|slice| world.is_ours(slice));
         let of_type = ours.filter(|slice| slice.address_type.as_ref() == Ok(address_type));
-        of_type.filter(|slice| gives(world, slice)).count()
+        of_type
+            .filter(|slice| gives(world, slice) && !world.is_spared(slice))
+            .count()
     };
     let types = world.supported.iter();
     types.map(|address_type| giving(address_type).saturating_sub(1)).sum()

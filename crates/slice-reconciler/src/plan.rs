@@ -314,22 +314,32 @@ impl<'a, E: EndpointSource> Outcome<'a, E> {
     }
 }
 
-/// Brings slices down to the maximum that are above it and written only for their hints (I3): what is too much goes, with its
-/// hints, into new ones. Answers how many.
+/// Brings slices down to the maximum that are above it and written only for their hints or to adopt them (I3): what is too much
+/// goes, with its hints, into slices of its group that are written anyway and have room, and the rest into as few new ones as it
+/// takes (I6). Answers how many.
 fn split_large<'a, E: EndpointSource>(
     lists: &mut Lists<'a, E>,
     address_type: AddressType,
     max: usize,
     builder: &mut Builder<'_>,
 ) -> usize {
-    let before = lists.create.len();
+    let mut beyond: BTreeMap<PortMapKey, Vec<DraftEndpoint<'a, E>>> = BTreeMap::new();
     let updates = lists.update.iter_mut().map(|update| &mut update.to);
     for slice in updates.filter(|slice| slice.endpoints.len() > max) {
-        let beyond = slice.endpoints.split_off(max);
-        let new = |endpoints: &[DraftEndpoint<'a, E>]| {
-            builder.new_slice(address_type, slice.ports.clone(), endpoints.to_vec())
-        };
-        lists.create.extend(beyond.chunks(max).map(new));
+        let of_group = beyond.entry(slice.ports.clone()).or_default();
+        of_group.extend(slice.endpoints.drain(max..));
+    }
+    let before = lists.create.len();
+    for (ports, mut endpoints) in beyond {
+        let updates = lists.update.iter_mut().map(|update| &mut update.to);
+        let written = updates.chain(&mut lists.create);
+        for slice in written.filter(|slice| slice.ports == ports) {
+            let room = max.saturating_sub(slice.endpoints.len()).min(endpoints.len());
+            slice.endpoints.extend(endpoints.drain(..room));
+        }
+        let new =
+            |endpoints: &[DraftEndpoint<'a, E>]| builder.new_slice(address_type, ports.clone(), endpoints.to_vec());
+        lists.create.extend(endpoints.chunks(max).map(new));
     }
     lists.create.len() - before
 }

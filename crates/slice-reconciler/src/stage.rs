@@ -138,7 +138,8 @@ impl<'a> Stage<'a, '_> {
 }
 
 /// Lets slices of a group keep what a group wants that was left out for its ports: without it they would be gone from all
-/// slices, although they are still wanted (I4). So they stay where they are until they can be published as they should.
+/// slices, although they are still wanted (I4). So they stay where they are until they can be published as they should: also
+/// those that another group publishes, because with other ports that is other traffic.
 fn retain_barred<E: EndpointSource>(group: &mut Group<E>, existing: &[&Slice<E::Text>], barred: &[Group<E>]) {
     if barred.is_empty() {
         return;

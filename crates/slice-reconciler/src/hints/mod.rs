@@ -87,10 +87,15 @@ fn is_ready(endpoint: impl EndpointSource) -> bool {
     endpoint.view().conditions.ready == Some(true)
 }
 
-/// The zone of an endpoint, if hints can name it: no reader would match an empty one (HD15), and the API server refuses one that
-/// is no label value, and the slice with it (R146).
+/// The zone of an endpoint, if hints can name it.
 fn zone_of<'a>(endpoint: &EndpointRef<'a>) -> Option<&'a str> {
-    endpoint.zone.filter(|zone| !zone.is_empty() && is_label_value(zone))
+    endpoint.zone.filter(|zone| can_be_hinted(zone))
+}
+
+/// Whether hints can name a zone: no reader would match an empty one (HD15), and the API server refuses one that is no label
+/// value, and the slice with it (R146).
+fn can_be_hinted(zone: &str) -> bool {
+    !zone.is_empty() && is_label_value(zone)
 }
 
 /// Whether hints are for this zone and this node and nobody else. Those that are there but empty say the same as none.

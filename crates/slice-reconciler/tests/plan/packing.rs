@@ -5,7 +5,7 @@ use std::sync::Arc;
 use slice_core::{AddressType, Endpoint, Hints, PortMapKey, Slice};
 use slice_reconciler::{Operation, Plan, Request, hints::HintMode, plan};
 
-use crate::support::{Ask, apply, one_per_group, options, pod, pods, policy, port, sizes, stored, writes};
+use crate::support::{Ask, addresses, apply, one_per_group, options, pod, pods, policy, port, sizes, stored, writes};
 
 fn planned(groups: &[(PortMapKey, Vec<Endpoint>)], existing: &[Slice], max: usize) -> Plan {
     let group =
@@ -223,6 +223,41 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written_for_hints() {
             .all(|endpoint| endpoint.hints.is_none())
     );
     assert_eq!(plan.writes[2].after, [0, 1]);
+}
+
+/// I6: what is too much in slices that are written for their hints goes together, and first where there is room: in slices that
+/// are written or made anyway.
+#[test]
+fn i6_what_is_too_much_when_hints_are_written_shares_slices() {
+    let gone = Hints {
+        for_zones: vec!["gone".into()],
+        for_nodes: vec![],
+    };
+    for (large, more, expected) in [
+        (&[4, 4][..], 0, ((1, 2, 0), vec![2, 3, 3])),
+        (&[4, 2], 0, ((0, 2, 0), vec![3, 3])),
+        (&[4], 1, ((1, 1, 0), vec![2, 3])),
+        (&[4, 4], 2, ((2, 2, 0), vec![1, 3, 3, 3])),
+    ] {
+        let wanted = pods(0..large.iter().sum::<usize>() + more);
+        let mut rest = &wanted[..];
+        let mut next = |size: &usize| rest.split_off(..*size).unwrap();
+        let contents: Vec<&[Endpoint]> = large.iter().map(&mut next).collect();
+        let mut existing = stored(&contents, &port(80));
+        for slice in &mut existing {
+            slice.endpoints[0].hints = Some(Arc::new(gone.clone()));
+        }
+        let ask = Ask::of(&port(80), wanted.clone()).with(existing);
+        let request = Request {
+            hints: Some(HintMode::None),
+            ..ask.request()
+        };
+        let plan = plan(request, &options(3)).unwrap();
+        let slices = apply(&plan, &ask.existing);
+        assert_eq!((writes(&plan), sizes(&slices)), expected);
+        assert_eq!(plan.summaries[0].slices, slices.len());
+        assert_eq!(addresses(&slices), addresses(&stored(&[&wanted], &port(80))));
+    }
 }
 
 /// I3, I6: what is too much in one slice and also in another stays in the other.

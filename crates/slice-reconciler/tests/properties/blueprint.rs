@@ -78,8 +78,22 @@ pub(crate) struct Earlier {
 #[derive(Clone, Debug)]
 pub(crate) struct WantedGroup {
     pub(crate) address_type: AddressType,
-    pub(crate) ports: usize,
+    pub(crate) ports: Ports,
     pub(crate) pods: BTreeMap<u8, Look>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Ports {
+    None,
+    Http,
+    OtherHttp,
+    HttpAndHttps,
+    // No slice may have any of these.
+    SameName,
+    BadName,
+    BadProtocol,
+    BadAppProtocol,
+    TooMany,
 }
 
 /// What an endpoint says besides who it is.
@@ -100,7 +114,7 @@ pub(crate) enum Look {
 pub(crate) struct StoredSlice {
     /// `None` is a type that is no longer known.
     pub(crate) address_type: Option<AddressType>,
-    pub(crate) ports: usize,
+    pub(crate) ports: Ports,
     pub(crate) endpoints: Vec<(u8, Look, Hint)>,
     pub(crate) owner: Reference,
     pub(crate) labels: Labels,
@@ -145,12 +159,20 @@ pub(crate) fn blueprints() -> impl Strategy<Value = Blueprint> {
         option::weighted(0.6, earlier),
         vec(stored_slice(), 0..6),
         wanted(),
+        weighted(0.2),
     )
-        .prop_map(|(settings, earlier, stored, wanted)| Blueprint {
-            settings,
-            earlier,
-            stored,
-            wanted,
+        .prop_map(|(settings, earlier, stored, mut wanted, as_before)| {
+            // What was wanted before hardly ever is by chance.
+            if as_before {
+                let before = earlier.iter().flat_map(|earlier| &earlier.wanted);
+                wanted.extend(before.cloned());
+            }
+            Blueprint {
+                settings,
+                earlier,
+                stored,
+                wanted,
+            }
         })
 }
 
@@ -229,9 +251,22 @@ fn address_type() -> impl Strategy<Value = AddressType> {
     prop_oneof![5 => Just(AddressType::IPv4), 2 => Just(AddressType::IPv6), 1 => Just(AddressType::Fqdn)]
 }
 
-/// Some ports are more usual than others, so that slices share them.
-fn ports() -> impl Strategy<Value = usize> {
-    prop_oneof![4 => Just(1), 2 => Just(2), 1 => Just(3), 1 => Just(0)]
+/// Some ports are more usual than others, so that slices share them. Too many take long to compare.
+fn ports() -> impl Strategy<Value = Ports> {
+    let bad = [
+        Ports::SameName,
+        Ports::BadName,
+        Ports::BadProtocol,
+        Ports::BadAppProtocol,
+    ];
+    prop_oneof![
+        40 => Just(Ports::Http),
+        20 => Just(Ports::OtherHttp),
+        10 => Just(Ports::HttpAndHttps),
+        10 => Just(Ports::None),
+        8 => select(bad.to_vec()),
+        1 => Just(Ports::TooMany),
+    ]
 }
 
 fn look() -> impl Strategy<Value = Look> {

@@ -12,16 +12,18 @@ mod published;
 mod store;
 mod world;
 
+use std::collections::BTreeMap;
+
 use proptest::{collection::vec, prelude::*};
 use slice_core::{Endpoint, EndpointSource as _, Slice, names::TRIGGER_TIME_ANNOTATION};
-use slice_reconciler::{Operation, Ownership, Plan};
+use slice_reconciler::{LeftOut, Operation, Ownership, Plan};
 
 use crate::{
     blueprint::blueprints,
-    budget::Budget,
+    budget::{Budget, may_exchange},
     published::Published,
     store::{Store, schedules},
-    world::{Memory, World, is_same, key},
+    world::{Key, Memory, World, is_same, key},
 };
 
 proptest! {
@@ -61,7 +63,7 @@ proptest! {
     }
 
     /// G-33, T-GX-17, I1, I5: every wanted endpoint ends in exactly one slice of its group, as it should be, and nothing
-    /// else does; with one slice per group, as many as fit.
+    /// else does; with one slice per group, as many as fit. Slices that only a group with bad ports needs stay as they are.
     #[test]
     fn i1_every_wanted_endpoint_ends_in_one_slice_of_its_group(mut blueprint in blueprints()) {
         blueprint.settings.terminating = false;
@@ -76,6 +78,29 @@ proptest! {
                     && world.concerns(slice)
             };
             prop_assert_eq!(summary.slices, finally.iter().filter(is_counted).count());
+        }
+    }
+
+    /// F25, I4: a group with bad ports is named, and no slice is written with such ports. What it wants and slices hold stays
+    /// among slices of the same ports, also if another group publishes it; with one slice per group, as far as it fits in.
+    #[test]
+    fn f25_i4_a_group_with_bad_ports_is_named_and_stays_where_it_is(mut blueprint in blueprints()) {
+        blueprint.settings.unpublishable = false;
+        let world = World::new(&blueprint);
+        let plan = world.plan();
+        prop_assert_eq!(left_out_groups(&plan), world.bad_groups());
+        for slice in written(&plan) {
+            prop_assert!(slice.ports.publishable().is_ok());
+        }
+        let finally = finally(&world, &plan);
+        for before in world.existing.iter().filter(|slice| world.is_ours(slice) && world.supports(slice)) {
+            let after = finally.iter().filter(|after| world.concerns(after) && key(after) == key(before));
+            let held: Vec<&Endpoint> = after.flat_map(|slice| &slice.endpoints).collect();
+            let barred = world.barred(before.address_type.clone().unwrap());
+            for endpoint in before.endpoints.iter().filter(|held| barred.iter().any(|barred| is_same(barred, held))) {
+                let stays = held.iter().any(|held| is_same(held, endpoint));
+                prop_assert!(stays || (!world.fills() && held.len() == world.max()), "{endpoint:?} is gone");
+            }
         }
     }
 
@@ -97,8 +122,8 @@ proptest! {
         let plan = world.plan();
         let finally = finally(&world, &plan);
         let budget = Budget::of(&world, &plan);
-        let may_be_replaced = !world.fills() && budget.exchanges > 0;
         for (slice, kept) in &budget.kept {
+            let may_be_replaced = !world.fills() && may_exchange(&world, slice);
             let after = finally.iter().find(|after| after.metadata.name == slice.metadata.name);
             for endpoint in kept {
                 let stays = after.is_some_and(|after| after.endpoints.iter().any(|other| is_same(other, endpoint)));
@@ -107,8 +132,8 @@ proptest! {
         }
     }
 
-    /// I6: writes ≤ slices touched + ⌈adds / max⌉ per group, one for a placeholder, and one for each exchange of endpoints
-    /// (I4).
+    /// I6: writes ≤ slices touched + ⌈adds / max⌉ in each group, one for a placeholder, and one for each exchange of endpoints
+    /// (I4); in all groups together, at least one of those that exchange endpoints needs none.
     #[test]
     fn i6_writes_are_bounded(mut blueprint in blueprints()) {
         blueprint.settings.unpublishable = false;
@@ -116,6 +141,7 @@ proptest! {
         let plan = world.plan();
         let budget = Budget::of(&world, &plan);
         prop_assert!(plan.writes.len() <= budget.writes(), "{} writes, {budget:?}", plan.writes.len());
+        prop_assert_eq!(budget.overdrawn(&world, &plan), [], "{:?}", budget);
     }
 
     /// I6: no write repeats what is stored, but for that of a placeholder beside which other slices go (R89, T-CTL-11).
@@ -204,8 +230,29 @@ fn finally(world: &World, plan: &Plan) -> Vec<Slice> {
     store.into_slices()
 }
 
+/// Groups that were left out for their ports, and how many endpoints each has.
+fn left_out_groups(plan: &Plan) -> BTreeMap<Key, usize> {
+    let mut groups = BTreeMap::new();
+    for left_out in &plan.left_out {
+        if let LeftOut::Group {
+            address_type,
+            ports,
+            endpoints,
+            ..
+        } = left_out
+        {
+            let before = groups.insert((*address_type, ports.clone()), *endpoints);
+            assert_eq!(before, None, "named twice");
+        }
+    }
+    groups
+}
+
 fn check_content(world: &World, finally: &[Slice]) -> Result<(), TestCaseError> {
-    let live: Vec<&Slice> = finally.iter().filter(|slice| world.concerns(slice)).collect();
+    let live = finally.iter().filter(|slice| world.concerns(slice));
+    let (spared, live): (Vec<&Slice>, Vec<&Slice>) = live.partition(|slice| world.is_spared(slice));
+    let to_be_spared = world.existing.iter().filter(|slice| world.is_spared(slice));
+    prop_assert_eq!(spared, to_be_spared.collect::<Vec<_>>());
     for slice in &live {
         prop_assert!(world.is_ours(slice), "a slice of another owner is left: {slice:?}");
         let is_adopted = world.options.ownership == Ownership::RebuildOnForeignUid || world.owner.owns(slice);
@@ -241,8 +288,9 @@ fn check_content(world: &World, finally: &[Slice]) -> Result<(), TestCaseError> 
         prop_assert!(known || slice.endpoints.is_empty(), "nobody wants {slice:?}");
     }
     for address_type in &world.supported {
-        let count = live
+        let count = finally
             .iter()
+            .filter(|slice| world.concerns(slice))
             .filter(|slice| slice.address_type.as_ref() == Ok(address_type))
             .count();
         prop_assert!(

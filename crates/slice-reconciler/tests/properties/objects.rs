@@ -1,14 +1,18 @@
 //! The things in a world: owners, ports, endpoints and slices.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use slice_core::{
-    Address, AddressType, Conditions, Endpoint, Hints, Port, PortMapKey, Slice, Target, UnknownAddressType, names,
+    Address, AddressType, Conditions, Endpoint, Hints, Port, PortMapKey, Slice, Target, UnknownAddressType,
+    limits::PORTS_PER_SLICE_MAX, names,
 };
 use slice_reconciler::{Annotations, MetadataPolicy, Owner};
 
-use crate::blueprint::{Annotated, Hint, Labels, Look, Reference, Settings, StoredSlice};
+use crate::blueprint::{Annotated, Hint, Labels, Look, Ports, Reference, Settings, StoredSlice};
 
 pub(crate) const OWNER: Owner<'static> = Owner {
     api_version: "v1",
@@ -47,18 +51,36 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(key, value)| (text(key), text(value))).collect()
 }
 
-pub(crate) fn port_key(number: usize) -> PortMapKey {
-    let port = |name: &str, port| Port {
+/// So many ports are made once for all.
+static TOO_MANY_PORTS: LazyLock<PortMapKey> =
+    LazyLock::new(|| PortMapKey::new((0..=PORTS_PER_SLICE_MAX).map(|number| port(&format!("p{number}"), 80))));
+
+fn port(name: &str, port: i32) -> Port {
+    Port {
         name: name.into(),
         protocol: "TCP".into(),
         port: Some(port),
         app_protocol: None,
-    };
-    PortMapKey::new(match number {
-        0 => vec![],
-        1 => vec![port("http", 80)],
-        2 => vec![port("http", 81)],
-        _ => vec![port("http", 80), port("https", 443)],
+    }
+}
+
+pub(crate) fn port_key(ports: Ports) -> PortMapKey {
+    PortMapKey::new(match ports {
+        Ports::None => vec![],
+        Ports::Http => vec![port("http", 80)],
+        Ports::OtherHttp => vec![port("http", 81)],
+        Ports::HttpAndHttps => vec![port("http", 80), port("https", 443)],
+        Ports::SameName => vec![port("http", 80), port("http", 81)],
+        Ports::BadName => vec![port("Not a name", 80)],
+        Ports::BadProtocol => vec![Port {
+            protocol: "QUIC".into(),
+            ..port("http", 80)
+        }],
+        Ports::BadAppProtocol => vec![Port {
+            app_protocol: Some("".into()),
+            ..port("http", 80)
+        }],
+        Ports::TooMany => return TOO_MANY_PORTS.clone(),
     })
 }
 

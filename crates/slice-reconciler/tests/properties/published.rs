@@ -26,12 +26,12 @@ impl Published {
         }
     }
 
-    /// What is published and stays wanted, and may be: endpoints, and pods whose address type goes away. With one slice per group, what
-    /// does not fit in cannot stay; nor what only slices hold that an owner should not have, when it is going away itself and
-    /// gets nothing new.
+    /// What is published and stays wanted, and may be: endpoints, and pods whose address type goes away. With one slice per group,
+    /// what does not fit in cannot stay; nor what only slices hold that an owner should not have, when it gets nothing new for it:
+    /// because it is going away itself, or because the ports are bad with which it is wanted.
     pub(crate) fn for_good(world: &World, finally: &[Slice]) -> Self {
         let wanted: Vec<&Endpoint> = if world.fills() {
-            let wanted = world.wanted.iter().flat_map(|wanted| &wanted.endpoints);
+            let wanted = world.by_key().into_values().flatten();
             wanted.filter(|endpoint| !is_spoilt(endpoint)).collect()
         } else {
             endpoints(world, finally).collect()
@@ -42,10 +42,12 @@ impl Published {
             .filter(|slice| is_right(slice) || !world.owner.terminating)
             .cloned()
             .collect();
+        let spared: Vec<Slice> = stored.iter().filter(|slice| world.is_spared(slice)).cloned().collect();
         let unsupported = stored.iter().filter(|slice| !world.supports(slice)).cloned();
         let leaving: BTreeSet<_> = endpoints(world, &unsupported.collect::<Vec<_>>()).map(pod).collect();
         Self {
-            endpoints: &Self::of(world, &stored).endpoints & &wanted.iter().copied().map(identity).collect(),
+            endpoints: &(&Self::of(world, &stored).endpoints & &wanted.iter().copied().map(identity).collect())
+                | &Self::of(world, &spared).endpoints,
             pods: (&leaving & &wanted.into_iter().map(pod).collect())
                 .into_iter()
                 .map(|(name, _)| name)

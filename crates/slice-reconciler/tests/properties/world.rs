@@ -205,8 +205,53 @@ impl World {
         known.is_ok_and(|known| self.supported.contains(known))
     }
 
-    /// What is wanted, by address type and ports.
+    /// What is wanted, by address type and ports; of what groups with bad ports want, what is in slices of other groups already
+    /// stays wanted there (I4).
     pub(crate) fn by_key(&self) -> BTreeMap<Key, Vec<&Endpoint>> {
+        let mut by_key = self.as_asked();
+        by_key.retain(|(_, ports), _| ports.publishable().is_ok());
+        let ours = || self.existing.iter().filter(|slice| self.is_ours(slice));
+        for (group, endpoints) in &mut by_key {
+            let barred = self.barred(group.0);
+            let held = ours().filter(|slice| key(slice).as_ref() == Some(group));
+            for held in held.flat_map(|slice| &slice.endpoints) {
+                let same = |other: &&&Endpoint| is_same(other, held);
+                if !endpoints.iter().any(|other| same(&other)) {
+                    endpoints.extend(barred.iter().find(same));
+                }
+            }
+        }
+        by_key
+    }
+
+    /// Groups with bad ports that somebody is in, and how many.
+    pub(crate) fn bad_groups(&self) -> BTreeMap<Key, usize> {
+        let asked = self.as_asked().into_iter();
+        let counted = asked.map(|(key, endpoints)| (key, endpoints.len()));
+        counted
+            .filter(|((_, ports), endpoints)| ports.publishable().is_err() && *endpoints > 0)
+            .collect()
+    }
+
+    /// What groups of this type with bad ports want, in the order of these.
+    pub(crate) fn barred(&self, address_type: AddressType) -> Vec<&Endpoint> {
+        let mut asked = self.as_asked();
+        asked.retain(|(known, ports), _| *known == address_type && ports.publishable().is_err());
+        asked.into_values().flatten().collect()
+    }
+
+    /// Whether a slice of ours holds what a group with bad ports wants, and no group has its own: it stays as it is (I4).
+    pub(crate) fn is_spared(&self, slice: &Slice) -> bool {
+        let Some(group) = key(slice).filter(|_| self.is_ours(slice) && self.supports(slice)) else {
+            return false;
+        };
+        let barred = self.barred(group.0);
+        let mut endpoints = slice.endpoints.iter();
+        !self.by_key().contains_key(&group) && endpoints.any(|held| barred.iter().any(|barred| is_same(barred, held)))
+    }
+
+    /// What was asked for, by address type and ports, whatever these are.
+    fn as_asked(&self) -> BTreeMap<Key, Vec<&Endpoint>> {
         let mut by_key: BTreeMap<Key, Vec<&Endpoint>> = BTreeMap::new();
         for wanted in &self.wanted {
             let endpoints = by_key.entry((wanted.address_type, wanted.ports.clone())).or_default();

@@ -92,8 +92,8 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
     }
 
     /// Takes in all zones and what each can take compared with the others, from a source that has no nodes: the clusters of a
-    /// mesh, say (G89). Zones that can take nothing get nothing; with fewer than two others there are no hints. Answers as
-    /// [`set_nodes`](Self::set_nodes) does.
+    /// mesh, say (G89). Zones that can take nothing, or that hints cannot name (R146), get nothing; with fewer than two others
+    /// there are no hints. Answers as [`set_nodes`](Self::set_nodes) does.
     ///
     /// ```
     /// use slice_reconciler::hints::TopologyCache;

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use super::super::can_be_hinted;
+
 /// What matters of a node.
 ///
 /// A controller compares these to see whether an update of a node matters (HD5).
@@ -12,7 +14,7 @@ pub struct NodeFacts<'a> {
     /// Whether it is set apart as a control plane: it has the label `node-role.kubernetes.io/control-plane` or
     /// `node-role.kubernetes.io/master`, with whatever value.
     pub excluded: bool,
-    /// Its zone; empty is as good as none.
+    /// Its zone; one that hints cannot name, being empty or no label value, is as good as none (R146).
     pub zone: Option<&'a str>,
     /// Its allocatable CPU in thousandths, rounded up; zero is as good as none.
     pub cpu_milli: Option<u64>,
@@ -76,7 +78,7 @@ fn cpu_by_zone<'n>(
 ) -> Option<BTreeMap<&'n str, u64>> {
     let mut by_zone = BTreeMap::<&str, u64>::new();
     for node in nodes.into_iter().filter(|node| node.ready && !node.excluded) {
-        let zone = node.zone.filter(|zone| !zone.is_empty());
+        let zone = node.zone.filter(|zone| can_be_hinted(zone));
         let cpu = node.cpu_milli.filter(|cpu| *cpu > 0);
         match zone.zip(cpu) {
             Some((zone, cpu)) => {
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(cpu_by_zone(seven(), false), Some(expected));
     }
 
-    /// H22.3, HD11; what does not count may lack anything.
+    /// H22.3, HD11, R146; what does not count may lack anything.
     #[test]
     fn hd11_a_node_without_zone_or_cpu_spoils_everything_unless_told_otherwise() {
         let whole = node("a", 1000);
@@ -172,6 +174,10 @@ mod tests {
             NodeFacts { zone: None, ..whole },
             NodeFacts {
                 zone: Some(""),
+                ..whole
+            },
+            NodeFacts {
+                zone: Some("not a label"),
                 ..whole
             },
             NodeFacts {

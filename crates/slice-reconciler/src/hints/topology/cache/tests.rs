@@ -199,7 +199,8 @@ fn a_cache_can_be_shared_behind_a_mutex() {
     shared::<std::sync::Mutex<Cache>>();
 }
 
-/// G89: zones with weights in place of nodes, by the same rules. Zones that can take nothing, or have no name, are none.
+/// G89: zones with weights in place of nodes, by the same rules. Zones that can take nothing, or have no name that hints
+/// can say (R146), are none.
 #[test]
 fn g89_zones_without_nodes() {
     let mut with_nodes = Cache::default();
@@ -209,7 +210,7 @@ fn g89_zones_without_nodes() {
             .is_empty()
     );
     let mut with_zones = Cache::default();
-    let zones = [("b", 3), ("a", 1), ("c", 0), ("", 5)];
+    let zones = [("b", 3), ("a", 1), ("c", 0), ("", 5), ("not a label", 5)];
     assert!(with_zones.set_zones(zones).is_empty());
     assert_eq!(with_zones.ratios(), with_nodes.ratios());
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use slice_core::{DraftEndpoint, EndpointSource, Hints, KnownHints};
 
 use super::{
-    super::{are_for, is_ready, zone_of},
+    super::{are_for, is_ready},
     Refusal,
     allocation::{Allocation, allocate, count_hints, fits},
     balance::Moves,
     listed::Listed,
-    nodes::Ratios,
+    nodes::{Home, Ratios},
     shares::{Shares, excess},
 };
 use crate::lists::{Lists, Update};
@@ -203,12 +203,15 @@ pub(super) fn give_hints<E: EndpointSource>(
     moves: &mut Moves,
     known: &mut KnownHints,
 ) {
-    let own = zone_of(&endpoint.view()).filter(|_| is_ready(&*endpoint));
-    let Some(own) = own else {
-        endpoint.hints = None;
-        return;
+    let home = ratios.home(&endpoint.view()).filter(|_| is_ready(&*endpoint));
+    let (home, elsewhere) = match home {
+        None => {
+            endpoint.hints = None;
+            return;
+        }
+        Some(Home::Zone(home)) => (Some(home), ""),
+        Some(Home::Elsewhere(zone)) => (None, zone),
     };
-    let home = ratios.index(own);
     let gives = home.is_none_or(|home| moves.give[home] > 0);
     let to = if gives {
         moves.receive.iter().position(|left| *left > 0)
@@ -222,11 +225,11 @@ pub(super) fn give_hints<E: EndpointSource>(
         }
     }
     let known_zone = to.or(home).map(|index| ratios.zone(index));
-    let zone = known_zone.map_or(own, |zone| &**zone);
+    let zone = known_zone.map_or(elsewhere, |zone| &**zone);
     if are_for(endpoint.hints.as_deref(), Some(zone), None) {
         return;
     }
-    let shared = || known_zone.map_or_else(|| Arc::from(own), Arc::clone);
+    let shared = || known_zone.map_or_else(|| Arc::from(elsewhere), Arc::clone);
     let make = || Hints {
         for_zones: vec![shared()],
         for_nodes: Vec::new(),

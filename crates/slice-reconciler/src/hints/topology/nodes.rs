@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use slice_core::EndpointRef;
+
 use super::super::can_be_hinted;
 
 /// What matters of a node.
@@ -69,6 +71,21 @@ impl Ratios {
     pub(super) fn index(&self, zone: &str) -> Option<usize> {
         self.0.binary_search_by(|(name, _)| (**name).cmp(zone)).ok()
     }
+
+    /// Where an endpoint is, if hints can name its zone. Zones with nodes can be named.
+    pub(super) fn home<'z>(&self, endpoint: &EndpointRef<'z>) -> Option<Home<'z>> {
+        let zone = endpoint.zone?;
+        let known = self.index(zone).map(Home::Zone);
+        known.or_else(|| can_be_hinted(zone).then_some(Home::Elsewhere(zone)))
+    }
+}
+
+/// Where an endpoint is.
+pub(super) enum Home<'z> {
+    /// In the zone with nodes at this place.
+    Zone(usize),
+    /// In a zone without nodes.
+    Elsewhere(&'z str),
 }
 
 /// The CPUs of each zone, or nothing when a node that counts lacks a zone or CPUs (H22): who knows how many are missing.

@@ -3,13 +3,13 @@
 use slice_core::EndpointSource;
 
 use super::{
-    super::{is_ready, zone_of},
+    super::is_ready,
     Refusal,
     allocation::{Allocation, count_hints},
     balance::{Moves, balance},
     float,
     listed::Listed,
-    nodes::Ratios,
+    nodes::{Home, Ratios},
 };
 
 /// How many endpoints each zone has while some slices are open, that is, while their hints are given anew.
@@ -40,10 +40,9 @@ impl Shares {
             }
             let mut ready = slice.endpoints().filter(|endpoint| is_ready(endpoint.view));
             ready.try_for_each(|endpoint| {
-                let zone = zone_of(&endpoint.view).ok_or(Refusal::EndpointWithoutZone)?;
-                match ratios.index(zone) {
-                    Some(zone) => shares.own[zone] += 1,
-                    None => shares.strays += 1,
+                match ratios.home(&endpoint.view).ok_or(Refusal::EndpointWithoutZone)? {
+                    Home::Zone(zone) => shares.own[zone] += 1,
+                    Home::Elsewhere(_) => shares.strays += 1,
                 }
                 Ok(())
             })?;

@@ -203,7 +203,7 @@ pub(super) fn give_hints<E: EndpointSource>(
     moves: &mut Moves,
     known: &mut KnownHints,
 ) {
-    let home = ratios.home(&endpoint.view()).filter(|_| is_ready(&*endpoint));
+    let home = ratios.home(endpoint.view().zone).filter(|_| is_ready(&*endpoint));
     let (home, elsewhere) = match home {
         None => {
             endpoint.hints = None;

@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use slice_core::EndpointRef;
-
 use super::super::can_be_hinted;
 
 /// What matters of a node.
@@ -72,9 +70,10 @@ impl Ratios {
         self.0.binary_search_by(|(name, _)| (**name).cmp(zone)).ok()
     }
 
-    /// Where an endpoint is, if hints can name its zone. Zones with nodes can be named.
-    pub(super) fn home<'z>(&self, endpoint: &EndpointRef<'z>) -> Option<Home<'z>> {
-        let zone = endpoint.zone?;
+    /// Where an endpoint in a zone is, if hints can name that. Zones with nodes can be named.
+    #[inline]
+    pub(super) fn home<'z>(&self, zone: Option<&'z str>) -> Option<Home<'z>> {
+        let zone = zone?;
         let known = self.index(zone).map(Home::Zone);
         known.or_else(|| can_be_hinted(zone).then_some(Home::Elsewhere(zone)))
     }

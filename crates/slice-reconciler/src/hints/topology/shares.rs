@@ -40,7 +40,7 @@ impl Shares {
             }
             let mut ready = slice.endpoints().filter(|endpoint| is_ready(endpoint.view));
             ready.try_for_each(|endpoint| {
-                match ratios.home(&endpoint.view).ok_or(Refusal::EndpointWithoutZone)? {
+                match ratios.home(endpoint.view.zone).ok_or(Refusal::EndpointWithoutZone)? {
                     Home::Zone(zone) => shares.own[zone] += 1,
                     Home::Elsewhere(_) => shares.strays += 1,
                 }

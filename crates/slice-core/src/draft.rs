@@ -36,9 +36,9 @@ pub struct DraftEndpoint<'a, E: EndpointSource> {
 enum Source<'a, E: EndpointSource> {
     /// As it is wanted.
     Wanted(E),
-    /// As it is stored, in a slice that is written anew.
+    /// As it is stored, but for what only old API versions could write (R67).
     Kept(&'a Endpoint<E::Text>),
-    /// The same, with what only old API versions could write (R67): of this slice, not the endpoints are to change.
+    /// As it is stored, in every respect: its slice is written for other reasons.
     Whole(&'a Endpoint<E::Text>),
 }
 

@@ -74,8 +74,8 @@ impl<'a, E: EndpointSource> Change<'a, E> {
 }
 
 /// Which endpoints the slices of some steps hold, made when it is asked: hardly ever is one put somewhere that another slice
-/// lost.
-struct Holds<T>(HashMap<usize, EndpointSet<T>, RandomState>);
+/// lost. A slice that goes holds nothing afterwards, and so all counts that it held, be it twice: that may stand for two pods.
+struct Holds<H>(HashMap<usize, EndpointSet<H>, RandomState>);
 
 impl<H: EndpointSource> Holds<H> {
     fn new() -> Self {

@@ -15,7 +15,7 @@ mod tests;
 
 use std::hash::Hash;
 
-use slice_core::{AddressType, EndpointRef, EndpointSource, Hints, spelling::is_label_value};
+use slice_core::{AddressType, EndpointSource, Hints, spelling::is_label_value};
 
 pub use event::{EventType, HintEvent};
 pub use mode::{HintMode, TrafficDistribution};
@@ -85,11 +85,6 @@ pub(crate) fn apply<K: Eq + Hash + Clone, E: EndpointSource>(
 /// Absent is not ready here, although readers take it for ready (H73).
 fn is_ready(endpoint: impl EndpointSource) -> bool {
     endpoint.view().conditions.ready == Some(true)
-}
-
-/// The zone of an endpoint, if hints can name it.
-fn zone_of<'a>(endpoint: &EndpointRef<'a>) -> Option<&'a str> {
-    endpoint.zone.filter(|zone| can_be_hinted(zone))
 }
 
 /// Whether hints can name a zone: no reader would match an empty one (HD15), and the API server refuses one that is no label

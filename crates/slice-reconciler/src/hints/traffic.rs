@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use slice_core::{EndpointRef, EndpointSource, Hints, KnownHints};
 
-use super::{TrafficDistribution, are_for, is_ready, strip::reopen, zone_of};
+use super::{TrafficDistribution, are_for, can_be_hinted, is_ready, strip::reopen};
 use crate::lists::Lists;
 
 pub(super) fn apply<E: EndpointSource>(distribution: TrafficDistribution, lists: &mut Lists<'_, E>) {
@@ -42,5 +42,5 @@ fn wanted<'a>(distribution: TrafficDistribution, endpoint: &EndpointRef<'a>) -> 
         TrafficDistribution::PreferClose | TrafficDistribution::PreferSameZone => None,
         TrafficDistribution::PreferSameNode => endpoint.node_name.filter(|node| !node.is_empty()),
     };
-    (zone_of(endpoint), node)
+    (endpoint.zone.filter(|zone| can_be_hinted(zone)), node)
 }

@@ -11,39 +11,54 @@ pub fn is_dns_label(text: &str) -> bool {
 /// A domain name of one part or more, such as the name of a node or a slice.
 #[must_use]
 pub fn is_dns_name(text: &str) -> bool {
-    // Every endpoint that is written has one: what is read last is looked up, and nothing is decided before the end.
-    let read = |last: u8, byte: u8| NEXT[usize::from(last)][usize::from(KINDS[usize::from(byte)])];
-    text.len() <= DNS_NAME_MAX && text.bytes().fold(DOT, read) == INNER
+    // Every endpoint that is written has one: nothing is decided before the end, and no step waits for the one before it.
+    let (mut last, mut misplaced) = (KINDS[usize::from(b'.')], 0);
+    for byte in text.bytes() {
+        let kind = KINDS[usize::from(byte)];
+        misplaced |= last.not_before & kind.is;
+        last = kind;
+    }
+    text.len() <= DNS_NAME_MAX && misplaced == 0 && last.is == INNER
+}
+
+/// What a character is in a domain name, and what must not follow it.
+#[derive(Clone, Copy)]
+struct Kind {
+    is: u8,
+    not_before: u8,
 }
 
 /// Kinds of characters in a domain name.
-const INNER: u8 = 0;
-const DASH: u8 = 1;
-const DOT: u8 = 2;
-const OTHER: u8 = 3;
+const INNER: u8 = 1;
+const DASH: u8 = 2;
+const DOT: u8 = 4;
+const OTHER: u8 = 8;
 
-/// The kind of every character.
-const KINDS: [u8; 256] = {
-    let mut kinds = [OTHER; 256];
+/// The kind of every character. The beginning is as good as a dot.
+const KINDS: [Kind; 256] = {
+    let mut kinds = [Kind {
+        is: OTHER,
+        not_before: 0,
+    }; 256];
     let letters_and_digits = b"abcdefghijklmnopqrstuvwxyz0123456789";
     let mut place = 0;
     while place < letters_and_digits.len() {
-        kinds[letters_and_digits[place] as usize] = INNER;
+        kinds[letters_and_digits[place] as usize] = Kind {
+            is: INNER,
+            not_before: OTHER,
+        };
         place += 1;
     }
-    kinds[b'-' as usize] = DASH;
-    kinds[b'.' as usize] = DOT;
+    kinds[b'-' as usize] = Kind {
+        is: DASH,
+        not_before: DOT | OTHER,
+    };
+    kinds[b'.' as usize] = Kind {
+        is: DOT,
+        not_before: DASH | DOT | OTHER,
+    };
     kinds
 };
-
-/// What has been read when each kind comes after each other one: that kind, or something other for good. The beginning is as good
-/// as a dot.
-const NEXT: [[u8; 4]; 4] = [
-    [INNER, DASH, DOT, OTHER],
-    [INNER, DASH, OTHER, OTHER],
-    [INNER, OTHER, OTHER, OTHER],
-    [OTHER; 4],
-];
 
 /// A domain name that leads somewhere from everywhere: of two labels or more, perhaps with a dot at the end (R144).
 #[must_use]
@@ -124,6 +139,21 @@ mod tests {
                 (value, qualified),
                 "{text:?}"
             );
+        }
+    }
+
+    /// R146: whatever comes after whatever, against the definition.
+    #[test]
+    fn a_dns_name_is_parts_with_dots_between() {
+        let mut texts = vec![String::new()];
+        for _ in 0..5 {
+            let longer = texts
+                .iter()
+                .flat_map(|text| ["a", "1", "-", ".", "_"].map(|end| format!("{text}{end}")));
+            texts = longer.chain([String::new()]).collect();
+            for text in &texts {
+                assert_eq!(is_dns_name(text), text.split('.').all(is_dns_label), "{text:?}");
+            }
         }
     }
 }

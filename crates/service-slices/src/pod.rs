@@ -143,28 +143,32 @@ pub(crate) fn given(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-pub(crate) fn ips(pod: &api::Pod) -> impl Iterator<Item = &str> + Clone {
-    let status = pod.status.as_ref();
-    let ips = status.and_then(|status| status.pod_ips.as_deref());
-    ips.unwrap_or_default().iter().map(|ip| ip.ip.as_str())
+fn ips(pod: &api::Pod) -> impl Iterator<Item = &str> + Clone {
+    pod_ips(pod).iter().map(|ip| ip.ip.as_str())
 }
 
-pub(crate) fn conditions(pod: &api::Pod) -> impl DoubleEndedIterator<Item = &api::PodCondition> {
+pub(crate) fn pod_ips(pod: &api::Pod) -> &[api::PodIP] {
+    let status = pod.status.as_ref();
+    status.and_then(|status| status.pod_ips.as_deref()).unwrap_or_default()
+}
+
+pub(crate) fn conditions(pod: &api::Pod) -> &[api::PodCondition] {
     let status = pod.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_deref());
-    conditions.unwrap_or_default().iter()
+    conditions.unwrap_or_default()
 }
 
 /// R57. A pod that only has `podIP` counts, although its address is never published.
 fn is_eligible(pod: &api::Pod) -> bool {
     let Some(status) = &pod.status else { return false };
     let finished = matches!(status.phase.as_deref(), Some("Failed" | "Succeeded"));
-    !finished && (ips(pod).next().is_some() || given(&status.pod_ip).is_some())
+    !finished && (!pod_ips(pod).is_empty() || given(&status.pod_ip).is_some())
 }
 
 /// R58: the first condition of the type decides.
 fn is_ready(pod: &api::Pod) -> bool {
     conditions(pod)
+        .iter()
         .find(|condition| condition.type_ == "Ready")
         .is_some_and(|condition| condition.status == "True")
 }

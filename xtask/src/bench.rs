@@ -29,6 +29,9 @@ struct Library {
     /// Our side with the C library's allocator instead of mimalloc
     #[arg(long)]
     system_allocator: bool,
+    /// Only one thread on our side, however many pods there are: by default, two read and write many objects of the API
+    #[arg(long)]
+    one_thread: bool,
     /// Where the figures go instead of bench/library.json in Cargo's target directory
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -57,6 +60,7 @@ impl Library {
             .arg(&recorder)
             .arg("--output")
             .arg(&figures);
+        bench.args(self.one_thread.then_some("--one-thread"));
         // What one sync frees is kept for the next, as Go keeps it, and not given back to the system in between.
         bench.env("MIMALLOC_PURGE_DELAY", "-1");
         for (option, value) in [("--n", &self.n), ("--case", &self.case)] {

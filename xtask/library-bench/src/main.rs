@@ -5,6 +5,7 @@
 mod case;
 mod cluster;
 mod ours;
+mod public;
 mod report;
 mod upstream;
 
@@ -48,6 +49,9 @@ struct Args {
     /// What happens; everything by default
     #[arg(long = "case", value_enum, value_delimiter = ',')]
     cases: Vec<Case>,
+    /// Only one thread on our side, however many pods there are
+    #[arg(long)]
+    one_thread: bool,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -56,11 +60,11 @@ fn main() -> anyhow::Result<()> {
         args.cases = Case::value_variants().to_vec();
     }
     let mut recorder = Recorder::start(&args.recorder)?;
-    let mut report = Report::new();
+    let mut report = Report::new(args.one_thread);
     for size in args.sizes {
         for case in &args.cases {
             let sync = case.prepare(size)?;
-            let mut side = OurSide::new(&sync);
+            let mut side = OurSide::new(&sync, args.one_thread);
             let mut upstream = recorder.time(&sync)?;
             let mut ours = side.time()?;
             for _ in 1..ROUNDS {

@@ -8,16 +8,22 @@ use std::{
 };
 
 use foldhash::fast::RandomState;
-use k8s_openapi::api::{core::v1 as api, discovery::v1::EndpointSlice};
+use k8s_openapi::api::core::v1 as api;
 use service_slices::{Node, Nodes, Pod, PodEndpoint, Service, Text, desired, options};
 use slice_core::Slice;
 use slice_reconciler::{
-    MetadataPolicy, Operation, Plan, Request, TriggerTime, draft_with_topology,
+    MetadataPolicy, Operation, Plan, Request, TriggerTime,
     hints::{TopologyCache, TopologyOptions},
     plan_with_topology,
 };
 
-use crate::{MAX_ENDPOINTS_PER_SLICE, case::Sync, cluster::Cluster, upstream::Writes};
+use crate::{
+    MAX_ENDPOINTS_PER_SLICE,
+    case::Sync,
+    cluster::Cluster,
+    public::{PODS_FOR_TWO_THREADS, Threads, public_sync},
+    upstream::Writes,
+};
 
 /// Long enough for a steady figure, short enough to wait for.
 const TIME_PER_TURN: Duration = Duration::from_millis(250);
@@ -34,14 +40,20 @@ pub(crate) struct Timing {
 /// Both ways to a plan. All that lives from sync to sync is what a controller keeps of zones.
 pub(crate) struct OurSide<'a> {
     sync: &'a Sync,
+    threads: Threads,
     compact: Compact,
     topology: TopologyCache<()>,
 }
 
 impl<'a> OurSide<'a> {
-    pub(crate) fn new(sync: &'a Sync) -> Self {
+    pub(crate) fn new(sync: &'a Sync, one_thread: bool) -> Self {
         Self {
             sync,
+            threads: if one_thread || sync.pods.len() < PODS_FOR_TWO_THREADS {
+                Threads::One
+            } else {
+                Threads::Two
+            },
             compact: Compact::from(sync),
             topology: topology(sync),
         }
@@ -50,28 +62,17 @@ impl<'a> OurSide<'a> {
     pub(crate) fn time(&mut self) -> anyhow::Result<Timing> {
         let Self {
             sync,
+            threads,
             compact,
             topology,
         } = self;
         let plan = compact.plan(topology)?;
         Ok(Timing {
             compact_ns: median(|| compact.plan(topology).map(drop))?,
-            public_ns: median(|| public_sync(sync, topology, |slice| drop(black_box(slice))))?,
+            public_ns: median(|| public_sync(sync, *threads, topology, |slice| drop(black_box(slice))))?,
             writes: count(&plan),
         })
     }
-}
-
-/// The slices that we make where there are none, as they are stored.
-pub(crate) fn slices_from_scratch(sync: &Sync) -> anyhow::Result<Vec<EndpointSlice>> {
-    let mut slices = Vec::new();
-    public_sync(sync, &mut topology(sync), |slice| slices.push(slice))?;
-    for (number, slice) in slices.iter_mut().enumerate() {
-        slice.metadata.uid = Some(format!("{number:08x}-0000-4000-8000-000000000000"));
-        slice.metadata.resource_version = Some("1".to_owned());
-        slice.metadata.generation = Some(1);
-    }
-    Ok(slices)
 }
 
 /// The objects as a controller keeps them: equal strings are stored once.
@@ -112,7 +113,7 @@ impl Compact {
     fn plan(&self, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
         let (metadata, prefix) = policy(&self.service);
         let mut request = Request::new(self.service.owner(), &self.existing, &metadata, &prefix);
-        want(&mut request, &self.service, &self.pods, &self.nodes);
+        want(&mut request, &self.service, self.pods.iter(), &self.nodes);
         Ok(plan_with_topology(
             request,
             &options(MAX_ENDPOINTS_PER_SLICE),
@@ -122,42 +123,15 @@ impl Compact {
     }
 }
 
-/// From objects of the API to the slices to write, each made when it is to be sent.
-fn public_sync(
-    sync: &Sync,
-    topology: &mut TopologyCache<()>,
-    mut send: impl FnMut(EndpointSlice),
-) -> anyhow::Result<()> {
-    let service = Service::from(&sync.service);
-    let pods: Vec<Pod<&str>> = Pod::all_for_service(&sync.pods, &service);
-    let nodes: HashMap<&str, Node<&str>, RandomState> = sync
-        .nodes
-        .iter()
-        .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
-        .collect();
-    let existing: Vec<Slice<&str>> = sync.existing_slices.iter().map(Slice::borrowed).collect();
-    let (metadata, prefix) = policy(&service);
-    let mut request = Request::new(service.owner(), &existing, &metadata, &prefix);
-    want(&mut request, &service, &pods, &nodes);
-    let plan = draft_with_topology(request, &options(MAX_ENDPOINTS_PER_SLICE), &(), topology)?;
-    for write in plan.writes {
-        match write.operation {
-            Operation::Create(slice) | Operation::Update(slice) => send(slice.into_api()),
-            Operation::Delete(_) => {}
-        }
-    }
-    Ok(())
-}
-
-fn policy(service: &Service) -> (MetadataPolicy, String) {
+pub(crate) fn policy(service: &Service) -> (MetadataPolicy, String) {
     (service.metadata_policy(), format!("{}-", service.name))
 }
 
 /// Fills in what the slices of the Service should hold.
-fn want<'a, T: Text, N: Nodes<T>>(
+pub(crate) fn want<'a, T: Text, N: Nodes<T>>(
     request: &mut Request<'a, PodEndpoint<'a, T>>,
     service: &Service,
-    pods: &'a [Pod<T>],
+    pods: impl Iterator<Item = &'a Pod<T>>,
     nodes: &'a N,
 ) {
     let desired = desired(service, pods, nodes);
@@ -167,7 +141,7 @@ fn want<'a, T: Text, N: Nodes<T>>(
     request.trigger_time = TriggerTime::Set("2026-01-01T00:00:00Z".to_owned());
 }
 
-fn topology(sync: &Sync) -> TopologyCache<()> {
+pub(crate) fn topology(sync: &Sync) -> TopologyCache<()> {
     let mut topology = TopologyCache::new(TopologyOptions::default());
     // Nobody has hints yet, so nobody needs another sync.
     let _ = topology.set_nodes(Cluster::node_facts(sync.nodes.len()));

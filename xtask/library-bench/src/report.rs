@@ -5,7 +5,7 @@ use std::{fs, path, time::Duration};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::case::Case;
+use crate::{case::Case, public::PODS_FOR_TWO_THREADS};
 
 /// What a sync starts from and ends with.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -47,13 +47,18 @@ impl Row {
 pub(crate) struct Report(Vec<Row>);
 
 impl Report {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(one_thread: bool) -> Self {
         let allocator = if cfg!(feature = "mimalloc") {
             "mimalloc"
         } else {
             "the C library's allocator"
         };
         println!("median time of one sync, the fastest of a few turns; ns: ours, per pod; ours with {allocator}");
+        if !one_thread {
+            println!(
+                "public: two threads read and write objects from {PODS_FOR_TWO_THREADS} pods on, one decides; --one-thread for one"
+            );
+        }
         println!("    n  case       path       upstream        ours   ratio    ns");
         Self(Vec::new())
     }

@@ -41,11 +41,17 @@ fn are_names<'a>(given: &[Arc<str>], names: impl IntoIterator<Item = &'a str>) -
 pub struct KnownHints(Vec<Arc<Hints>>);
 
 impl KnownHints {
+    /// The hints that are wanted, if they are known.
+    #[inline]
+    pub fn find(&self, are_wanted: impl Fn(&Hints) -> bool) -> Option<Arc<Hints>> {
+        self.0.iter().find(|known| are_wanted(known)).cloned()
+    }
+
     /// The hints that are wanted; made only if they are not known.
     #[inline]
     pub fn get(&mut self, are_wanted: impl Fn(&Hints) -> bool, make: impl FnOnce() -> Hints) -> Arc<Hints> {
-        if let Some(known) = self.0.iter().find(|known| are_wanted(known)) {
-            return Arc::clone(known);
+        if let Some(known) = self.find(are_wanted) {
+            return known;
         }
         let hints = Arc::new(make());
         if self.0.len() < KNOWN_MAX {

@@ -203,9 +203,9 @@ pub(crate) fn write_endpoint(
 }
 
 fn write_hints(hints: &Hints) -> api::EndpointHints {
-    // The API leaves an empty list out.
+    // The API leaves an empty list out. A shared text is copied as such: `to_string` would print it.
     fn list<T>(names: &[Arc<str>], write: impl Fn(String) -> T) -> Option<Vec<T>> {
-        (!names.is_empty()).then(|| names.iter().map(|name| write(name.to_string())).collect())
+        (!names.is_empty()).then(|| names.iter().map(|name| write(String::from(&**name))).collect())
     }
     api::EndpointHints {
         for_zones: list(&hints.for_zones, |name| api::ForZone { name }),

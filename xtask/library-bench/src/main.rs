@@ -29,7 +29,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How often both sides take turns; the fastest turn of each counts. Who shares the machine with us disturbs one or the other
 /// for a second now and then.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 /// As upstream has it by default.
 pub(crate) const MAX_ENDPOINTS_PER_SLICE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);

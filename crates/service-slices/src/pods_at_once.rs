@@ -112,8 +112,11 @@ mod tests {
             let metadata = json!({"namespace": "ns", "name": format!("pod-{n}"), "uid": n.to_string()});
             from_value(json!({"metadata": metadata, "spec": spec, "status": status})).unwrap()
         };
-        let mut pods: Vec<api::Pod> = (0..=2 * AHEAD).map(pod).collect();
-        pods[1] = api::Pod::default();
+        // So many that all that is asked for ahead is there, and one with nothing to ask for at every step.
+        let mut pods: Vec<api::Pod> = (0..=4 * AHEAD).map(pod).collect();
+        for place in [1, 3 * AHEAD + 1] {
+            pods[place] = api::Pod::default();
+        }
         for count in [0, 1, AHEAD, pods.len()] {
             let pods = &pods[..count];
             let one_by_one = pods.iter().map(|pod| Pod::for_service(pod, &service));

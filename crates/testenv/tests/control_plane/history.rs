@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Endpoints, Service};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use testenv::history::{
     Invariant, Limits, Manager, RecordError, Recorder, Verb, Violation, Window, assert_clean, check_history, check_rest,
 };
+use testenv::objects::slices_of;
 use testenv::{Cluster, ControlPlane, Rolling, until};
 
 const QUIET: Duration = Duration::from_secs(3);
@@ -19,7 +19,6 @@ const MAX_ENDPOINTS: usize = 12;
 struct Hand {
     services: Api<Service>,
     endpoints: Api<Endpoints>,
-    slices: Api<EndpointSlice>,
 }
 
 impl Hand {
@@ -27,7 +26,6 @@ impl Hand {
         Self {
             services: Api::default_namespaced(client.clone()),
             endpoints: Api::default_namespaced(client.clone()),
-            slices: Api::default_namespaced(client.clone()),
         }
     }
 
@@ -48,18 +46,6 @@ impl Hand {
     async fn change_port(&self, service: &str, number: u16) {
         let ports = json!([{"name": "http", "port": 80, "targetPort": number}]);
         self.patch_service(service, json!({"spec": {"ports": ports}})).await;
-    }
-
-    /// Waits until all slices of a Service have a port: on a busy machine, upstream may be quiet for seconds before it begins.
-    async fn port_is_out(&self, service: &str, number: i32) {
-        let of_it = ListParams::default().labels(&format!("kubernetes.io/service-name={service}"));
-        let has_it = |slice: &EndpointSlice| slice.ports.iter().flatten().all(|port| port.port == Some(number));
-        until(&format!("all slices of {service} have port {number}"), async || {
-            let slices = self.slices.list(&of_it).await;
-            slices.is_ok_and(|slices| slices.items.iter().all(has_it))
-        })
-        .await
-        .unwrap();
     }
 
     async fn set_topology_mode(&self, service: &str, mode: Option<&str>) {
@@ -121,13 +107,25 @@ async fn upstreams_history_is_right_but_for_a_known_defect() {
 
     recorder.mark("ports", Window::Any).await.unwrap();
     hand.change_port("both", 7070).await;
-    hand.port_is_out("both", 7070).await;
+    port_is_out(&client, "both", 7070).await;
     recorder.settled(QUIET).await.unwrap();
     let wrong = check_history(&recorder.history().unwrap(), &limits);
     let is_known = |violation: &Violation| {
         violation.invariant == Invariant::I4 && violation.object.starts_with("EndpointSlice default/both-")
     };
     assert!(!wrong.is_empty() && wrong.iter().all(is_known), "{wrong:#?}");
+}
+
+/// Waits until slices of a Service have a port and none has another: on a busy machine, upstream may be quiet for seconds before
+/// it begins.
+async fn port_is_out(client: &Client, service: &str, number: i32) {
+    until(&format!("the slices of {service} have port {number}"), async || {
+        let slices = slices_of(client, "default", service).await.unwrap_or_default();
+        let ports: Vec<_> = slices.iter().flat_map(|slice| slice.ports.iter().flatten()).collect();
+        !ports.is_empty() && ports.iter().all(|port| port.port == Some(number))
+    })
+    .await
+    .unwrap();
 }
 
 async fn come_change_and_go(hand: &Hand, client: &Client) -> Rolling {

@@ -6,8 +6,8 @@ use k8s_openapi::{api::discovery::v1 as api, apimachinery::pkg::apis::meta::v1::
 
 use crate::{
     AddressType, Endpoint, EndpointRef, EndpointSource, Hints, PortMapKey, Slice, UnknownAddressType,
-    endpoint::touch,
     slice::{write_endpoint, write_slice},
+    touch::touch_to_copy,
 };
 
 /// A slice to be written. Its endpoints stay where they are, in a stored slice or in what they are derived from, until they are
@@ -67,7 +67,7 @@ impl<'a, E: EndpointSource> Draft<'a, E> {
     /// The slice as the API has it.
     #[must_use]
     pub fn into_api(self) -> api::EndpointSlice {
-        touch(self.endpoints.iter());
+        touch_to_copy(self.endpoints.iter());
         let endpoints = self.endpoints.iter();
         let endpoints = endpoints.map(|endpoint| {
             write_endpoint(
@@ -83,6 +83,7 @@ impl<'a, E: EndpointSource> Draft<'a, E> {
     /// The slice as it is kept.
     #[must_use]
     pub fn into_slice(self) -> Slice<E::Text> {
+        touch_to_copy(self.endpoints.iter());
         let mut endpoints: Vec<_> = self.endpoints.iter().map(|draft| draft.to_endpoint()).collect();
         for (endpoint, draft) in endpoints.iter_mut().zip(self.endpoints) {
             let deprecated = draft.deprecated_topology();

@@ -1,6 +1,6 @@
 //! One endpoint of a slice: owned and compact, or borrowed from whatever it is derived from.
 
-use std::{collections::BTreeMap, hint::black_box, ptr, sync::Arc};
+use std::{collections::BTreeMap, ptr, sync::Arc};
 
 use crate::{Address, Addresses, Hints, Text, identity::is_same};
 
@@ -202,22 +202,6 @@ fn agree_in_presence<A: EndpointSource, B: EndpointSource>(
     text: impl for<'a> Fn(&EndpointRef<'a>) -> Option<&'a str>,
 ) -> bool {
     text(&a.view()).is_some() == text(&b.view()).is_some()
-}
-
-/// Looks at the texts that differ most from endpoint to endpoint, without waiting for any of them: memory answers many questions
-/// at once about as fast as a single one. Shared texts are hardly ever read, and left alone.
-///
-/// For who is about to read endpoints that lie anywhere: some hundreds at a time, so that they are still at hand then.
-pub fn touch<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
-    if E::Text::SHARED {
-        return;
-    }
-    let first = |text: Option<&str>| text.and_then(|text| text.bytes().next()).map_or(0, usize::from);
-    let first_bytes = |endpoint: &EndpointRef<'_>| {
-        let of_target = |target: Target<&str>| first(target.name) + first(target.namespace) + first(target.uid);
-        first(endpoint.node_name) + endpoint.target.map_or(0, of_target)
-    };
-    black_box(endpoints.map(|endpoint| first_bytes(&endpoint.view())).sum::<usize>());
 }
 
 /// Whatever an endpoint can be read off. What is wanted is derived anew on every sync, so that it is best left where it is

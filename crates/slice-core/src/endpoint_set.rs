@@ -4,8 +4,8 @@ use hashbrown::{HashTable, hash_table::Entry};
 
 use crate::{
     EndpointSource,
-    endpoint::touch,
     identity::{AddressTag, compare, hash_with_name, have_same_addresses, have_same_names, is_same, rank},
+    touch::touch_to_compare,
 };
 
 /// The endpoints that are wanted, each identity once.
@@ -23,21 +23,19 @@ use crate::{
 /// ```
 #[derive(Debug)]
 pub struct EndpointSet<E> {
-    slots: Vec<E>,
     /// What has not been taken, by address.
-    index: HashTable<Indexed>,
-    /// Places in `slots` of those whose addresses were in the index already, by address and name: pods on the network of their
-    /// node.
-    crowd: HashTable<u32>,
+    index: HashTable<Indexed<E>>,
+    /// Those whose addresses were in the index already, by address and name: pods on the network of their node.
+    crowd: HashTable<E>,
     /// In which buckets of the index the endpoints that are just being looked for may be.
     found: Vec<Option<usize>>,
 }
 
-/// An endpoint by its addresses, without a look at it.
+/// An endpoint and its addresses, which can be told without a look at it.
 #[derive(Clone, Copy, Debug)]
-struct Indexed {
+struct Indexed<E> {
     tag: AddressTag,
-    slot: u32,
+    endpoint: E,
 }
 
 impl<E> Default for EndpointSet<E> {
@@ -51,7 +49,6 @@ impl<E> EndpointSet<E> {
     #[must_use]
     pub fn with_capacity(endpoints: usize) -> Self {
         Self {
-            slots: Vec::with_capacity(endpoints),
             index: HashTable::with_capacity(endpoints),
             crowd: HashTable::new(),
             found: Vec::new(),
@@ -73,33 +70,29 @@ impl<E> EndpointSet<E> {
 
 impl<E: EndpointSource> EndpointSet<E> {
     /// Adds an endpoint; one with the same identity makes room for it (R78).
-    ///
-    /// # Panics
-    /// At more than 4,294,967,295 endpoints.
     pub fn insert(&mut self, endpoint: E) {
-        let slot = u32::try_from(self.slots.len()).expect("a set holds fewer endpoints than there are IPv4 addresses");
-        let at = |slot: u32| &self.slots[slot as usize];
         let tag = AddressTag::of(&endpoint);
         let entry = self.index.entry(
             tag.hash(),
-            |other| other.tag == tag && (tag.is_exact() || have_same_addresses(at(other.slot), &endpoint)),
+            |other| other.tag == tag && (tag.is_exact() || have_same_addresses(&other.endpoint, &endpoint)),
             |other| other.tag.hash(),
         );
         match entry {
-            Entry::Occupied(mut found) if is_same(at(found.get().slot), &endpoint) => found.get_mut().slot = slot,
+            Entry::Occupied(mut found) if is_same(&found.get().endpoint, &endpoint) => {
+                found.get_mut().endpoint = endpoint;
+            }
             Entry::Vacant(room) if self.crowd.is_empty() => {
-                room.insert(Indexed { tag, slot });
+                room.insert(Indexed { tag, endpoint });
             }
             _ => {
                 let entry = self.crowd.entry(
                     hash_with_name(&endpoint),
-                    |slot| is_same(at(*slot), &endpoint),
-                    |slot| hash_with_name(at(*slot)),
+                    |other| is_same(other, &endpoint),
+                    hash_with_name,
                 );
-                *entry.or_insert(slot).get_mut() = slot;
+                *entry.or_insert(endpoint).get_mut() = endpoint;
             }
         }
-        self.slots.push(endpoint);
     }
 
     /// Whether an endpoint with the same identity is left.
@@ -111,34 +104,36 @@ impl<E: EndpointSource> EndpointSet<E> {
     /// The endpoint with the same identity, if it is left.
     #[must_use]
     pub fn get(&self, like: &impl EndpointSource) -> Option<E> {
-        let is_like = |slot: u32| is_same(&self.slots[slot as usize], like);
         let tag = AddressTag::of(like);
         let indexed = self
             .index
-            .find(tag.hash(), |other| other.tag == tag && is_like(other.slot));
-        let slot = match indexed {
-            Some(indexed) => indexed.slot,
-            None if self.crowd.is_empty() => return None,
-            None => *self.crowd.find(hash_with_name(like), |slot| is_like(*slot))?,
-        };
-        Some(self.slots[slot as usize])
+            .find(tag.hash(), |other| other.tag == tag && is_same(&other.endpoint, like));
+        match indexed {
+            Some(indexed) => Some(indexed.endpoint),
+            None if self.crowd.is_empty() => None,
+            None => self
+                .crowd
+                .find(hash_with_name(like), |other| is_same(other, like))
+                .copied(),
+        }
     }
 
     /// Removes and answers the endpoint with the same identity.
     pub fn take(&mut self, like: &impl EndpointSource) -> Option<E> {
-        let is_like = |slot: u32| is_same(&self.slots[slot as usize], like);
         let tag = AddressTag::of(like);
         let indexed = self
             .index
-            .find_entry(tag.hash(), |other| other.tag == tag && is_like(other.slot));
+            .find_entry(tag.hash(), |other| other.tag == tag && is_same(&other.endpoint, like));
         if let Ok(found) = indexed {
-            return Some(self.slots[found.remove().0.slot as usize]);
+            return Some(found.remove().0.endpoint);
         }
         if self.crowd.is_empty() {
             return None;
         }
-        let crowded = self.crowd.find_entry(hash_with_name(like), |slot| is_like(*slot));
-        crowded.ok().map(|found| self.slots[found.remove().0 as usize])
+        let crowded = self
+            .crowd
+            .find_entry(hash_with_name(like), |other| is_same(other, like));
+        crowded.ok().map(|found| found.remove().0)
     }
 
     /// Removes the endpoints with the same identities as these, and puts what was there into `taken`, in their order.
@@ -152,9 +147,9 @@ impl<E: EndpointSource> EndpointSet<E> {
             self.index.find_bucket_index(tag.hash(), |other| other.tag == tag)
         }));
         taken.clear();
-        let in_bucket = |bucket: usize| Some(self.slots[self.index.get_bucket(bucket)?.slot as usize]);
+        let in_bucket = |bucket: usize| Some(self.index.get_bucket(bucket)?.endpoint);
         taken.extend(self.found.iter().map(|bucket| bucket.and_then(in_bucket)));
-        touch(taken.iter().flatten().copied());
+        touch_to_compare(taken.iter().flatten().copied());
         for (like, taken) in like.clone().zip(&mut *taken) {
             let same_addresses = AddressTag::of(&like).is_exact();
             *taken = taken.filter(|candidate| {
@@ -175,30 +170,32 @@ impl<E: EndpointSource> EndpointSet<E> {
     #[must_use]
     pub fn into_sorted(self) -> Vec<E> {
         if self.crowd.is_empty()
-            && let Some(slots) = self.sorted_by_tag()
+            && let Some(sorted) = self.sorted_by_tag()
         {
-            return slots.into_iter().map(|slot| self.slots[slot]).collect();
+            return sorted;
         }
-        let left = self
-            .index
-            .iter()
-            .map(|indexed| indexed.slot)
-            .chain(self.crowd.iter().copied());
-        let left = left.map(|slot| self.slots[slot as usize]);
+        let indexed = self.index.iter().map(|indexed| indexed.endpoint);
+        let left = indexed.chain(self.crowd.iter().copied());
         let mut ranked: Vec<_> = left.map(|endpoint| (rank(&endpoint), endpoint)).collect();
         ranked.sort_unstable_by(|(a, first), (b, second)| a.cmp(b).then_with(|| compare(first, second)));
         ranked.into_iter().map(|(_, endpoint)| endpoint).collect()
     }
 
-    /// The places of what is in the index, in the order of the addresses, where these are all single IPv4 addresses: then no
-    /// endpoint has to be looked at.
-    fn sorted_by_tag(&self) -> Option<Vec<usize>> {
+    /// What is in the index, in the order of the addresses, where these are all single IPv4 addresses: then no endpoint has to be
+    /// looked at.
+    fn sorted_by_tag(&self) -> Option<Vec<E>> {
         let mut sorted = Vec::with_capacity(self.index.len());
-        for indexed in &self.index {
-            sorted.push((indexed.tag.exactly()?, indexed.slot));
+        for bucket in 0..self.index.num_buckets() {
+            if let Some(indexed) = self.index.get_bucket(bucket) {
+                // In one number, which is compared faster than two.
+                let [address, bucket] = [indexed.tag.exactly()?, u32::try_from(bucket).ok()?].map(u64::from);
+                sorted.push(address << u32::BITS | bucket);
+            }
         }
         sorted.sort_unstable();
-        Some(sorted.into_iter().map(|(_, slot)| slot as usize).collect())
+        let bucket = |place: u64| usize::try_from(place & u64::from(u32::MAX)).ok();
+        let in_bucket = |place: u64| Some(self.index.get_bucket(bucket(place)?)?.endpoint);
+        sorted.into_iter().map(in_bucket).collect()
     }
 }
 

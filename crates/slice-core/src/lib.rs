@@ -58,14 +58,13 @@ mod selector;
 mod slice;
 pub mod spelling;
 mod text;
+mod touch;
 mod tracker;
 mod trigger_time;
 
 pub use address::{Address, Addresses, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
 pub use draft::{Draft, DraftEndpoint};
-#[doc(hidden)]
-pub use endpoint::touch;
 pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource, Target};
 pub use endpoint_set::EndpointSet;
 pub use hints::{Hints, KnownHints};
@@ -73,5 +72,7 @@ pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;
 pub use text::Text;
+#[doc(hidden)]
+pub use touch::{touch, touch_texts};
 pub use tracker::{Deletion, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
 pub use trigger_time::{InvalidTriggerTime, PendingTriggerTime, TriggerTimes, format_trigger_time, parse_trigger_time};

@@ -9,7 +9,7 @@ use k8s_openapi::{
 
 use crate::{
     Address, AddressType, Addresses, Conditions, Endpoint, EndpointRef, Hints, KnownHints, PortMapKey, Target, Text,
-    UnknownAddressType, endpoint::touch,
+    UnknownAddressType, touch::touch_to_copy,
 };
 
 /// A slice. Its metadata is kept whole: what others put there survives when we write it back.
@@ -67,7 +67,7 @@ impl<T: Text> Slice<T> {
     /// The slice as the API has it.
     #[must_use]
     pub fn to_api(&self) -> api::EndpointSlice {
-        touch(self.endpoints.iter());
+        touch_to_copy(self.endpoints.iter());
         let endpoints = self.endpoints.iter();
         let endpoints = endpoints.map(|endpoint| {
             let (hints, deprecated) = (endpoint.hints.as_deref(), endpoint.deprecated_topology.as_deref());

@@ -7,6 +7,7 @@ use std::{
 
 use foldhash::fast::RandomState;
 use slice_core::{Address, DraftEndpoint, Endpoint, EndpointRef, EndpointSet, EndpointSource};
+use smallvec::SmallVec;
 
 /// A write as far as its place in the order goes: what a slice held before, and what it will hold.
 pub(crate) struct Step<'a, E: EndpointSource> {
@@ -16,25 +17,19 @@ pub(crate) struct Step<'a, E: EndpointSource> {
     pub(crate) leaves_type: bool,
 }
 
-/// What must not be missing in between.
+/// What must not be missing in between, by what lies close at hand.
 #[derive(PartialEq, Eq, Hash)]
 enum Wanted<'a> {
-    /// An endpoint, by what makes it the same one: with another address or hostname it is another, with its addresses in another
-    /// order it is not (G5).
-    Endpoint(Cow<'a, [Address]>, &'a str, &'a str),
+    /// Endpoints, by their addresses in any order (G5), which tell nearly all of them apart.
+    Addresses(Cow<'a, [Address]>),
     /// What is behind endpoints, whatever their address: a pod that changes its address family is still the same pod, while one
     /// that was made anew under the same name is not.
     Target(&'a str),
 }
 
 impl<'a> Wanted<'a> {
-    fn endpoint(endpoint: &EndpointRef<'a>) -> Self {
-        let name = endpoint.target.and_then(|target| target.name);
-        Self::Endpoint(
-            sorted(endpoint.addresses),
-            endpoint.hostname.unwrap_or_default(),
-            name.unwrap_or_default(),
-        )
+    fn addresses(endpoint: &EndpointRef<'a>) -> Self {
+        Self::Addresses(sorted(endpoint.addresses))
     }
 
     fn target(endpoint: &EndpointRef<'a>) -> Option<Self> {
@@ -93,7 +88,7 @@ impl<H: EndpointSource> Holds<H> {
 }
 
 /// Who takes what out of its slice.
-type Takers<'a, T> = HashMap<Wanted<'a>, Vec<(usize, &'a Endpoint<T>)>, RandomState>;
+type Takers<'a, T> = HashMap<Wanted<'a>, SmallVec<[(usize, &'a Endpoint<T>); 1]>, RandomState>;
 
 /// For each step, the steps that must have succeeded before it.
 pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<usize>> {
@@ -103,7 +98,7 @@ pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<
     for (index, change) in changes.iter().enumerate() {
         for taken in &change.taken {
             let target = Wanted::target(&taken.view()).filter(|_| steps[index].leaves_type);
-            for wanted in [Some(Wanted::endpoint(&taken.view())), target].into_iter().flatten() {
+            for wanted in [Some(Wanted::addresses(&taken.view())), target].into_iter().flatten() {
                 takers.entry(wanted).or_default().push((index, taken));
             }
         }
@@ -115,16 +110,17 @@ pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<
     let (mut before, mut after) = (Holds::new(), Holds::new());
     for (index, change) in changes.iter().enumerate() {
         for put in change.put {
+            let at_same_place = takers.get(&Wanted::addresses(&put.view())).into_iter().flatten();
+            let same = at_same_place.filter(|(_, taken)| put.is_same_as(taken));
             let target = Wanted::target(&put.view()).filter(|_| type_left);
-            for wanted in [Some(Wanted::endpoint(&put.view())), target].into_iter().flatten() {
-                for (taker, taken) in takers.get(&wanted).into_iter().flatten() {
-                    let mut stays = || {
-                        after.contains(*taker, steps[*taker].after.iter(), taken)
-                            || before.contains(index, steps[index].before.iter(), &put)
-                    };
-                    if *taker != index && !stays() {
-                        waits[*taker].push(index);
-                    }
+            let same_target = target.and_then(|target| takers.get(&target)).into_iter().flatten();
+            for (taker, taken) in same.chain(same_target) {
+                let mut stays = || {
+                    after.contains(*taker, steps[*taker].after.iter(), taken)
+                        || before.contains(index, steps[index].before.iter(), &put)
+                };
+                if *taker != index && !stays() {
+                    waits[*taker].push(index);
                 }
             }
         }

@@ -52,7 +52,14 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
     /// Drops what may not be written, which a slice that is written loses.
     pub(super) fn sift(&mut self, sieve: &mut Sieve) {
         let before = self.endpoints.len();
-        self.endpoints.retain(|kept| sieve.passes(&kept.wanted));
+        // What is stored as it should be is at hand, while what is wanted can lie anywhere.
+        self.endpoints.retain(|kept| {
+            if kept.equal {
+                sieve.passes(&kept.stored)
+            } else {
+                sieve.passes(&kept.wanted)
+            }
+        });
         self.dropped += before - self.endpoints.len();
         self.changed = self.endpoints.iter().filter(|kept| !kept.equal).count();
     }

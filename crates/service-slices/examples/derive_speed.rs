@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let from_compact = |service| per_pod(n, || drop(black_box(desired(service, &compact, &nodes))));
         let borrowed: Nodes<&str> = nodes
             .iter()
-            .map(|(name, Node { zone })| (&**name, Node { zone: zone.as_deref() }))
+            .map(|(name, node)| (&**name, node.map(|text| &**text)))
             .collect();
         let from_api = |service| {
             per_pod(n, || {

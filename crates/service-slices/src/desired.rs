@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use slice_core::{AddressType, Conditions};
+use slice_core::{AddressType, Conditions, touch_texts};
 use slice_reconciler::Group;
+use smallvec::SmallVec;
 
 use crate::{AddressProblem, Nodes, Pod, PodEndpoint, Service, Text, groups::Groups};
 
@@ -59,7 +60,7 @@ where
     let pods = pods.into_iter();
     let mut groups = Groups::new(service, pods.size_hint().0);
     let mut left_out = Vec::new();
-    for pod in pods.filter(|pod| pod.eligible) {
+    let add = |pod: &'a Pod<T>| {
         let groups = groups.of(pod.named_ports());
         match endpoint(service, pod, nodes) {
             Ok(endpoint) => {
@@ -72,12 +73,36 @@ where
             }
             Err(reason) => left_out.push(because(pod, reason)),
         }
+    };
+    let eligible = pods.filter(|pod| pod.eligible);
+    if T::SHARED {
+        // Many pods share the name of a node, and so it is at hand.
+        eligible.for_each(add);
+    } else {
+        with_node_names_at_hand(eligible, add);
     }
     left_out.sort_by_key(|left_out| (left_out.namespace, left_out.pod));
     Desired {
         address_types: service.families.address_types(),
         groups: groups.into_sorted(),
         left_out,
+    }
+}
+
+/// Hands pods on after a look at the names of many of their nodes, which lie anywhere.
+fn with_node_names_at_hand<'a, T: Text + 'a>(
+    mut pods: impl Iterator<Item = &'a Pod<T>>,
+    mut add: impl FnMut(&'a Pod<T>),
+) {
+    const AT_ONCE: usize = 64;
+    let mut batch = SmallVec::<[&Pod<T>; AT_ONCE]>::new();
+    loop {
+        batch.extend(pods.by_ref().take(AT_ONCE));
+        if batch.is_empty() {
+            return;
+        }
+        touch_texts(batch.iter().filter_map(|pod| pod.node.as_deref()));
+        batch.drain(..).for_each(&mut add);
     }
 }
 
@@ -91,10 +116,9 @@ where
     T: Text,
     N: Nodes<T> + ?Sized,
 {
-    let node_name = pod.node.as_deref().unwrap_or_default();
-    let node = nodes.node(node_name);
+    let node = pod.node.as_deref().and_then(|name| nodes.node(name));
     if node.is_none() && !service.publish_not_ready_addresses {
-        return Err(Reason::UnknownNode(node_name));
+        return Err(Reason::UnknownNode(pod.node.as_deref().unwrap_or_default()));
     }
     let conditions = Conditions {
         ready: Some(service.publish_not_ready_addresses || (pod.ready && !pod.terminating)),
@@ -104,7 +128,7 @@ where
     let has_hostname = pod.hostname_for(&service.namespace, &service.name).is_some();
     Ok(move |address_type| PodEndpoint {
         pod,
-        zone: node.and_then(|node| node.zone.as_ref()),
+        node,
         conditions,
         address_type,
         only: None,

@@ -32,13 +32,16 @@
 //!     "spec": {"nodeName": "n1", "containers": [{"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}]},
 //!     "status": {"podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]},
 //! }]))?;
-//! let node: api::Node = from_value(json!({"metadata": {"labels": {"topology.kubernetes.io/zone": "zone-a"}}}))?;
+//! let node: api::Node = from_value(json!({
+//!     "metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "zone-a"}},
+//! }))?;
 //! let stored: Vec<EndpointSlice> = Vec::new();
 //!
 //! // What the slices should hold.
 //! let service = Service::from(&service);
 //! let pods = Pod::all_for_service(&pods, &service);
-//! let nodes = HashMap::from([("n1", Node::from(&node))]);
+//! let node = Node::<&str>::from(&node);
+//! let nodes = HashMap::from([(node.name, node)]);
 //! let desired = desired(&service, &pods, &nodes);
 //! assert!(desired.left_out.is_empty());
 //!

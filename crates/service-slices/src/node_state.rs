@@ -12,7 +12,7 @@ const EXCLUDED: [&str; 2] = [
 ];
 
 /// What matters of a Node: what endpoints say of it, and what topology hints go by.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeState {
     /// What endpoints say of it.
     pub node: Node,

@@ -4,7 +4,7 @@ use std::{num::NonZeroU16, slice, sync::Arc};
 
 use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointRef, EndpointSource, Target, Text};
 
-use crate::Pod;
+use crate::{Node, Pod};
 
 /// A pod as an endpoint of a Service: what the pod does not say by itself, and the pod. Small, because there is one for
 /// every pod on every sync.
@@ -12,8 +12,8 @@ use crate::Pod;
 pub struct PodEndpoint<'a, T = Arc<str>> {
     /// The pod.
     pub pod: &'a Pod<T>,
-    /// The zone of its node.
-    pub zone: Option<&'a T>,
+    /// The node it runs on, if it is known.
+    pub node: Option<&'a Node<T>>,
     /// How the Service presents it.
     pub conditions: Conditions,
     /// The family of its addresses.
@@ -57,6 +57,24 @@ impl<T> PodEndpoint<'_, T> {
         }
     }
 
+    /// The zone of its node.
+    #[must_use]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+    pub fn zone(&self) -> Option<&T> {
+        self.node.and_then(|node| node.zone.as_ref())
+    }
+
+    /// As the node has it, which many pods share, and so it is at hand.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+    fn node_name(&self) -> Option<&T> {
+        match self.node {
+            Some(node) => Some(&node.name),
+            None => self.pod.node.as_ref(),
+        }
+    }
+
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn hostname(&self) -> Option<&T> {
@@ -78,8 +96,8 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
             addresses: self.addresses(),
             conditions: self.conditions,
             hostname: self.hostname().map(|hostname| &**hostname),
-            node_name: self.pod.node.as_deref(),
-            zone: self.zone.map(|zone| &**zone),
+            node_name: self.node_name().map(|node| &**node),
+            zone: self.zone().map(|zone| &**zone),
             target: Some(Target {
                 kind: Some(Text::pod()),
                 namespace: given(&self.pod.namespace).map(|namespace| &**namespace),
@@ -97,8 +115,8 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
             addresses: Address::copies(self.addresses()),
             conditions: self.conditions,
             hostname: self.hostname().cloned(),
-            node_name: self.pod.node.clone(),
-            zone: self.zone.cloned(),
+            node_name: self.node_name().cloned(),
+            zone: self.zone().cloned(),
             target: Some(Target {
                 kind: Some(T::pod()),
                 namespace: given(&self.pod.namespace).cloned(),

@@ -36,14 +36,10 @@ struct Cluster {
 impl Cluster {
     /// At rest: the slices are as they should be.
     fn at_rest(service: Service, count: usize) -> Self {
-        let node = |n: usize| {
-            let zone = Some(["zone-a", "zone-b"][n % 2].into());
-            (format!("node-{n}").into(), Node { zone })
-        };
         let mut cluster = Self {
             service,
             pods: pods(count),
-            nodes: (0..10).map(node).collect(),
+            nodes: nodes(),
             slices: Vec::new(),
         };
         let mut slices = Vec::new();
@@ -95,6 +91,15 @@ fn pods(count: usize) -> Vec<Pod> {
     (0..count).map(|n| Pod::from(&pod(n))).collect()
 }
 
+fn nodes() -> Nodes {
+    let node = |n: usize| {
+        let name: Arc<str> = format!("node-{n}").into();
+        let zone = Some(["zone-a", "zone-b"][n % 2].into());
+        (Arc::clone(&name), Node { name, zone })
+    };
+    (0..10).map(node).collect()
+}
+
 /// `hints` is a topology mode or a traffic distribution.
 fn service(families: &Value, target_port: &Value, hints: &Value) -> Service {
     let (mode, distribution) = if hints == "Auto" {
@@ -140,7 +145,7 @@ fn to_find_nothing_to_do(cluster: &Cluster) -> u64 {
 #[test]
 fn no_allocation_per_endpoint() {
     let both = json!(["IPv4", "IPv6"]);
-    let nodes = (0..10).map(|n| (format!("node-{n}").into(), Node::default())).collect();
+    let nodes = nodes();
     let (few, many) = (pods(100), pods(10_000));
     let cases = [json!(["IPv4"]), json!(["IPv6"]), both.clone()]
         .into_iter()

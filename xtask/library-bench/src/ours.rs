@@ -88,8 +88,8 @@ impl From<&Sync> for Compact {
         let mut texts: HashMap<Box<str>, Arc<str>> = HashMap::new();
         let mut share = |text: &str| Arc::clone(texts.entry(text.into()).or_insert_with(|| text.into()));
         let mut node = |node: &api::Node| {
-            let zone = Node::<&str>::from(node).zone.map(&mut share);
-            (share(node.metadata.name.as_deref().unwrap_or_default()), Node { zone })
+            let node = Node::<&str>::from(node).map(|text| share(text));
+            (Arc::clone(&node.name), node)
         };
         Self {
             service: Service::from(&sync.service),

@@ -117,8 +117,11 @@ impl ServiceController {
     }
 
     fn put_node(&mut self, node: &api::Node, wakes: &mut Wakes) {
-        let name = self.interner.intern(node.metadata.name.as_deref().unwrap_or_default());
-        let concerned = self.nodes.put(Arc::clone(&name), NodeState::from(node));
+        let mut state = NodeState::from(node);
+        // Shared with the slices that name it, so that endpoints are compared without a look at it.
+        state.node = state.node.map(|text| self.interner.intern(text));
+        let name = Arc::clone(&state.node.name);
+        let concerned = self.nodes.put(state);
         self.node_changed(&name, concerned, wakes);
     }
 

@@ -26,13 +26,13 @@ impl Nodes {
         self.by_name.keys()
     }
 
-    pub(super) fn put(&mut self, name: Arc<str>, node: NodeState) -> Concerned {
+    pub(super) fn put(&mut self, node: NodeState) -> Concerned {
         let concerned = |before: Option<&NodeState>| Concerned {
             pods: before.is_none_or(|before| before.node != node.node),
             hints: before != Some(&node),
         };
-        let concerned = concerned(self.by_name.get(&name));
-        self.by_name.insert(name, node);
+        let concerned = concerned(self.by_name.get(&node.node.name));
+        self.by_name.insert(Arc::clone(&node.node.name), node);
         concerned
     }
 

@@ -198,7 +198,7 @@ fn r65_a_pod_without_a_node() {
     let (pods, nodes) = ([Pod::<&str>::from(&pods[0])], nodes(&[("node-1", "z")]));
     let group = desired(&service, &pods, &nodes).groups.pop().unwrap();
     let endpoints = group.endpoints.into_sorted();
-    assert_eq!((endpoints[0].view().node_name, endpoints[0].zone), (None, None));
+    assert_eq!((endpoints[0].view().node_name, endpoints[0].zone()), (None, None));
 }
 
 /// R60, R77, R92: a pod is one endpoint per family; pods may share an address.

@@ -57,10 +57,11 @@ pub(super) fn service(change: Value) -> Service {
 
 /// Nodes with a zone each; an empty one is none.
 pub(super) fn nodes<'n, T: From<&'n str>>(nodes: &[(&'n str, &'n str)]) -> HashMap<&'n str, Node<T>> {
-    let node = |zone: &'n str| Node {
+    let node = |name: &'n str, zone: &'n str| Node {
+        name: name.into(),
         zone: (!zone.is_empty()).then(|| zone.into()),
     };
-    nodes.iter().map(|(name, zone)| (*name, node(zone))).collect()
+    nodes.iter().map(|(name, zone)| (*name, node(name, zone))).collect()
 }
 
 pub(super) fn conditions(ready: bool, serving: bool, terminating: bool) -> Conditions {
@@ -101,7 +102,7 @@ pub(super) fn summary(
     let compact: Vec<Pod> = pods.iter().map(Pod::from).collect();
     let borrowed_nodes: HashMap<&str, Node<&str>> = nodes
         .iter()
-        .map(|(name, Node { zone })| (*name, Node { zone: zone.as_deref() }))
+        .map(|(name, node)| (*name, node.map(|text| &**text)))
         .collect();
     let from_borrowed = summarise(desired(service, &borrowed, &borrowed_nodes));
     assert_eq!(from_borrowed, summarise(desired(service, &compact, nodes)));

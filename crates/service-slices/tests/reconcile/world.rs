@@ -98,7 +98,7 @@ impl World {
             .collect();
         let compact = Service::from(&service);
         let pods: Vec<Pod> = pods.iter().map(Pod::from).collect();
-        let nodes = self.nodes.iter().map(|(name, zone)| (name.as_str(), node(zone)));
+        let nodes = self.nodes.iter().map(|(name, zone)| (name.as_str(), node(name, zone)));
         let nodes: HashMap<&str, Node> = nodes.collect();
         let desired = desired(&compact, &pods, &nodes);
         let policy = policy(&compact);
@@ -194,8 +194,8 @@ pub(crate) fn on_node(mut pod: Value, node: &str) -> Value {
     pod
 }
 
-fn node(zone: &str) -> Node {
-    let node = json!({"metadata": {"labels": {ZONE_LABEL: zone}}});
+fn node(name: &str, zone: &str) -> Node {
+    let node = json!({"metadata": {"name": name, "labels": {ZONE_LABEL: zone}}});
     Node::from(&serde_json::from_value::<api::Node>(node).unwrap())
 }
 

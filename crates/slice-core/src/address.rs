@@ -32,6 +32,9 @@ impl Address {
         if let Some(address) = Self::parse_v4(text) {
             return Some(Self::V4(address));
         }
+        if let Some(address) = parse_canonical_v6(text) {
+            return Some(Self::V6(address));
+        }
         let v6 = text.parse().map(IpAddr::V6);
         v6.ok().or_else(|| parse_with_leading_zeros(text)).map(Self::from)
     }
@@ -58,10 +61,7 @@ impl Address {
         if let Some(address) = Self::parse_v4(text) {
             return Self::V4(address);
         }
-        match text.parse() {
-            Ok(address) if is_canonical(&address, text) => Self::V6(address),
-            _ => Self::Text(text.into()),
-        }
+        parse_canonical_v6(text).map_or_else(|| Self::Text(text.into()), Self::V6)
     }
 
     /// A copy of these addresses; quick where there is only one.
@@ -199,17 +199,77 @@ fn leading_octet(text: &[u8]) -> Option<(u8, &[u8])> {
     }
 }
 
-/// Whether the text is how we would print the address, without printing it onto the heap.
-fn is_canonical(address: &Ipv6Addr, text: &str) -> bool {
-    struct Rest<'a>(&'a str);
-    impl fmt::Write for Rest<'_> {
-        fn write_str(&mut self, printed: &str) -> fmt::Result {
-            self.0 = self.0.strip_prefix(printed).ok_or(fmt::Error)?;
-            Ok(())
+/// Reads an IPv6 address in its canonical spelling, and no other: what std prints for an address that is not IPv4 in disguise. Takes
+/// a fraction of the time that reading and printing it with std would.
+fn parse_canonical_v6(text: &str) -> Option<Ipv6Addr> {
+    let mut groups = [0; 8];
+    let mut count = 0;
+    // Where `::` stands for zeros.
+    let mut gap = None;
+    let mut rest = text.as_bytes();
+    if let Some(after) = rest.strip_prefix(b"::") {
+        (gap, rest) = (Some(0), after);
+    }
+    while !rest.is_empty() {
+        let (group, after) = leading_group(rest)?;
+        *groups.get_mut(count)? = group;
+        count += 1;
+        rest = match after {
+            [b':', b':', after @ ..] if gap.is_none() => {
+                gap = Some(count);
+                after
+            }
+            [b':', after @ ..] if !after.is_empty() => after,
+            [] => after,
+            _ => return None,
+        };
+    }
+    let zeros = groups.len() - count;
+    match gap {
+        Some(gap) => {
+            groups.copy_within(gap..count, gap + zeros);
+            groups[gap..gap + zeros].fill(0);
+        }
+        None if zeros == 0 => {}
+        None => return None,
+    }
+    let address = Ipv6Addr::from(groups);
+    let is_canonical =
+        longest_run_of_zeros(groups) == gap.map(|gap| (gap, zeros)) && address.to_ipv4_mapped().is_none();
+    is_canonical.then_some(address)
+}
+
+/// The group that a text begins with, in small letters and without superfluous zeros, and what follows it.
+fn leading_group(text: &[u8]) -> Option<(u16, &[u8])> {
+    let mut group = 0;
+    let mut digits = 0;
+    while let Some(byte) = text.get(digits) {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            _ => break,
+        };
+        digits += 1;
+        group = group << 4 | u32::from(digit);
+        // Too many digits, or a zero before others.
+        if digits > 4 || (digits > 1 && group < 16) {
+            return None;
         }
     }
-    let mut rest = Rest(text);
-    address.to_ipv4_mapped().is_none() && fmt::write(&mut rest, format_args!("{address}")).is_ok() && rest.0.is_empty()
+    let group = u16::try_from(group).ok()?;
+    (digits > 0).then(|| (group, &text[digits..]))
+}
+
+/// Where the zeros begin that `::` stands for, and how many they are: the first of the longest runs of at least two.
+fn longest_run_of_zeros(groups: [u16; 8]) -> Option<(usize, usize)> {
+    let (mut longest, mut run) = (None, 0);
+    for (place, group) in groups.into_iter().enumerate() {
+        run = if group == 0 { run + 1 } else { 0 };
+        if run > longest.map_or(1, |(_, length)| length) {
+            longest = Some((place + 1 - run, run));
+        }
+    }
+    longest
 }
 
 /// What std's parser refuses and Kubernetes takes: superfluous leading zeros in octets and groups.
@@ -261,6 +321,56 @@ mod tests {
                 format!("1.2.{part}"),
             ] {
                 assert_eq!(Address::parse_v4(&text), text.parse().ok(), "{text:?}");
+            }
+        }
+    }
+
+    /// What std reads, if it prints it again in the same way and it is not IPv4 in disguise.
+    fn canonical_v6(text: &str) -> Option<Ipv6Addr> {
+        let address: Ipv6Addr = text.parse().ok()?;
+        (address.to_string() == text && address.to_ipv4_mapped().is_none()).then_some(address)
+    }
+
+    #[test]
+    fn canonical_ipv6_addresses_are_what_std_prints() {
+        // All that runs of zeros can look like, in both spellings of a group.
+        for zeros in 0..=u8::MAX {
+            for other in [1, 0x10, 0xffff] {
+                let groups: [u16; 8] = std::array::from_fn(|place| if zeros >> place & 1 == 1 { 0 } else { other });
+                let address = Ipv6Addr::from(groups);
+                let printed = address.to_string();
+                assert_eq!(parse_canonical_v6(&printed), canonical_v6(&printed), "{printed:?}");
+                assert!(parse_canonical_v6(&printed).is_some() || address.to_ipv4_mapped().is_some());
+                let whole = groups.map(|group| format!("{group:x}")).join(":");
+                assert_eq!(parse_canonical_v6(&whole), canonical_v6(&whole), "{whole:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_canonical_ipv6_addresses() {
+        // All texts of up to four of these, with what makes an address of them or does not.
+        let signs = [
+            ":", "::", "0", "1", "00", "a", "A", "ffff", "10000", "1.2.3.4", "g", " ",
+        ];
+        let mut texts = vec![String::new()];
+        let mut begins = 0;
+        for _ in 0..4 {
+            let longer: Vec<String> = texts[begins..]
+                .iter()
+                .flat_map(|text| signs.map(|sign| format!("{text}{sign}")))
+                .collect();
+            begins = texts.len();
+            texts.extend(longer);
+        }
+        for text in texts {
+            for text in [
+                format!("1:2:3:4:5:6:{text}"),
+                format!("{text}:6:7:8"),
+                format!("::{text}:7:8"),
+                text,
+            ] {
+                assert_eq!(parse_canonical_v6(&text), canonical_v6(&text), "{text:?}");
             }
         }
     }

@@ -8,6 +8,9 @@ use crate::{
     touch::touch_to_compare,
 };
 
+/// In a set with room for no more than these, what endpoints are derived from is in some cache anyway.
+const AT_HAND: usize = 2048;
+
 /// The endpoints that are wanted, each identity once.
 ///
 /// Made anew for every sync, so it costs a few allocations in all and none per endpoint.
@@ -149,12 +152,18 @@ impl<E: EndpointSource> EndpointSet<E> {
         taken.clear();
         let in_bucket = |bucket: usize| Some(self.index.get_bucket(bucket)?.endpoint);
         taken.extend(self.found.iter().map(|bucket| bucket.and_then(in_bucket)));
-        touch_to_compare(taken.iter().flatten().copied());
+        if self.index.num_buckets() > AT_HAND {
+            touch_to_compare(taken.iter().flatten().copied());
+        }
         for (like, taken) in like.clone().zip(&mut *taken) {
             let same_addresses = AddressTag::of(&like).is_exact();
-            *taken = taken.filter(|candidate| {
+            let is_like = |candidate: &E| {
                 (same_addresses || have_same_addresses(candidate, &like)) && have_same_names(candidate, &like)
-            });
+            };
+            // Where it is: to copy it takes as long as to compare it.
+            if taken.as_ref().is_some_and(|candidate| !is_like(candidate)) {
+                *taken = None;
+            }
         }
         for (place, (like, taken)) in like.zip(taken).enumerate() {
             let bucket = self.found[place].filter(|_| taken.is_some());

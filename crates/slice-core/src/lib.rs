@@ -67,6 +67,8 @@ pub use address_type::{AddressType, UnknownAddressType};
 pub use draft::{Draft, DraftEndpoint};
 pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource, Target};
 pub use endpoint_set::EndpointSet;
+#[doc(hidden)]
+pub use hints::is_same_zone;
 pub use hints::{Hints, KnownHints};
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};

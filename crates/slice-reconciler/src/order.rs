@@ -2,12 +2,11 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, HashSet},
 };
 
 use foldhash::fast::RandomState;
 use slice_core::{Address, DraftEndpoint, Endpoint, EndpointRef, EndpointSet, EndpointSource};
-use smallvec::SmallVec;
 
 /// A write as far as its place in the order goes: what a slice held before, and what it will hold.
 pub(crate) struct Step<'a, E: EndpointSource> {
@@ -17,19 +16,25 @@ pub(crate) struct Step<'a, E: EndpointSource> {
     pub(crate) leaves_type: bool,
 }
 
-/// What must not be missing in between, by what lies close at hand.
+/// What must not be missing in between.
 #[derive(PartialEq, Eq, Hash)]
 enum Wanted<'a> {
-    /// Endpoints, by their addresses in any order (G5), which tell nearly all of them apart.
-    Addresses(Cow<'a, [Address]>),
+    /// An endpoint, by what makes it the same one: with another address or hostname it is another, with its addresses in another
+    /// order it is not (G5).
+    Endpoint(Cow<'a, [Address]>, &'a str, &'a str),
     /// What is behind endpoints, whatever their address: a pod that changes its address family is still the same pod, while one
     /// that was made anew under the same name is not.
     Target(&'a str),
 }
 
 impl<'a> Wanted<'a> {
-    fn addresses(endpoint: &EndpointRef<'a>) -> Self {
-        Self::Addresses(sorted(endpoint.addresses))
+    fn endpoint(endpoint: &EndpointRef<'a>) -> Self {
+        let name = endpoint.target.and_then(|target| target.name);
+        Self::Endpoint(
+            sorted(endpoint.addresses),
+            endpoint.hostname.unwrap_or_default(),
+            name.unwrap_or_default(),
+        )
     }
 
     fn target(endpoint: &EndpointRef<'a>) -> Option<Self> {
@@ -88,17 +93,22 @@ impl<H: EndpointSource> Holds<H> {
 }
 
 /// Who takes what out of its slice.
-type Takers<'a, T> = HashMap<Wanted<'a>, SmallVec<[(usize, &'a Endpoint<T>); 1]>, RandomState>;
+type Takers<'a, T> = HashMap<Wanted<'a>, Vec<(usize, &'a Endpoint<T>)>, RandomState>;
 
 /// For each step, the steps that must have succeeded before it.
 pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<usize>> {
     let mut waits = vec![Vec::new(); steps.len()];
     let changes: Vec<Change<'_, E>> = steps.iter().map(Change::of).collect();
+    let put = changes.iter().flat_map(|change| change.put);
+    let put_at: HashSet<_, RandomState> = put.map(|put| sorted(put.view().addresses)).collect();
     let mut takers: Takers<'_, E::Text> = HashMap::default();
     for (index, change) in changes.iter().enumerate() {
         for taken in &change.taken {
+            // Hardly any is put elsewhere, which its addresses tell without a look at its names.
+            let is_put = put_at.contains(&*sorted(&taken.addresses));
+            let endpoint = is_put.then(|| Wanted::endpoint(&taken.view()));
             let target = Wanted::target(&taken.view()).filter(|_| steps[index].leaves_type);
-            for wanted in [Some(Wanted::addresses(&taken.view())), target].into_iter().flatten() {
+            for wanted in [endpoint, target].into_iter().flatten() {
                 takers.entry(wanted).or_default().push((index, taken));
             }
         }
@@ -110,17 +120,16 @@ pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<
     let (mut before, mut after) = (Holds::new(), Holds::new());
     for (index, change) in changes.iter().enumerate() {
         for put in change.put {
-            let at_same_place = takers.get(&Wanted::addresses(&put.view())).into_iter().flatten();
-            let same = at_same_place.filter(|(_, taken)| put.is_same_as(taken));
             let target = Wanted::target(&put.view()).filter(|_| type_left);
-            let same_target = target.and_then(|target| takers.get(&target)).into_iter().flatten();
-            for (taker, taken) in same.chain(same_target) {
-                let mut stays = || {
-                    after.contains(*taker, steps[*taker].after.iter(), taken)
-                        || before.contains(index, steps[index].before.iter(), &put)
-                };
-                if *taker != index && !stays() {
-                    waits[*taker].push(index);
+            for wanted in [Some(Wanted::endpoint(&put.view())), target].into_iter().flatten() {
+                for (taker, taken) in takers.get(&wanted).into_iter().flatten() {
+                    let mut stays = || {
+                        after.contains(*taker, steps[*taker].after.iter(), taken)
+                            || before.contains(index, steps[index].before.iter(), &put)
+                    };
+                    if *taker != index && !stays() {
+                        waits[*taker].push(index);
+                    }
                 }
             }
         }

@@ -8,9 +8,6 @@ use crate::{
     touch::touch_to_compare,
 };
 
-/// In a set with room for no more than these, what endpoints are derived from is in some cache anyway.
-const AT_HAND: usize = 2048;
-
 /// The endpoints that are wanted, each identity once.
 ///
 /// Made anew for every sync, so it costs a few allocations in all and none per endpoint.
@@ -152,9 +149,7 @@ impl<E: EndpointSource> EndpointSet<E> {
         taken.clear();
         let in_bucket = |bucket: usize| Some(self.index.get_bucket(bucket)?.endpoint);
         taken.extend(self.found.iter().map(|bucket| bucket.and_then(in_bucket)));
-        if self.index.num_buckets() > AT_HAND {
-            touch_to_compare(taken.iter().flatten().copied());
-        }
+        touch_to_compare(taken.iter().flatten().copied());
         for (like, taken) in like.clone().zip(&mut *taken) {
             let same_addresses = AddressTag::of(&like).is_exact();
             let is_like = |candidate: &E| {

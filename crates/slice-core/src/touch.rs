@@ -22,7 +22,7 @@ pub(crate) fn touch_to_compare<E: EndpointSource>(endpoints: impl Iterator<Item 
 }
 
 /// Looks at endpoints that are to be copied. Whoever shares a text counts that beside it.
-pub(crate) fn touch_to_copy<E: EndpointSource>(endpoints: impl Iterator<Item = E> + Clone) {
+pub(crate) fn touch_to_copy<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
     touch_part(endpoints, |endpoint| endpoint.addresses.len() + texts(endpoint));
 }
 

@@ -152,13 +152,9 @@ impl<E: EndpointSource> EndpointSet<E> {
         touch_to_compare(taken.iter().flatten().copied());
         for (like, taken) in like.clone().zip(&mut *taken) {
             let same_addresses = AddressTag::of(&like).is_exact();
-            let is_like = |candidate: &E| {
+            *taken = taken.filter(|candidate| {
                 (same_addresses || have_same_addresses(candidate, &like)) && have_same_names(candidate, &like)
-            };
-            // Where it is: to copy it takes as long as to compare it.
-            if taken.as_ref().is_some_and(|candidate| !is_like(candidate)) {
-                *taken = None;
-            }
+            });
         }
         for (place, (like, taken)) in like.zip(taken).enumerate() {
             let bucket = self.found[place].filter(|_| taken.is_some());

@@ -40,9 +40,8 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
         wanted.take_all(slice.endpoints.iter(), &mut self.found);
         self.endpoints.clear();
         for (stored, wanted) in slice.endpoints.iter().zip(&self.found) {
-            if let Some(wanted) = wanted {
+            if let Some(wanted) = *wanted {
                 let equal = wanted.equals_if_same(&stored);
-                let wanted = *wanted;
                 self.endpoints.push(KeptEndpoint { stored, wanted, equal });
             }
         }

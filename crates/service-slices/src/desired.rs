@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use slice_core::{AddressType, Conditions, touch_texts};
+use slice_core::{AddressType, touch_texts};
 use slice_reconciler::Group;
 use smallvec::SmallVec;
 
-use crate::{AddressProblem, Nodes, Pod, PodEndpoint, Service, Text, groups::Groups};
+use crate::{AddressProblem, Node, Nodes, Pod, PodEndpoint, Service, Text, groups::Groups, pod_endpoint::Presented};
 
 /// What the slices of a Service should hold.
 #[derive(Debug)]
@@ -62,10 +62,11 @@ where
     let mut left_out = Vec::new();
     let add = |pod: &'a Pod<T>| {
         let groups = groups.of(pod.named_ports());
-        match endpoint(service, pod, nodes) {
-            Ok(endpoint) => {
+        match present(service, pod, nodes) {
+            Ok((node, presented)) => {
                 for group in groups {
-                    group.endpoints.extend(endpoint(group.address_type).each());
+                    let endpoints = PodEndpoint::each(pod, node, presented, group.address_type);
+                    group.endpoints.extend(endpoints);
                 }
                 if !pod.addresses.refused().is_empty() {
                     left_out.extend(refused_addresses(service, pod));
@@ -106,12 +107,12 @@ fn with_node_names_at_hand<'a, T: Text + 'a>(
     }
 }
 
-/// What a pod is for each address type.
-fn endpoint<'a, T, N>(
+/// On which node a pod is an endpoint, and how the Service presents it.
+fn present<'a, T, N>(
     service: &Service,
     pod: &'a Pod<T>,
     nodes: &'a N,
-) -> Result<impl Fn(AddressType) -> PodEndpoint<'a, T>, Reason<'a>>
+) -> Result<(Option<&'a Node<T>>, Presented), Reason<'a>>
 where
     T: Text,
     N: Nodes<T> + ?Sized,
@@ -120,20 +121,14 @@ where
     if node.is_none() && !service.publish_not_ready_addresses {
         return Err(Reason::UnknownNode(pod.node.as_deref().unwrap_or_default()));
     }
-    let conditions = Conditions {
-        ready: Some(service.publish_not_ready_addresses || (pod.ready && !pod.terminating)),
-        serving: Some(pod.ready),
-        terminating: Some(pod.terminating),
-    };
-    let has_hostname = pod.hostname_for(&service.namespace, &service.name).is_some();
-    Ok(move |address_type| PodEndpoint {
-        pod,
-        node,
-        conditions,
-        address_type,
-        only: None,
-        has_hostname,
-    })
+    let ready = service.publish_not_ready_addresses || (pod.ready && !pod.terminating);
+    let hostname = pod.hostname_for(&service.namespace, &service.name);
+    let presented = Presented::NOTHING
+        .and(Presented::READY, ready)
+        .and(Presented::SERVING, pod.ready)
+        .and(Presented::TERMINATING, pod.terminating)
+        .and(Presented::HOSTNAME, hostname.is_some());
+    Ok((node, presented))
 }
 
 /// Those that the Service would have published.

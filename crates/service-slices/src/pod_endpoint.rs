@@ -1,6 +1,6 @@
 //! A pod as an endpoint.
 
-use std::{num::NonZeroU16, slice, sync::Arc};
+use std::{slice, sync::Arc};
 
 use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointRef, EndpointSource, Target, Text};
 
@@ -14,14 +14,38 @@ pub struct PodEndpoint<'a, T = Arc<str>> {
     pub pod: &'a Pod<T>,
     /// The node it runs on, if it is known.
     pub node: Option<&'a Node<T>>,
-    /// How the Service presents it.
-    pub conditions: Conditions,
-    /// The family of its addresses.
-    pub(crate) address_type: AddressType,
-    /// Which one of them is meant, counted from one, where each is an endpoint of its own.
-    pub(crate) only: Option<NonZeroU16>,
-    /// Whether its hostname is published.
-    pub(crate) has_hostname: bool,
+    presented: Presented,
+    /// Which one of its addresses is meant, counted from one, where each is an endpoint of its own; zero means all.
+    only: u32,
+}
+
+/// How a Service presents a pod. One number instead of some fields of a byte each: endpoints are copied from table to table, and
+/// where bytes were written one by one, the processor waits before it reads them together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Presented(u32);
+
+impl Presented {
+    pub(crate) const READY: Self = Self(1);
+    pub(crate) const SERVING: Self = Self(1 << 1);
+    pub(crate) const TERMINATING: Self = Self(1 << 2);
+    /// Its hostname is published.
+    pub(crate) const HOSTNAME: Self = Self(1 << 3);
+    /// With its IPv6 addresses, and otherwise with those of IPv4.
+    const IPV6: Self = Self(1 << 4);
+
+    /// So far nothing is said.
+    pub(crate) const NOTHING: Self = Self(0);
+
+    /// Says one thing more, if it is true.
+    #[inline]
+    pub(crate) fn and(self, fact: Self, is_true: bool) -> Self {
+        Self(self.0 | if is_true { fact.0 } else { 0 })
+    }
+
+    #[inline]
+    fn says(self, fact: Self) -> bool {
+        self.0 & fact.0 != 0
+    }
 }
 
 impl<T> Clone for PodEndpoint<'_, T> {
@@ -32,28 +56,50 @@ impl<T> Clone for PodEndpoint<'_, T> {
 
 impl<T> Copy for PodEndpoint<'_, T> {}
 
-impl<T> PodEndpoint<'_, T> {
-    /// The endpoints that the pod is with its addresses of the family: usually one, none without an address (R55 step 2d,
-    /// R60).
-    pub(crate) fn each(self) -> impl Iterator<Item = Self> {
-        let addresses = self.pod.addresses.of(self.address_type).len();
-        let apart = self.pod.addresses.are_apart();
+impl<'a, T> PodEndpoint<'a, T> {
+    /// The endpoints that a pod is with its addresses of a family: usually one, none without an address (R55 step 2d, R60).
+    pub(crate) fn each(
+        pod: &'a Pod<T>,
+        node: Option<&'a Node<T>>,
+        presented: Presented,
+        address_type: AddressType,
+    ) -> impl Iterator<Item = Self> {
+        let addresses = pod.addresses.of(address_type).len();
+        let apart = pod.addresses.are_apart();
         let count = if apart { addresses } else { addresses.min(1) };
-        let numbers = (1..=u16::MAX).map(NonZeroU16::new).take(count);
-        numbers.map(move |number| Self {
-            only: number.filter(|_| apart),
-            ..self
+        let presented = presented.and(Presented::IPV6, address_type == AddressType::IPv6);
+        (1..=u32::MAX).take(count).map(move |number| Self {
+            pod,
+            node,
+            presented,
+            only: if apart { number } else { 0 },
         })
+    }
+
+    /// How the Service presents it.
+    #[must_use]
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+    pub fn conditions(&self) -> Conditions {
+        Conditions {
+            ready: Some(self.presented.says(Presented::READY)),
+            serving: Some(self.presented.says(Presented::SERVING)),
+            terminating: Some(self.presented.says(Presented::TERMINATING)),
+        }
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn addresses(&self) -> &[Address] {
-        let all = self.pod.addresses.of(self.address_type);
+        let all = self.pod.addresses.of(if self.presented.says(Presented::IPV6) {
+            AddressType::IPv6
+        } else {
+            AddressType::IPv4
+        });
         match self.only {
-            None => all,
+            0 => all,
             // Never beyond the end; and what could panic would be looked at even where nobody asks for addresses.
-            Some(number) => all.get(usize::from(number.get()) - 1).map_or(&[], slice::from_ref),
+            number => all.get(number as usize - 1).map_or(&[], slice::from_ref),
         }
     }
 
@@ -78,7 +124,7 @@ impl<T> PodEndpoint<'_, T> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn hostname(&self) -> Option<&T> {
-        if self.has_hostname {
+        if self.presented.says(Presented::HOSTNAME) {
             self.pod.hostname.as_ref()
         } else {
             None
@@ -94,7 +140,7 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
     fn view(&self) -> EndpointRef<'_> {
         EndpointRef {
             addresses: self.addresses(),
-            conditions: self.conditions,
+            conditions: self.conditions(),
             hostname: self.hostname().map(|hostname| &**hostname),
             node_name: self.node_name().map(|node| &**node),
             zone: self.zone().map(|zone| &**zone),
@@ -113,7 +159,7 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
     fn to_endpoint(&self) -> Endpoint<T> {
         Endpoint {
             addresses: Address::copies(self.addresses()),
-            conditions: self.conditions,
+            conditions: self.conditions(),
             hostname: self.hostname().cloned(),
             node_name: self.node_name().cloned(),
             zone: self.zone().cloned(),

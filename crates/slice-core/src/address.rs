@@ -76,6 +76,7 @@ impl Address {
 
     /// The address as text, as its `Display` has it: every endpoint that is written needs one, and an IPv4 address is printed in
     /// a fraction of the time without all that formatting can do.
+    #[inline]
     pub(crate) fn text(&self) -> String {
         match self {
             Self::V4(address) => v4_text(*address),
@@ -170,20 +171,43 @@ impl fmt::Display for Address {
     }
 }
 
+/// Put together in numbers and written at once: what was written byte by byte has to reach memory before it is read as a whole.
+#[inline]
 fn v4_text(address: Ipv4Addr) -> String {
-    let mut text = String::with_capacity("255.255.255.255".len());
-    for (place, octet) in address.octets().into_iter().enumerate() {
-        if place > 0 {
-            text.push('.');
-        }
-        for (from, unit) in [(100, 100), (10, 10), (0, 1)] {
-            if octet >= from {
-                text.push(char::from(b'0' + octet / unit % 10));
-            }
-        }
+    let [a, b, c, d] = address.octets().map(octet_text);
+    let mut text = Vec::with_capacity(16);
+    let mut length = 0;
+    for ((first, first_length), (second, second_length)) in [(a, b), (c, d)] {
+        let both = u64::from(first) | u64::from(second) << (8 * first_length);
+        text.extend_from_slice(&both.to_le_bytes());
+        length += first_length + second_length;
+        text.truncate(length);
     }
-    text
+    // But for the last dot.
+    text.pop();
+    String::from_utf8(text).unwrap_or_default()
 }
+
+/// An octet and a dot, as text in a number, and how many characters that is.
+#[inline]
+fn octet_text(octet: u8) -> (u32, usize) {
+    let zeros = usize::from(octet < 100) + usize::from(octet < 10);
+    (OCTET_TEXTS[usize::from(octet)], 4 - zeros)
+}
+
+static OCTET_TEXTS: [u32; 256] = {
+    let mut texts = [0; 256];
+    let mut octet = 0;
+    while octet < texts.len() {
+        let zeros = (octet < 100) as usize + (octet < 10) as usize;
+        let [hundreds, tens, ones] = [octet / 100, octet / 10 % 10, octet % 10];
+        let digits = [DIGITS[hundreds], DIGITS[tens], DIGITS[ones], b'.'];
+        texts[octet] = u32::from_le_bytes(digits) >> (8 * zeros);
+        octet += 1;
+    }
+    texts
+};
+const DIGITS: &[u8; 10] = b"0123456789";
 
 /// The number that a text begins with, without superfluous zeros, and what follows it.
 fn leading_octet(text: &[u8]) -> Option<(u8, &[u8])> {

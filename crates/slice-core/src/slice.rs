@@ -126,8 +126,10 @@ impl<F> Reader<F> {
     where
         F: FnMut(&'a str) -> T,
     {
-        let zones = hints.for_zones.iter().flatten().map(|zone| &*zone.name);
-        let nodes = hints.for_nodes.iter().flatten().map(|node| &*node.name);
+        let zones = hints.for_zones.as_deref().unwrap_or_default();
+        let nodes = hints.for_nodes.as_deref().unwrap_or_default();
+        let zones = zones.iter().map(|zone| &*zone.name);
+        let nodes = nodes.iter().map(|node| &*node.name);
         let share = &mut self.share;
         let make = || {
             let mut share = |name| share(name).into();
@@ -202,6 +204,7 @@ pub(crate) fn write_endpoint(
     }
 }
 
+#[inline]
 fn write_hints(hints: &Hints) -> api::EndpointHints {
     // The API leaves an empty list out. A shared text is copied as such: `to_string` would print it.
     fn list<T>(names: &[Arc<str>], write: impl Fn(String) -> T) -> Option<Vec<T>> {

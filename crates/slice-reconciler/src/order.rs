@@ -99,6 +99,9 @@ type Takers<'a, T> = HashMap<Wanted<'a>, Vec<(usize, &'a Endpoint<T>)>, RandomSt
 pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<usize>> {
     let mut waits = vec![Vec::new(); steps.len()];
     let changes: Vec<Change<'_, E>> = steps.iter().map(Change::of).collect();
+    if changes.iter().all(|change| change.taken.is_empty()) {
+        return waits;
+    }
     let put = changes.iter().flat_map(|change| change.put);
     let put_at: HashSet<_, RandomState> = put.map(|put| sorted(put.view().addresses)).collect();
     let mut takers: Takers<'_, E::Text> = HashMap::default();

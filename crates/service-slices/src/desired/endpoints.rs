@@ -109,7 +109,7 @@ fn r59_truth_table() {
         let nodes = nodes(&[("node-1", "")]);
         let group = desired(&service, &pods, &nodes).groups.pop().unwrap();
         let endpoints = group.endpoints.into_sorted();
-        assert_eq!(endpoints[0].conditions, expected, "{pnr} {ready} {terminating}");
+        assert_eq!(endpoints[0].conditions(), expected, "{pnr} {ready} {terminating}");
     }
 }
 

@@ -162,7 +162,7 @@ fn t_gx_14_addresses_of_devices() {
         let word = |endpoint: &PodEndpoint<'_, &str>| {
             (
                 endpoint.view().addresses[0].to_string(),
-                endpoint.conditions.ready == Some(true),
+                endpoint.conditions().ready == Some(true),
             )
         };
         endpoints.iter().map(word).collect::<Vec<_>>()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use slice_core::Hints;
 
-use super::{super::is_ready, float, listed::Hinted, nodes::Ratios};
+use super::{float, listed::Hinted, nodes::Ratios};
 
 /// How much more than its share an endpoint may have to carry.
 const OVERLOAD: f64 = 0.2;
@@ -150,7 +150,7 @@ pub(super) fn count_hints<'e>(
     slice.all(|endpoint| {
         let can_stay = |hints: &Hints| !hints.for_zones.is_empty() && hints.for_nodes.is_empty();
         let hints = endpoint.hints.filter(|hints| can_stay(hints));
-        !is_ready(endpoint.view) || hints.is_some_and(|hints| hints.for_zones.iter().all(&mut count))
+        !endpoint.is_ready || hints.is_some_and(|hints| hints.for_zones.iter().all(&mut count))
     })
 }
 

@@ -1,5 +1,7 @@
 //! Slices as far as their hints go, to be written or as they are stored.
 
+use std::sync::Arc;
+
 use slice_core::{Draft, EndpointRef, EndpointSource, Hints, Slice};
 
 /// A slice.
@@ -8,10 +10,23 @@ pub(super) enum Listed<'s, E: EndpointSource> {
     Stored(&'s Slice<E::Text>),
 }
 
-/// An endpoint of a slice.
+/// What matters of an endpoint of a slice.
 pub(super) struct Hinted<'s> {
-    pub(super) view: EndpointRef<'s>,
+    pub(super) is_ready: bool,
+    pub(super) zone: Option<&'s str>,
     pub(super) hints: Option<&'s Hints>,
+}
+
+impl<'s> Hinted<'s> {
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+    fn new(endpoint: &EndpointRef<'s>, hints: Option<&'s Arc<Hints>>) -> Self {
+        Self {
+            is_ready: endpoint.conditions.ready == Some(true),
+            zone: endpoint.zone,
+            hints: hints.map(|hints| &**hints),
+        }
+    }
 }
 
 impl<'s, E: EndpointSource> Listed<'s, E> {
@@ -29,14 +44,12 @@ impl<'s, E: EndpointSource> Listed<'s, E> {
             Self::Written(draft) => (&draft.endpoints[..], &[][..]),
             Self::Stored(slice) => (&[][..], &slice.endpoints[..]),
         };
-        let written = written.iter().map(|endpoint| Hinted {
-            view: endpoint.view(),
-            hints: endpoint.hints.as_deref(),
-        });
-        let stored = stored.iter().map(|endpoint| Hinted {
-            view: endpoint.view(),
-            hints: endpoint.hints.as_deref(),
-        });
+        let written = written
+            .iter()
+            .map(|endpoint| Hinted::new(&endpoint.view(), endpoint.hints.as_ref()));
+        let stored = stored
+            .iter()
+            .map(|endpoint| Hinted::new(&endpoint.view(), endpoint.hints.as_ref()));
         written.chain(stored)
     }
 }

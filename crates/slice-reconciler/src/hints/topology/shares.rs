@@ -3,7 +3,6 @@
 use slice_core::EndpointSource;
 
 use super::{
-    super::is_ready,
     Refusal,
     allocation::{Allocation, count_hints},
     balance::{Moves, balance},
@@ -38,9 +37,9 @@ impl Shares {
                 count_hints(slice.endpoints(), ratios, &mut shares.held);
                 continue;
             }
-            let mut ready = slice.endpoints().filter(|endpoint| is_ready(endpoint.view));
+            let mut ready = slice.endpoints().filter(|endpoint| endpoint.is_ready);
             ready.try_for_each(|endpoint| {
-                match ratios.home(endpoint.view.zone).ok_or(Refusal::EndpointWithoutZone)? {
+                match ratios.home(endpoint.zone).ok_or(Refusal::EndpointWithoutZone)? {
                     Home::Zone(zone) => shares.own[zone] += 1,
                     Home::Elsewhere(_) => shares.strays += 1,
                 }

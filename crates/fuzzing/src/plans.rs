@@ -53,7 +53,7 @@ fn settle<T: Text>(
 }
 
 /// Slices as an API server may hold them, in as far as their names tell them apart.
-fn can_be_stored<T>(slices: &[Slice<T>]) -> bool {
+fn can_be_stored<T: Text>(slices: &[Slice<T>]) -> bool {
     let names: BTreeSet<_> = slices
         .iter()
         .filter_map(|slice| slice.metadata.name.as_deref())

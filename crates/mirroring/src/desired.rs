@@ -2,7 +2,7 @@
 
 use std::{num::NonZeroUsize, slice};
 
-use slice_core::{AddressType, Conditions, EndpointRef, EndpointSet, Port, PortMapKey, names};
+use slice_core::{AddressType, Conditions, EndpointRef, EndpointSet, Port, PortMapKey, Target, names};
 use slice_reconciler::Group;
 
 use crate::{
@@ -109,7 +109,7 @@ fn endpoint(source: &Source, ready: bool) -> EndpointRef<'_> {
         hostname: source.hostname.as_deref(),
         node_name: source.node_name.as_deref(),
         zone: None,
-        target: source.target.as_ref().map(|target| target.map(|text| &**text)),
+        target: source.target.as_ref().map(Target::view),
     }
 }
 

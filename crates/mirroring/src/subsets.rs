@@ -6,7 +6,7 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
-use slice_core::{Address, Port, Target};
+use slice_core::{Address, Port, Share, Target, TargetRef};
 
 use crate::Reason;
 
@@ -33,7 +33,7 @@ pub(crate) struct Source {
     pub(crate) refused: Option<Reason>,
     pub(crate) hostname: Option<Arc<str>>,
     pub(crate) node_name: Option<Arc<str>>,
-    pub(crate) target: Option<Box<Target<Arc<str>>>>,
+    pub(crate) target: Option<Target>,
 }
 
 /// A port whose number none can have.
@@ -63,14 +63,14 @@ impl Subsets {
     /// Reads an object. Whatever it holds, this succeeds; what cannot be mirrored is named by [`Subsets::desired`].
     #[must_use]
     pub fn read(endpoints: &Endpoints) -> Self {
-        Self::read_with(endpoints, |text| text.into())
+        Self::read_with(endpoints, &mut |text: &str| Arc::<str>::from(text))
     }
 
     /// Reads an object, its strings made by `share`, which can make one of equal ones.
-    pub fn read_with(endpoints: &Endpoints, mut share: impl FnMut(&str) -> Arc<str>) -> Self {
+    pub fn read_with(endpoints: &Endpoints, share: &mut impl for<'t> Share<&'t str, Arc<str>>) -> Self {
         let written = endpoints.subsets.as_deref().unwrap_or_default();
-        let (sources, members) = read_addresses(written, &mut share);
-        let (ports, refused) = read_ports(written, &members, &mut share);
+        let (sources, members) = read_addresses(written, share);
+        let (ports, refused) = read_ports(written, &members, share);
         Self {
             sources: sources.into(),
             canonical: join(ports, &members),
@@ -88,7 +88,7 @@ fn identity(address: &EndpointAddress) -> (&str, &str) {
 /// Each address once, and for each subset as it was written its members.
 fn read_addresses(
     subsets: &[EndpointSubset],
-    share: &mut impl FnMut(&str) -> Arc<str>,
+    share: &mut impl for<'t> Share<&'t str, Arc<str>>,
 ) -> (Vec<Source>, Vec<Vec<Member>>) {
     struct Sighting<'a> {
         address: &'a EndpointAddress,
@@ -119,43 +119,43 @@ fn read_addresses(
 }
 
 impl Source {
-    fn read(written: &EndpointAddress, share: &mut impl FnMut(&str) -> Arc<str>) -> Self {
+    fn read(written: &EndpointAddress, share: &mut impl for<'t> Share<&'t str, Arc<str>>) -> Self {
         let (address, refused) = match Address::parse_ip(&written.ip) {
             Some(address) => {
                 let refused = address.publishable().err().map(Reason::Unpublishable);
                 (address, refused)
             }
-            None => (Address::Text(share(&written.ip)), Some(Reason::NotAnIp)),
+            None => (Address::Text(share.text(&written.ip)), Some(Reason::NotAnIp)),
         };
         Self {
             address,
             refused,
-            hostname: text(written.hostname.as_deref(), share),
-            node_name: written.node_name.as_deref().map(&mut *share),
+            hostname: given(&written.hostname).map(|hostname| share.text(hostname)),
+            node_name: written.node_name.as_deref().map(|node| share.text(node)),
             target: written
                 .target_ref
                 .as_ref()
-                .map(|target| Box::new(read_target(target, share))),
+                .map(|target| read_target(target).to_target(share)),
         }
     }
 }
 
-fn read_target(written: &ObjectReference, share: &mut impl FnMut(&str) -> Arc<str>) -> Target<Arc<str>> {
-    let mut read = |written: &Option<String>| text(written.as_deref(), share);
-    Target {
-        kind: read(&written.kind),
-        namespace: read(&written.namespace),
-        name: read(&written.name),
-        uid: read(&written.uid),
-        api_version: read(&written.api_version),
-        field_path: read(&written.field_path),
-        resource_version: read(&written.resource_version),
+fn read_target(written: &ObjectReference) -> TargetRef<'_> {
+    TargetRef {
+        kind: given(&written.kind),
+        namespace: given(&written.namespace),
+        name: given(&written.name),
+        uid: given(&written.uid),
+        api_version: given(&written.api_version),
+        field_path: given(&written.field_path),
+        resource_version: given(&written.resource_version),
     }
 }
 
 /// An empty string as the API server would store it: not at all. Otherwise the slice would never look as wanted.
-fn text(written: Option<&str>, share: &mut impl FnMut(&str) -> Arc<str>) -> Option<Arc<str>> {
-    written.filter(|text| !text.is_empty()).map(share)
+#[expect(clippy::ref_option, reason = "it is how the API's types hold their fields")]
+fn given(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
 }
 
 /// Each member once; one that is not ready somewhere is not ready (M51).
@@ -172,7 +172,7 @@ type SubsetsByPort = BTreeMap<Option<Port>, BTreeSet<usize>>;
 fn read_ports(
     subsets: &[EndpointSubset],
     members: &[Vec<Member>],
-    share: &mut impl FnMut(&str) -> Arc<str>,
+    share: &mut impl for<'t> Share<&'t str, Arc<str>>,
 ) -> (SubsetsByPort, Vec<RefusedPort>) {
     let mut by_port = SubsetsByPort::new();
     let mut refused = Vec::new();
@@ -189,7 +189,7 @@ fn read_ports(
             let read = read_port(port, share);
             if read.is_none() {
                 refused.push(RefusedPort {
-                    name: share(port.name.as_deref().unwrap_or_default()),
+                    name: share.text(port.name.as_deref().unwrap_or_default()),
                     number: port.port,
                 });
             }
@@ -200,13 +200,13 @@ fn read_ports(
 }
 
 /// The port with the API's defaults (M65), unless no port can have its number.
-fn read_port(port: &EndpointPort, share: &mut impl FnMut(&str) -> Arc<str>) -> Option<Port> {
+fn read_port(port: &EndpointPort, share: &mut impl for<'t> Share<&'t str, Arc<str>>) -> Option<Port> {
     let protocol = port.protocol.as_deref().filter(|protocol| !protocol.is_empty());
     (1..=65535).contains(&port.port).then(|| Port {
-        name: share(port.name.as_deref().unwrap_or_default()),
-        protocol: share(protocol.unwrap_or("TCP")),
+        name: share.text(port.name.as_deref().unwrap_or_default()),
+        protocol: share.text(protocol.unwrap_or("TCP")),
         port: Some(port.port),
-        app_protocol: port.app_protocol.as_deref().map(share),
+        app_protocol: port.app_protocol.as_deref().map(|protocol| share.text(protocol)),
     })
 }
 

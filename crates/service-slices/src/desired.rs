@@ -10,7 +10,7 @@ use crate::{AddressProblem, Node, Nodes, Pod, PodEndpoint, Service, Text, groups
 
 /// What the slices of a Service should hold.
 #[derive(Debug)]
-pub struct Desired<'a, T = Arc<str>> {
+pub struct Desired<'a, T: Text = Arc<str>> {
     /// The types of slices that the Service has, in order. Slices of another type are not wanted.
     pub address_types: &'static [AddressType],
     /// The endpoints by address type and ports, in that order. No pods, no groups; but the group of a pod is there even if
@@ -157,8 +157,8 @@ where
 
 fn because<'a, T: Text>(pod: &'a Pod<T>, reason: Reason<'a>) -> LeftOut<'a> {
     LeftOut {
-        namespace: &pod.namespace,
-        pod: &pod.name,
+        namespace: pod.namespace(),
+        pod: pod.name(),
         reason,
     }
 }

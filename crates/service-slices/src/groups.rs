@@ -12,7 +12,7 @@ use crate::{NamedPort, PodEndpoint, Service, Text};
 type Numbers = SmallVec<[Option<i32>; 4]>;
 
 /// Groups in the making: for each set of ports one group per address type, side by side.
-pub(crate) struct Groups<'s, 'a, T> {
+pub(crate) struct Groups<'s, 'a, T: Text> {
     service: &'s Service,
     address_types: &'static [AddressType],
     /// Whether pods can differ in their ports.

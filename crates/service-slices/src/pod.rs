@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as api;
-use slice_core::Text;
+use slice_core::{InPlace, ObjectName, Share, Text};
 
 use crate::{PodAddresses, Service};
 
@@ -13,18 +13,21 @@ pub(crate) const DEFAULT_PROTOCOL: &str = "TCP";
 /// What matters of a Pod, in strings of the caller's choice: `Pod` is compact and kept, its strings shared with other
 /// pods; `Pod<&str>` is borrowed from the API's object and costs next to nothing.
 ///
-/// Laid out by hand: what is compared on every sync, long after the pod was last looked at, lies in two lines of cache.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Laid out by hand: what is looked at on every sync, long after the pod was last looked at, lies in one line of cache where
+/// strings are shared, and in two where they are borrowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
-pub struct Pod<T = Arc<str>> {
-    /// Its uid.
-    pub uid: Option<T>,
+pub struct Pod<T: Text = Arc<str>> {
+    /// Its names, which its endpoints share.
+    pub object: T::Held<ObjectName<T>>,
+    /// Whether it can be an endpoint at all: it has not come to its end, and it has an address (R57).
+    pub eligible: bool,
+    /// Whether it is ready (R58).
+    pub ready: bool,
+    /// Whether it is being deleted.
+    pub terminating: bool,
     /// The node it runs on. Like the rest, never empty: `None` says that.
     pub node: Option<T>,
-    /// Its namespace.
-    pub namespace: T,
-    /// Its name.
-    pub name: T,
     /// Where it is.
     pub addresses: PodAddresses,
     /// Its hostname, published when `subdomain` names the Service.
@@ -33,13 +36,7 @@ pub struct Pod<T = Arc<str>> {
     pub subdomain: Option<T>,
     /// Where named target ports are looked up: first match wins. Pods with equal ports best share one allocation; those
     /// without any need none.
-    pub named_ports: Option<Arc<[NamedPort<T>]>>,
-    /// Whether it can be an endpoint at all: it has not come to its end, and it has an address (R57).
-    pub eligible: bool,
-    /// Whether it is ready (R58).
-    pub ready: bool,
-    /// Whether it is being deleted.
-    pub terminating: bool,
+    pub named_ports: Option<Arc<Vec<NamedPort<T>>>>,
 }
 
 /// A container port that has a name.
@@ -53,43 +50,59 @@ pub struct NamedPort<T = Arc<str>> {
     pub port: i32,
 }
 
-impl<T> Pod<T> {
+impl<T: Text> Pod<T> {
     /// The same pod in other strings.
-    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Pod<U> {
+    pub fn map<'a, U: Text>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Pod<U> {
+        self.share(&mut to)
+    }
+
+    /// The same pod in strings, and with names, that others may share.
+    pub fn share<'a, U: Text>(&'a self, share: &mut impl Share<&'a T, U>) -> Pod<U> {
+        let object = share.object(self.object.map(|text| text));
+        let named_ports = self.named_ports.as_ref().map(|ports| {
+            let ports = ports.iter().map(|port| NamedPort {
+                name: share.text(&port.name),
+                protocol: share.text(&port.protocol),
+                port: port.port,
+            });
+            Arc::new(ports.collect())
+        });
+        let mut text = |text: &'a Option<T>| text.as_ref().map(|text| share.text(text));
         Pod {
-            namespace: to(&self.namespace),
-            name: to(&self.name),
-            uid: self.uid.as_ref().map(&mut to),
-            node: self.node.as_ref().map(&mut to),
-            hostname: self.hostname.as_ref().map(&mut to),
-            subdomain: self.subdomain.as_ref().map(&mut to),
-            addresses: self.addresses.clone(),
-            named_ports: self.named_ports.as_ref().map(|ports| {
-                let ports = ports.iter().map(|port| NamedPort {
-                    name: to(&port.name),
-                    protocol: to(&port.protocol),
-                    port: port.port,
-                });
-                ports.collect()
-            }),
+            object,
             eligible: self.eligible,
             ready: self.ready,
             terminating: self.terminating,
+            node: text(&self.node),
+            addresses: self.addresses.clone(),
+            hostname: text(&self.hostname),
+            subdomain: text(&self.subdomain),
+            named_ports,
         }
     }
-}
 
-impl<T: Text> Pod<T> {
+    /// Its namespace; empty without one.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.object.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Its name; empty without one.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.object.name.as_deref().unwrap_or_default()
+    }
+
     /// Its named ports, in the order in which they are looked up.
     pub(crate) fn named_ports(&self) -> &[NamedPort<T>] {
-        self.named_ports.as_deref().unwrap_or_default()
+        self.named_ports.as_ref().map_or(&[], |ports| ports)
     }
 
     /// The hostname under which a Service publishes the pod (R64). Whether the Service is headless does not matter.
     #[must_use]
     pub fn hostname_for(&self, namespace: &str, service: &str) -> Option<&str> {
         let hostname = self.hostname.as_deref()?;
-        (self.subdomain.as_deref() == Some(service) && *self.namespace == *namespace).then_some(hostname)
+        (self.subdomain.as_deref() == Some(service) && self.namespace() == namespace).then_some(hostname)
     }
 }
 
@@ -103,15 +116,17 @@ impl<'a> Pod<&'a str> {
         Self::read(pod, addresses, spec.and_then(named_ports))
     }
 
-    fn read(pod: &'a api::Pod, addresses: PodAddresses, named_ports: Option<Arc<[NamedPort<&'a str>]>>) -> Self {
+    fn read(pod: &'a api::Pod, addresses: PodAddresses, named_ports: Option<Arc<Vec<NamedPort<&'a str>>>>) -> Self {
         let metadata = &pod.metadata;
         let spec = pod.spec.as_ref();
         let spec_text = |field: fn(&api::PodSpec) -> &Option<String>| spec.and_then(|spec| given(field(spec)));
         let hostname = spec_text(|spec| &spec.hostname);
         Self {
-            namespace: given(&metadata.namespace).unwrap_or_default(),
-            name: given(&metadata.name).unwrap_or_default(),
-            uid: given(&metadata.uid),
+            object: InPlace(ObjectName {
+                namespace: given(&metadata.namespace),
+                name: given(&metadata.name),
+                uid: given(&metadata.uid),
+            }),
             node: spec_text(|spec| &spec.node_name),
             hostname,
             subdomain: hostname.and_then(|_| spec_text(|spec| &spec.subdomain)),
@@ -174,7 +189,7 @@ fn is_ready(pod: &api::Pod) -> bool {
 }
 
 /// The order in which names are looked up: regular containers, then sidecars (R69).
-fn named_ports(spec: &api::PodSpec) -> Option<Arc<[NamedPort<&str>]>> {
+fn named_ports(spec: &api::PodSpec) -> Option<Arc<Vec<NamedPort<&str>>>> {
     let sidecars = spec.init_containers.iter().flatten();
     let sidecars = sidecars.filter(|container| container.restart_policy.as_deref() == Some("Always"));
     let ports = spec
@@ -190,7 +205,7 @@ fn named_ports(spec: &api::PodSpec) -> Option<Arc<[NamedPort<&str>]>> {
         })
     });
     let mut named = named.peekable();
-    named.peek().is_some().then(|| named.collect())
+    named.peek().is_some().then(|| Arc::new(named.collect()))
 }
 
 #[cfg(test)]
@@ -286,14 +301,12 @@ mod tests {
         let compact: Pod = Pod::from(&pod);
         assert_eq!(compact.map(|text| &**text), borrowed);
         assert_eq!(
-            borrowed.named_ports.as_deref(),
-            Some(
-                &[NamedPort {
-                    name: "http",
-                    protocol: "TCP",
-                    port: 80
-                }][..]
-            )
+            borrowed.named_ports(),
+            [NamedPort {
+                name: "http",
+                protocol: "TCP",
+                port: 80
+            }]
         );
     }
 }

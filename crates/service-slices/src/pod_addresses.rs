@@ -10,10 +10,10 @@ use slice_core::{Address, AddressType, Unpublishable, limits::ADDRESSES_PER_ENDP
 pub struct PodAddresses {
     /// The one IPv4 address of a pod with nothing unusual about it.
     v4: Option<Address>,
-    /// And its IPv6 address.
-    v6: Option<Address>,
     /// All addresses of any other pod.
     unusual: Option<Box<Unusual>>,
+    /// The one IPv6 address of a pod with nothing unusual about it.
+    v6: Option<Address>,
 }
 
 /// What hardly any pod has.

@@ -1,15 +1,15 @@
 //! A pod as an endpoint.
 
-use std::{slice, sync::Arc};
+use std::{ptr, slice, sync::Arc};
 
-use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointRef, EndpointSource, Target, Text};
+use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointRef, EndpointSource, Target, TargetRef, Text};
 
 use crate::{Node, Pod};
 
 /// A pod as an endpoint of a Service: what the pod does not say by itself, and the pod. Small, because there is one for
 /// every pod on every sync.
 #[derive(Debug)]
-pub struct PodEndpoint<'a, T = Arc<str>> {
+pub struct PodEndpoint<'a, T: Text = Arc<str>> {
     /// The pod.
     pub pod: &'a Pod<T>,
     /// The node it runs on, if it is known.
@@ -48,15 +48,19 @@ impl Presented {
     }
 }
 
-impl<T> Clone for PodEndpoint<'_, T> {
+#[expect(
+    clippy::expl_impl_clone_on_copy,
+    reason = "a derived one would be for strings that are `Copy`"
+)]
+impl<T: Text> Clone for PodEndpoint<'_, T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for PodEndpoint<'_, T> {}
+impl<T: Text> Copy for PodEndpoint<'_, T> {}
 
-impl<'a, T> PodEndpoint<'a, T> {
+impl<'a, T: Text> PodEndpoint<'a, T> {
     /// The endpoints that a pod is with its addresses of a family: usually one, none without an address (R55 step 2d, R60).
     pub(crate) fn each(
         pod: &'a Pod<T>,
@@ -144,14 +148,14 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
             hostname: self.hostname().map(|hostname| &**hostname),
             node_name: self.node_name().map(|node| &**node),
             zone: self.zone().map(|zone| &**zone),
-            target: Some(Target {
-                kind: Some(Text::pod()),
-                namespace: given(&self.pod.namespace).map(|namespace| &**namespace),
-                name: given(&self.pod.name).map(|name| &**name),
-                uid: self.pod.uid.as_deref(),
-                ..Target::default()
-            }),
+            target: Some(TargetRef::pod(&self.pod.object)),
         }
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+    fn object_at(&self) -> Option<*const ()> {
+        T::SHARED.then(|| ptr::from_ref(&*self.pod.object).cast())
     }
 
     /// Shares the strings of the pod, if they can be shared.
@@ -163,21 +167,9 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
             hostname: self.hostname().cloned(),
             node_name: self.node_name().cloned(),
             zone: self.zone().cloned(),
-            target: Some(Target {
-                kind: Some(T::pod()),
-                namespace: given(&self.pod.namespace).cloned(),
-                name: given(&self.pod.name).cloned(),
-                uid: self.pod.uid.clone(),
-                ..Target::default()
-            }),
+            target: Some(Target::pod(self.pod.object.clone())),
             hints: None,
             deprecated_topology: None,
         }
     }
-}
-
-/// In a slice, an empty text is left out.
-#[inline]
-fn given<T: Text>(text: &T) -> Option<&T> {
-    (!text.is_empty()).then_some(text)
 }

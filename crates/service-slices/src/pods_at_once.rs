@@ -22,7 +22,7 @@ impl<'a> Pod<&'a str> {
     /// after the other.
     pub fn all_for_service(pods: impl IntoIterator<Item = &'a api::Pod>, service: &Service) -> Vec<Self> {
         let pods: Vec<&api::Pod> = pods.into_iter().collect();
-        let mut namespace = "";
+        let mut namespace = None;
         let read = |(place, pod): (usize, &&'a api::Pod)| {
             for (steps, fetch) in [(3, fetch_object as fn(&api::Pod)), (2, fetch_lists), (1, fetch_texts)] {
                 if let Some(pod) = pods.get(place + steps * AHEAD) {
@@ -31,10 +31,10 @@ impl<'a> Pod<&'a str> {
             }
             let mut pod = Self::for_service(pod, service);
             // Pods of one namespace share its text, so that it is at hand when they are compared.
-            if pod.namespace != namespace {
-                namespace = pod.namespace;
+            if pod.object.namespace != namespace {
+                namespace = pod.object.namespace;
             }
-            pod.namespace = namespace;
+            pod.object.namespace = namespace;
             pod
         };
         pods.iter().enumerate().map(read).collect()
@@ -138,6 +138,6 @@ mod tests {
             assert_eq!(Pod::all_for_service(pods, &service), one_by_one.collect::<Vec<_>>());
         }
         let read = Pod::all_for_service(&pods[2..4], &service);
-        assert!(ptr::eq(read[0].namespace, read[1].namespace), "the text is shared");
+        assert!(ptr::eq(read[0].namespace(), read[1].namespace()), "the text is shared");
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use slice_core::Slice;
 use slice_reconciler::Plan;
 
-use crate::{Event, Identity, Key, Source, Wakes};
+use crate::{Event, Identity, Interner, Key, Source, Wakes};
 
 /// A controller: a state machine that is told what changes, and says what to write.
 ///
@@ -18,6 +18,10 @@ pub trait Controller {
 
     /// What it watches.
     fn sources(&self) -> Vec<Source<Self::Input>>;
+
+    /// Where strings are shared. Its slices are read with it, so that they hold the same strings as what it observed with it:
+    /// in half of the memory, and compared without a look at them.
+    fn interner(&mut self) -> &mut Interner;
 
     /// Takes in a change, and wakes the keys that it concerns. An object that says nothing new concerns nobody: after a
     /// lost connection everything may be told again.

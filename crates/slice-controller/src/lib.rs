@@ -10,7 +10,8 @@
 //! use k8s_openapi::{api::core::v1::ObjectReference, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 //! use serde::Deserialize;
 //! use slice_controller::{
-//!     AnnotatedMetadata, Change, Controller, Event, Failure, Identity, Key, Outcome, Seen, Source, Sync, SyncContext, Wakes,
+//!     AnnotatedMetadata, Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Seen, Source, Sync,
+//!     SyncContext, Wakes,
 //! };
 //! use slice_core::{Address, AddressType, Endpoint, EndpointSet, PortMapKey, names};
 //! use slice_reconciler::{
@@ -21,6 +22,7 @@
 //! #[derive(Default)]
 //! struct Annotated {
 //!     services: BTreeMap<Key, ObjectMeta>,
+//!     interner: Interner,
 //! }
 //!
 //! impl Controller for Annotated {
@@ -43,6 +45,10 @@
 //!                 Ok(Seen { identity: Identity::from(&object), object })
 //!             },
 //!         }]
+//!     }
+//!
+//!     fn interner(&mut self) -> &mut Interner {
+//!         &mut self.interner
 //!     }
 //!
 //!     fn observe(&mut self, change: Change<ObjectMeta>, wakes: &mut Wakes) {

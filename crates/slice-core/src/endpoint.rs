@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ptr, sync::Arc};
 
-use crate::{Address, Addresses, Hints, Text, identity::is_same};
+use crate::{Address, Addresses, Hints, Target, TargetRef, Text, identity::is_same};
 
 /// What an endpoint says about itself. Absent is not false (R79).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,60 +15,10 @@ pub struct Conditions {
     pub terminating: Option<bool>,
 }
 
-/// The object behind an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Target<T> {
-    /// `Pod`, usually.
-    pub kind: Option<T>,
-    /// Its namespace; part of the endpoint's identity.
-    pub namespace: Option<T>,
-    /// Its name; part of the endpoint's identity.
-    pub name: Option<T>,
-    /// Its uid.
-    pub uid: Option<T>,
-    /// Its API version.
-    pub api_version: Option<T>,
-    /// A part of it.
-    pub field_path: Option<T>,
-    /// The version that was seen; never compared, because it changes with everything.
-    pub resource_version: Option<T>,
-}
-
-impl<T> Default for Target<T> {
-    fn default() -> Self {
-        Self {
-            kind: None,
-            namespace: None,
-            name: None,
-            uid: None,
-            api_version: None,
-            field_path: None,
-            resource_version: None,
-        }
-    }
-}
-
-impl<T> Target<T> {
-    /// The same target in other strings.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Target<U> {
-        Target {
-            kind: self.kind.as_ref().map(&mut to),
-            namespace: self.namespace.as_ref().map(&mut to),
-            name: self.name.as_ref().map(&mut to),
-            uid: self.uid.as_ref().map(&mut to),
-            api_version: self.api_version.as_ref().map(&mut to),
-            field_path: self.field_path.as_ref().map(&mut to),
-            resource_version: self.resource_version.as_ref().map(&mut to),
-        }
-    }
-}
-
 /// An endpoint as it is kept in a slice, in strings of the caller's choice: `Endpoint` shares them with others, `Endpoint<&str>`
 /// borrows them from an object of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint<T = Arc<str>> {
+pub struct Endpoint<T: Text = Arc<str>> {
     /// Where it is.
     pub addresses: Addresses,
     /// How it is.
@@ -114,30 +64,35 @@ impl<T: Text> Endpoint<T> {
             hostname: self.hostname.as_deref(),
             node_name: self.node_name.as_deref(),
             zone: self.zone.as_deref(),
-            target: self.target.as_ref().map(|target| target.map(|text| &**text)),
+            target: self.target.as_ref().map(Target::view),
         }
     }
 
     /// The same endpoint in other strings.
-    pub fn map<'a, U>(&'a self, to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
-        Endpoint {
-            hints: self.hints.clone(),
-            deprecated_topology: self.deprecated_topology.clone(),
-            ..self.map_without_hints(to)
-        }
-    }
-
-    /// The same endpoint in other strings, without what is given anew when it is written: hints, and what only old API
-    /// versions could write.
-    #[inline]
-    pub(crate) fn map_without_hints<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
+    pub fn map<'a, U: Text>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
+        let mut text = |text: &'a Option<T>| text.as_ref().map(&mut to);
         Endpoint {
             addresses: Address::copies(&self.addresses),
             conditions: self.conditions,
-            hostname: self.hostname.as_ref().map(&mut to),
-            node_name: self.node_name.as_ref().map(&mut to),
-            zone: self.zone.as_ref().map(&mut to),
+            hostname: text(&self.hostname),
+            node_name: text(&self.node_name),
+            zone: text(&self.zone),
             target: self.target.as_ref().map(|target| target.map(&mut to)),
+            hints: self.hints.clone(),
+            deprecated_topology: self.deprecated_topology.clone(),
+        }
+    }
+
+    /// The same endpoint without what is given anew when it is written: hints, and what only old API versions could write.
+    #[inline]
+    pub(crate) fn without_hints(&self) -> Self {
+        Self {
+            addresses: Address::copies(&self.addresses),
+            conditions: self.conditions,
+            hostname: self.hostname.clone(),
+            node_name: self.node_name.clone(),
+            zone: self.zone.clone(),
+            target: self.target.clone(),
             hints: None,
             deprecated_topology: None,
         }
@@ -158,19 +113,20 @@ pub struct EndpointRef<'a> {
     /// The zone it is in.
     pub zone: Option<&'a str>,
     /// What is behind it.
-    pub target: Option<Target<&'a str>>,
+    pub target: Option<TargetRef<'a>>,
 }
 
 impl<'a> EndpointRef<'a> {
     /// An endpoint to keep, its strings made by `share`, which can make one of equal ones.
     pub fn to_endpoint_with<T: Text>(&self, mut share: impl FnMut(&'a str) -> T) -> Endpoint<T> {
+        let mut text = |text: Option<&'a str>| text.map(&mut share);
         Endpoint {
             addresses: Address::copies(self.addresses),
             conditions: self.conditions,
-            hostname: self.hostname.map(&mut share),
-            node_name: self.node_name.map(&mut share),
-            zone: self.zone.map(&mut share),
-            target: self.target.as_ref().map(|target| target.map(|text| share(text))),
+            hostname: text(self.hostname),
+            node_name: text(self.node_name),
+            zone: text(self.zone),
+            target: self.target.map(|target| target.to_target(&mut share)),
             hints: None,
             deprecated_topology: None,
         }
@@ -190,6 +146,13 @@ pub(crate) fn agree<A: EndpointSource, B: EndpointSource>(
         (None, None) => true,
         _ => false,
     }
+}
+
+/// Whether the names of what is behind two endpoints are one and the same, and so equal without a look at them.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+pub(crate) fn are_of_one_object(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
+    a.object_at().is_some_and(|object| b.object_at() == Some(object))
 }
 
 /// Whether two endpoints both have a text or both lack it: all that is left to compare of what is part of their identity, where
@@ -213,6 +176,11 @@ pub trait EndpointSource: Copy {
     /// The endpoint, without hints.
     fn view(&self) -> EndpointRef<'_>;
 
+    /// Where the names of what is behind it are, if others may hold them at the same place.
+    fn object_at(&self) -> Option<*const ()> {
+        None
+    }
+
     /// Whether two endpoints are the same one, whatever else they say (R76, G5).
     fn is_same_as(&self, other: &impl EndpointSource) -> bool {
         is_same(self, other)
@@ -232,9 +200,10 @@ pub trait EndpointSource: Copy {
             && agree(self, other, |endpoint| endpoint.node_name)
             && agree(self, other, |endpoint| endpoint.zone)
             && self.view().target.is_some() == other.view().target.is_some()
-            && agree(self, other, |endpoint| endpoint.target?.uid)
-            && agree_in_presence(self, other, |endpoint| endpoint.target?.name)
-            && agree_in_presence(self, other, |endpoint| endpoint.target?.namespace)
+            && (are_of_one_object(self, other)
+                || agree(self, other, |endpoint| endpoint.target?.uid)
+                    && agree_in_presence(self, other, |endpoint| endpoint.target?.name)
+                    && agree_in_presence(self, other, |endpoint| endpoint.target?.namespace))
             && agree(self, other, |endpoint| endpoint.target?.kind)
             && agree(self, other, |endpoint| endpoint.target?.api_version)
             && agree(self, other, |endpoint| endpoint.target?.field_path)
@@ -267,9 +236,16 @@ impl<T: Text> EndpointSource for &Endpoint<T> {
         Endpoint::view(self)
     }
 
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+    fn object_at(&self) -> Option<*const ()> {
+        let target = self.target.as_ref().filter(|_| T::SHARED);
+        target.map(|target| ptr::from_ref(&**target.object()).cast())
+    }
+
     #[inline]
     fn to_endpoint(&self) -> Endpoint<T> {
-        self.map_without_hints(T::clone)
+        self.without_hints()
     }
 }
 

@@ -9,7 +9,10 @@ use std::{
 use foldhash::fast::{FixedState, FoldHasher};
 use smallvec::SmallVec;
 
-use crate::{Address, EndpointRef, EndpointSource, endpoint::agree};
+use crate::{
+    Address, EndpointRef, EndpointSource,
+    endpoint::{agree, are_of_one_object},
+};
 
 #[inline]
 fn hostname<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
@@ -35,8 +38,8 @@ pub(crate) fn is_same(a: &impl EndpointSource, b: &impl EndpointSource) -> bool 
 /// Whether endpoints with the same addresses are the same one.
 #[inline]
 pub(crate) fn have_same_names(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
-    agree(a, b, |endpoint| Some(name(endpoint)))
-        && agree(a, b, |endpoint| Some(namespace(endpoint)))
+    (are_of_one_object(a, b)
+        || agree(a, b, |endpoint| Some(name(endpoint))) && agree(a, b, |endpoint| Some(namespace(endpoint))))
         && agree(a, b, |endpoint| Some(hostname(endpoint)))
 }
 

@@ -57,6 +57,7 @@ mod port;
 mod selector;
 mod slice;
 pub mod spelling;
+mod target;
 mod text;
 mod touch;
 mod tracker;
@@ -65,7 +66,7 @@ mod trigger_time;
 pub use address::{Address, Addresses, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
 pub use draft::{Draft, DraftEndpoint};
-pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource, Target};
+pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource};
 pub use endpoint_set::EndpointSet;
 #[doc(hidden)]
 pub use hints::is_same_zone;
@@ -73,7 +74,8 @@ pub use hints::{Hints, KnownHints};
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;
-pub use text::Text;
+pub use target::{ObjectName, Target, TargetRef};
+pub use text::{InPlace, Share, Text};
 #[doc(hidden)]
 pub use touch::{touch, touch_texts};
 pub use tracker::{Deletion, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};

@@ -8,8 +8,8 @@ use k8s_openapi::{
 };
 
 use crate::{
-    Address, AddressType, Addresses, Conditions, Endpoint, EndpointRef, Hints, KnownHints, PortMapKey, Target, Text,
-    UnknownAddressType, touch::touch_to_copy,
+    Address, AddressType, Addresses, Conditions, Endpoint, EndpointRef, Hints, KnownHints, PortMapKey, Share,
+    TargetRef, Text, UnknownAddressType, touch::touch_to_copy,
 };
 
 /// A slice. Its metadata is kept whole: what others put there survives when we write it back.
@@ -17,7 +17,7 @@ use crate::{
 /// `Slice` is to be kept; `Slice<&str>` borrows its strings from the API's object and is read far faster, for who reads slices
 /// to plan once.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slice<T = Arc<str>> {
+pub struct Slice<T: Text = Arc<str>> {
     /// Everything about it but its content.
     pub metadata: ObjectMeta,
     /// What its addresses are; old objects may hold a type that is no longer known.
@@ -38,7 +38,12 @@ impl<'a> Slice<&'a str> {
 
 impl<T: Text> Slice<T> {
     /// Reads a slice of the API, its strings made by `share`, which can make one of equal ones.
-    pub fn from_api_with<'a>(slice: &'a api::EndpointSlice, share: impl FnMut(&'a str) -> T) -> Self {
+    pub fn from_api_with<'a>(slice: &'a api::EndpointSlice, mut share: impl FnMut(&'a str) -> T) -> Self {
+        Self::from_api_sharing(slice, &mut share)
+    }
+
+    /// The same, and names of objects can be shared too.
+    pub fn from_api_sharing<'a>(slice: &'a api::EndpointSlice, share: &mut impl Share<&'a str, T>) -> Self {
         let mut reader = Reader {
             share,
             known_hints: KnownHints::default(),
@@ -55,7 +60,7 @@ impl<T: Text> Slice<T> {
     }
 
     /// The same slice in other strings: to keep one that is borrowed, say.
-    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Slice<U> {
+    pub fn map<'a, U: Text>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Slice<U> {
         Slice {
             metadata: self.metadata.clone(),
             address_type: self.address_type.clone(),
@@ -85,19 +90,19 @@ impl From<&api::EndpointSlice> for Slice {
 }
 
 /// Reads the endpoints of one slice.
-struct Reader<F> {
-    share: F,
+struct Reader<'r, S> {
+    share: &'r mut S,
     known_hints: KnownHints,
 }
 
-impl<F> Reader<F> {
+impl<S> Reader<'_, S> {
     fn endpoint<'a, T: Text>(&mut self, endpoint: &'a api::Endpoint) -> Endpoint<T>
     where
-        F: FnMut(&'a str) -> T,
+        S: Share<&'a str, T>,
     {
         let conditions = endpoint.conditions.as_ref();
-        let share = &mut self.share;
-        let mut read = |text: &'a Option<String>| text.as_deref().map(&mut *share);
+        let share = &mut *self.share;
+        let mut read = |text: &'a Option<String>| text.as_deref().map(|text| share.text(text));
         Endpoint {
             addresses: read_addresses(&endpoint.addresses),
             conditions: Conditions {
@@ -108,15 +113,10 @@ impl<F> Reader<F> {
             hostname: read(&endpoint.hostname),
             node_name: read(&endpoint.node_name),
             zone: read(&endpoint.zone),
-            target: endpoint.target_ref.as_ref().map(|target| Target {
-                kind: read(&target.kind),
-                namespace: read(&target.namespace),
-                name: read(&target.name),
-                uid: read(&target.uid),
-                api_version: read(&target.api_version),
-                field_path: read(&target.field_path),
-                resource_version: read(&target.resource_version),
-            }),
+            target: endpoint
+                .target_ref
+                .as_ref()
+                .map(|target| TargetRef::from(target).to_target(share)),
             hints: endpoint.hints.as_ref().map(|hints| self.hints(hints)),
             deprecated_topology: endpoint.deprecated_topology.clone().map(Box::new),
         }
@@ -124,15 +124,15 @@ impl<F> Reader<F> {
 
     fn hints<'a, T: Text>(&mut self, hints: &'a api::EndpointHints) -> Arc<Hints>
     where
-        F: FnMut(&'a str) -> T,
+        S: Share<&'a str, T>,
     {
         let zones = hints.for_zones.as_deref().unwrap_or_default();
         let nodes = hints.for_nodes.as_deref().unwrap_or_default();
         let zones = zones.iter().map(|zone| &*zone.name);
         let nodes = nodes.iter().map(|node| &*node.name);
-        let share = &mut self.share;
+        let share = &mut *self.share;
         let make = || {
-            let mut share = |name| share(name).into();
+            let mut share = |name| share.text(name).into();
             Hints {
                 for_zones: zones.clone().map(&mut share).collect(),
                 for_nodes: nodes.clone().map(&mut share).collect(),

@@ -9,21 +9,31 @@ use crate::{EndpointRef, EndpointSource, Text as _};
 
 /// Looks at endpoints, but not at their texts.
 pub fn touch<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
-    touch_part(endpoints, |endpoint| endpoint.addresses.len() + name_length(endpoint));
+    touch_part(endpoints, |endpoint| {
+        endpoint.view().addresses.len() + where_names_are(endpoint)
+    });
 }
 
 /// Looks at endpoints whose names, and then what they say, are to be compared: first at where their texts are, and then at those
 /// texts that differ most from endpoint to endpoint. Shared ones are hardly ever read then, and left alone.
 pub(crate) fn touch_to_compare<E: EndpointSource>(endpoints: impl Iterator<Item = E> + Clone) {
-    touch_part(endpoints.clone(), name_length);
+    touch_part(endpoints.clone(), where_names_are);
     if !E::Text::SHARED {
-        touch_part(endpoints, texts);
+        touch_part(endpoints, |endpoint| texts(&endpoint.view()));
     }
 }
 
-/// Looks at endpoints that are to be copied. Whoever shares a text counts that beside it.
+/// Looks at endpoints that are to be copied. Whoever shares names counts that beside them.
 pub(crate) fn touch_to_copy<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
-    touch_part(endpoints, |endpoint| endpoint.addresses.len() + texts(endpoint));
+    touch_part(endpoints, |endpoint| {
+        let endpoint = endpoint.view();
+        let names = if E::Text::SHARED {
+            endpoint.target.map_or(0, |target| usize::from(target.uid.is_some()))
+        } else {
+            texts(&endpoint)
+        };
+        endpoint.addresses.len() + names
+    });
 }
 
 /// Looks at texts.
@@ -32,14 +42,19 @@ pub fn touch_texts<'a>(texts: impl Iterator<Item = &'a str>) {
 }
 
 #[inline]
-fn touch_part<E: EndpointSource>(endpoints: impl Iterator<Item = E>, part: impl Fn(&EndpointRef<'_>) -> usize) {
-    black_box(endpoints.map(|endpoint| part(&endpoint.view())).sum::<usize>());
+fn touch_part<E: EndpointSource>(endpoints: impl Iterator<Item = E>, part: impl Fn(&E) -> usize) {
+    black_box(endpoints.map(|endpoint| part(&endpoint)).sum::<usize>());
 }
 
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-fn name_length(endpoint: &EndpointRef<'_>) -> usize {
-    endpoint.target.and_then(|target| target.name).map_or(0, str::len)
+fn where_names_are<E: EndpointSource>(endpoint: &E) -> usize {
+    if E::Text::SHARED {
+        endpoint.object_at().map_or(0, |object| usize::from(object.is_null()))
+    } else {
+        let name = endpoint.view().target.and_then(|target| target.name);
+        name.map_or(0, str::len)
+    }
 }
 
 #[inline(always)]

@@ -99,16 +99,16 @@ impl fmt::Display for Named<'_> {
         if let Some(address) = self.0.addresses.first() {
             write!(f, " {:?}", address.to_string())?;
         }
-        let Some(target) = &self.0.target else {
+        let Some(target) = self.0.view().target else {
             return Ok(());
         };
         f.write_str(" of ")?;
-        if let Some(kind) = &target.kind {
+        if let Some(kind) = target.kind {
             write!(f, "{kind} ")?;
         }
-        if let Some(namespace) = &target.namespace {
+        if let Some(namespace) = target.namespace {
             write!(f, "{namespace}/")?;
         }
-        f.write_str(target.name.as_deref().unwrap_or_default())
+        f.write_str(target.name.unwrap_or_default())
     }
 }

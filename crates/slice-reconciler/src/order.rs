@@ -196,16 +196,19 @@ fn in_cycle(waits: &[Vec<usize>], open: &[usize]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use slice_core::Target;
+    use slice_core::TargetRef;
 
     use super::*;
 
     fn endpoints(names: &str) -> Vec<Endpoint> {
         let pod = |name: char| Endpoint {
-            target: Some(Target {
-                name: Some(name.to_string().into()),
-                ..Target::default()
-            }),
+            target: Some(
+                TargetRef {
+                    name: Some(name.encode_utf8(&mut [0; 4])),
+                    ..TargetRef::default()
+                }
+                .into(),
+            ),
             ..Endpoint::default()
         };
         names.chars().map(pod).collect()
@@ -247,10 +250,13 @@ mod tests {
     fn i4_a_slice_that_leaves_with_two_pods_of_one_name_waits_for_both() {
         let pod = |address: &str, uid: &str| Endpoint {
             addresses: [Address::stored(address)].into_iter().collect(),
-            target: Some(Target {
-                uid: Some(uid.into()),
-                ..Target::default()
-            }),
+            target: Some(
+                TargetRef {
+                    uid: Some(uid),
+                    ..TargetRef::default()
+                }
+                .into(),
+            ),
             ..Endpoint::default()
         };
         let leaving = [pod("fd00::1", "old"), pod("fd00::1", "new")];

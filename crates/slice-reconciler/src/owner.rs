@@ -1,7 +1,7 @@
 //! For whom slices exist.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use slice_core::Slice;
+use slice_core::{Slice, Text};
 
 /// The object that slices exist for, of whatever kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub enum Ownership {
 
 impl Ownership {
     /// Whether a slice with our labels is ours to use.
-    pub(crate) fn takes<T>(self, owner: &Owner<'_>, slice: &Slice<T>) -> bool {
+    pub(crate) fn takes<T: Text>(self, owner: &Owner<'_>, slice: &Slice<T>) -> bool {
         match self {
             Self::Enforce => owner.owns(slice),
             Self::Ignore => true,
@@ -63,7 +63,7 @@ impl Ownership {
     }
 
     /// Whether a slice that is ours to use has to be written for its owner reference alone.
-    pub(crate) fn differs<T>(self, owner: &Owner<'_>, slice: &Slice<T>) -> bool {
+    pub(crate) fn differs<T: Text>(self, owner: &Owner<'_>, slice: &Slice<T>) -> bool {
         self == Self::Ignore && !owner.owns(slice)
     }
 }
@@ -84,7 +84,7 @@ impl<'a> Owner<'a> {
 
     /// Whether a slice has a reference to this owner: by uid, kind and API group, whatever the version (G16, R109).
     #[must_use]
-    pub fn owns<T>(&self, slice: &Slice<T>) -> bool {
+    pub fn owns<T: Text>(&self, slice: &Slice<T>) -> bool {
         self.is_owner_in(&slice.metadata)
     }
 
@@ -93,7 +93,7 @@ impl<'a> Owner<'a> {
     }
 
     /// Whether a slice has a reference to an owner of the same kind and name that was there before.
-    fn succeeds_owner_of<T>(&self, slice: &Slice<T>) -> bool {
+    fn succeeds_owner_of<T: Text>(&self, slice: &Slice<T>) -> bool {
         references_in(&slice.metadata)
             .any(|reference| reference.name == self.name && reference.uid != self.uid && self.is_of_kind(reference))
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use slice_core::{
-    AddressType, Draft, DraftEndpoint, EndpointRef, EndpointSource, PortMapKey, Slice, spelling::is_dns_name,
+    AddressType, Draft, DraftEndpoint, EndpointRef, EndpointSource, PortMapKey, Slice, Text, spelling::is_dns_name,
 };
 
 use crate::{
@@ -367,7 +367,10 @@ fn check<E: EndpointSource>(request: &Request<'_, E>) -> Result<(), PlanError> {
 type ByType<'a, T> = BTreeMap<AddressType, Vec<&'a Slice<T>>>;
 
 /// Slices by supported type, and those of other types. What is being deleted is neither: nobody waits for it (G12).
-fn split<'a, T>(existing: &[&'a Slice<T>], supported: &BTreeSet<AddressType>) -> (ByType<'a, T>, Vec<&'a Slice<T>>) {
+fn split<'a, T: Text>(
+    existing: &[&'a Slice<T>],
+    supported: &BTreeSet<AddressType>,
+) -> (ByType<'a, T>, Vec<&'a Slice<T>>) {
     let mut live = ByType::new();
     let mut unsupported = Vec::new();
     for slice in existing

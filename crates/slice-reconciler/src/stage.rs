@@ -123,7 +123,7 @@ impl<'a> Stage<'a, '_> {
     }
 
     /// Our slices by ports, and those of other owners.
-    fn by_ports<T>(&self, existing: &[&'a Slice<T>]) -> ByPorts<'a, T> {
+    fn by_ports<T: Text>(&self, existing: &[&'a Slice<T>]) -> ByPorts<'a, T> {
         let mut ours: BTreeMap<PortMapKey, Vec<&'a Slice<T>>> = BTreeMap::new();
         let mut foreign = Vec::new();
         for slice in existing {

@@ -61,7 +61,7 @@ impl<T: Text> Operation<Slice<T>> {
     }
 }
 
-impl<T> fmt::Display for Operation<Slice<T>> {
+impl<T: Text> fmt::Display for Operation<Slice<T>> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (verb, slice) = match self {
             Self::Create(slice) => ("create", slice),
@@ -228,7 +228,7 @@ impl<'a, E: EndpointSource> Pending<'a, E> {
 }
 
 impl Deletion {
-    pub(crate) fn of<T>(slice: &Slice<T>) -> Self {
+    pub(crate) fn of<T: Text>(slice: &Slice<T>) -> Self {
         Self {
             namespace: slice.metadata.namespace.clone().unwrap_or_default(),
             name: slice.metadata.name.clone().unwrap_or_default(),

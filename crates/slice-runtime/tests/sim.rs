@@ -17,7 +17,7 @@ use apisim::{
     request::Verb,
 };
 use slice_controller::{
-    Change, Controller, Event, Failure, Identity, Key, Outcome, Seen, Source, Sync, SyncContext, Wakes,
+    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Seen, Source, Sync, SyncContext, Wakes,
 };
 use slice_runtime::{Health, Metrics, Obstacle, Options, check, run};
 
@@ -25,6 +25,7 @@ use slice_runtime::{Health, Metrics, Obstacle, Options, check, run};
 struct Namespaces {
     decode: fn(&[u8]) -> Result<Seen<()>, serde_json::Error>,
     looks: Arc<AtomicUsize>,
+    interner: Interner,
 }
 
 impl Default for Namespaces {
@@ -37,6 +38,7 @@ impl Default for Namespaces {
                 })
             },
             looks: Arc::default(),
+            interner: Interner::default(),
         }
     }
 }
@@ -54,6 +56,10 @@ impl Controller for Namespaces {
             metadata_only: false,
             decode: self.decode,
         }]
+    }
+
+    fn interner(&mut self) -> &mut Interner {
+        &mut self.interner
     }
 
     fn observe(&mut self, _change: Change<()>, wakes: &mut Wakes) {

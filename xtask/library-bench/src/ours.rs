@@ -10,6 +10,7 @@ use std::{
 use foldhash::fast::RandomState;
 use k8s_openapi::api::core::v1 as api;
 use service_slices::{Node, Nodes, Pod, PodEndpoint, Service, Text, desired, options};
+use slice_controller::Interner;
 use slice_core::Slice;
 use slice_reconciler::{
     MetadataPolicy, Operation, Plan, Request, TriggerTime,
@@ -75,7 +76,7 @@ impl<'a> OurSide<'a> {
     }
 }
 
-/// The objects as a controller keeps them: equal strings are stored once.
+/// The objects as a controller keeps them.
 struct Compact {
     service: Service,
     pods: Vec<Pod>,
@@ -85,10 +86,9 @@ struct Compact {
 
 impl From<&Sync> for Compact {
     fn from(sync: &Sync) -> Self {
-        let mut texts: HashMap<Box<str>, Arc<str>> = HashMap::new();
-        let mut share = |text: &str| Arc::clone(texts.entry(text.into()).or_insert_with(|| text.into()));
+        let mut interner = Interner::default();
         let mut node = |node: &api::Node| {
-            let node = Node::<&str>::from(node).map(|text| share(text));
+            let node = Node::<&str>::from(node).map(|text| interner.intern(text));
             (Arc::clone(&node.name), node)
         };
         Self {
@@ -97,12 +97,12 @@ impl From<&Sync> for Compact {
             existing: sync
                 .existing_slices
                 .iter()
-                .map(|slice| Slice::from_api_with(slice, &mut share))
+                .map(|slice| Slice::from_api_sharing(slice, &mut interner))
                 .collect(),
             pods: sync
                 .pods
                 .iter()
-                .map(|pod| Pod::<&str>::from(pod).map(|text| share(text)))
+                .map(|pod| Pod::<&str>::from(pod).share(&mut interner))
                 .collect(),
         }
     }

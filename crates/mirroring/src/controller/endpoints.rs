@@ -40,7 +40,7 @@ impl Endpoints {
             annotations: pairs(annotations),
             uid: endpoints.metadata.uid.as_deref().unwrap_or_default().into(),
             terminating: endpoints.metadata.deletion_timestamp.is_some(),
-            subsets: Subsets::read_with(endpoints, |text| interner.intern(text)),
+            subsets: Subsets::read_with(endpoints, interner),
         }
     }
 

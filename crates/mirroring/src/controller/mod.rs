@@ -162,6 +162,10 @@ impl Controller for MirroringController {
         ]
     }
 
+    fn interner(&mut self) -> &mut Interner {
+        &mut self.interner
+    }
+
     fn observe(&mut self, change: Change<Input>, wakes: &mut Wakes) {
         match change {
             Change::Applied(Input::Endpoints(endpoints)) => self.put_endpoints(&endpoints, wakes),

@@ -1,5 +1,5 @@
 use serde_json::json;
-use slice_core::{Address, Target};
+use slice_core::{Address, TargetRef};
 
 use super::*;
 use crate::testing::{endpoints, groups};
@@ -137,13 +137,13 @@ fn an_endpoint_has_what_its_address_has_and_nothing_else() {
         hostname: Some("foo"),
         node_name: Some("node-abc"),
         zone: None,
-        target: Some(Target {
+        target: Some(TargetRef {
             kind: Some("Pod"),
             namespace: Some("default"),
             name: Some("foo"),
             api_version: Some("v1"),
             resource_version: Some("7"),
-            ..Target::default()
+            ..TargetRef::default()
         }),
     };
     let bare = EndpointRef {

@@ -8,7 +8,11 @@ fn repack(written: &str) -> String {
     let word = |member: &Member| {
         let source = &subsets.sources[member.source];
         let mark = if member.ready { "" } else { "!" };
-        let target = match source.target.as_deref().map(|target| (&target.uid, &target.name)) {
+        let target = match source
+            .target
+            .as_ref()
+            .map(|target| (&target.object().uid, &target.object().name))
+        {
             None => String::new(),
             Some((None, Some(name))) => format!("@{name}"),
             Some((uid, None)) => format!("/{}", uid.as_deref().unwrap_or_default()),

@@ -85,8 +85,8 @@ impl ServiceController {
 
     fn put_pod(&mut self, pod: &api::Pod, wakes: &mut Wakes) {
         let labels = Labels::of(pod.metadata.labels.as_ref(), &mut self.interner);
-        let compact = Pod::<&str>::from(pod).map(|text| self.interner.intern(text));
-        let namespace = Arc::clone(&compact.namespace);
+        let compact = Pod::<&str>::from(pod).share(&mut self.interner);
+        let namespace = compact.object.namespace.clone().unwrap_or_default();
         let concerned =
             self.namespaces
                 .entry(Arc::clone(&namespace))
@@ -180,6 +180,10 @@ impl Controller for ServiceController {
                 ..core(SERVICES, true, slim::service)
             },
         ]
+    }
+
+    fn interner(&mut self) -> &mut Interner {
+        &mut self.interner
     }
 
     fn observe(&mut self, change: Change<Input>, wakes: &mut Wakes) {

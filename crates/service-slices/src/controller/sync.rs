@@ -39,7 +39,7 @@ impl ServiceController {
         pods.extend(objects.pods_of(entry).map(|entry| &entry.pod));
         let times = objects
             .pods_of(entry)
-            .filter_map(|pod| Some((&*pod.pod.name, pod.ready_since?)));
+            .filter_map(|pod| Some((pod.pod.name(), pod.ready_since?)));
         let trigger_time = self.trigger_times.observe(key, entry.created, times);
         let Desired {
             address_types,

@@ -1,7 +1,7 @@
 //! Which pods become which endpoints.
 
 use serde_json::{Value, json};
-use slice_core::{AddressType, EndpointRef, EndpointSource as _, Target};
+use slice_core::{AddressType, EndpointRef, EndpointSource as _, TargetRef};
 
 use super::{
     desired,
@@ -70,12 +70,12 @@ fn t_utl_07_to_16_from_pod_to_endpoint() {
             hostname,
             node_name: Some("node-1"),
             zone: (!zone.is_empty()).then_some(zone),
-            target: Some(Target {
+            target: Some(TargetRef {
                 kind: Some("Pod"),
                 namespace: Some("test"),
                 name: Some("pod1"),
                 uid: Some("uid1"),
-                ..Target::default()
+                ..TargetRef::default()
             }),
         };
         let group = desired.groups.pop().unwrap();

@@ -80,7 +80,7 @@ pub(super) fn summarise<T: Text>(desired: Desired<'_, T>) -> (Vec<GroupSummary>,
         let endpoints = group.endpoints.into_sorted();
         let endpoints = endpoints.iter().map(|endpoint| {
             let addresses = endpoint.view().addresses.iter().map(ToString::to_string);
-            (endpoint.pod.name.to_string(), addresses.collect())
+            (endpoint.pod.name().to_owned(), addresses.collect())
         });
         (
             group.address_type.as_str(),

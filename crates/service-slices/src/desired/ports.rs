@@ -211,22 +211,22 @@ fn equal_ports_are_one_group_however_they_came_about() {
 fn sharing_ports_is_only_a_matter_of_speed() {
     let service = service(json!({"spec": {"ports": [{"port": 80, "targetPort": "http"}]}}));
     let (nodes, api_pod) = (nodes(&[("node-1", "")]), pod(0, json!({})));
-    let ports = |number| -> Arc<[_]> {
-        [NamedPort {
+    let ports = |number| {
+        Arc::new(vec![NamedPort {
             name: "http",
             protocol: "TCP",
             port: number,
-        }]
-        .into()
+        }])
     };
     let (shared, other) = (ports(1), ports(2));
     let names = ["a", "b", "c", "d", "e"];
     let named_ports = [&shared, &shared, &other, &shared, &ports(2)];
     let pods: Vec<Pod<&str>> = std::iter::zip(names, named_ports)
-        .map(|(name, named_ports)| Pod {
-            name,
-            named_ports: Some(Arc::clone(named_ports)),
-            ..Pod::from(&api_pod)
+        .map(|(name, named_ports)| {
+            let mut pod: Pod<&str> = Pod::from(&api_pod);
+            pod.object.name = Some(name);
+            pod.named_ports = Some(Arc::clone(named_ports));
+            pod
         })
         .collect();
     for reversed in [false, true] {

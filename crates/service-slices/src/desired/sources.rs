@@ -1,6 +1,6 @@
 //! Addresses and ports from elsewhere: what a controller of other networks, devices or selectors replaces, and nothing more.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::api::core::v1 as api;
 use serde_json::{Value, json};
@@ -209,7 +209,7 @@ fn g66_ports_of_another_object() {
         .iter()
         .zip(&numbers)
         .map(|(pod, port)| Pod::<&str> {
-            named_ports: Some([port.clone()].into()),
+            named_ports: Some(Arc::new(vec![port.clone()])),
             ..Pod::from(pod)
         })
         .collect();

@@ -63,7 +63,7 @@ proptest! {
         let desired = desired(&service, &read, &nodes);
         let mut expected: Vec<(AddressType, PortMapKey)> = Vec::new();
         for pod in read.iter().filter(|pod| pod.eligible) {
-            let ports = service.ports.iter().filter_map(|port| Some(port.with_number(port.resolve(pod.named_ports.as_deref().unwrap_or_default())?)));
+            let ports = service.ports.iter().filter_map(|port| Some(port.with_number(port.resolve(pod.named_ports.as_ref().map_or(&[], |ports| ports))?)));
             let ports = PortMapKey::new(ports);
             expected.extend(desired.address_types.iter().map(|address_type| (*address_type, ports.clone())));
         }
@@ -124,7 +124,7 @@ impl Answer {
             .groups
             .iter()
             .flat_map(|((address_type, _), endpoints)| endpoints.iter().map(|endpoint| (*address_type, endpoint)));
-        let of_pod = endpoints.filter(|(_, endpoint)| endpoint.target.as_ref().unwrap().name.as_deref() == Some(pod));
+        let of_pod = endpoints.filter(|(_, endpoint)| endpoint.view().target.unwrap().name == Some(pod));
         of_pod
             .map(|(address_type, endpoint)| (address_type, endpoint.addresses.to_vec()))
             .collect()

@@ -22,8 +22,8 @@ fn dual_stack() -> World {
 
 /// The pods that a slice holds, by their numbers.
 fn content(slice: &Slice) -> String {
-    let targets = slice.endpoints.iter().filter_map(|endpoint| endpoint.target.as_ref());
-    let names = targets.filter_map(|target| target.name.as_deref());
+    let targets = slice.endpoints.iter().filter_map(|endpoint| endpoint.view().target);
+    let names = targets.filter_map(|target| target.name);
     names.map(|name| name.trim_start_matches("pod")).collect()
 }
 

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Address, Conditions, Endpoint, Target};
+use crate::{Address, Conditions, Endpoint, TargetRef};
 
 fn endpoint(addresses: &[&str], hostname: Option<&str>, target: Option<(&str, &str)>) -> Endpoint {
     Endpoint {
         addresses: addresses.iter().map(|address| Address::stored(address)).collect(),
         hostname: hostname.map(Into::into),
-        target: target.map(|(namespace, name)| Target {
-            namespace: Some(namespace.into()),
-            name: Some(name.into()),
-            ..Target::default()
+        target: target.map(|(namespace, name)| {
+            let target = TargetRef {
+                namespace: Some(namespace),
+                name: Some(name),
+                ..TargetRef::default()
+            };
+            target.into()
         }),
         ..Endpoint::default()
     }
@@ -53,7 +56,20 @@ fn r76_what_makes_an_endpoint_the_same() {
         ),
         ("name", pod("10.0.0.1", "b"), false),
         ("namespace", endpoint(&["10.0.0.1"], None, Some(("other", "a"))), false),
-        ("uid", with(|e| e.target.as_mut().unwrap().uid = Some("u".into())), true),
+        (
+            "uid",
+            with(|e| {
+                let target = e.view().target.unwrap();
+                e.target = Some(
+                    TargetRef {
+                        uid: Some("u"),
+                        ..target
+                    }
+                    .into(),
+                );
+            }),
+            true,
+        ),
         ("node", with(|e| e.node_name = Some("n".into())), true),
         ("conditions", with(|e| e.conditions.ready = Some(true)), true),
     ] {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, Slice, touch};
+use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, Slice, Text, touch};
 
 use super::{NewSlice, Packed, keep::Kept};
 use crate::{Group, MetadataPolicy, check::Sieve, lists::Update};
@@ -135,7 +135,7 @@ fn place_rest<E: EndpointSource>(
 }
 
 /// The slice that takes all of `count` and is fullest then.
-fn best_fit<T>(slices: &[&Slice<T>], count: usize, max: usize) -> Option<usize> {
+fn best_fit<T: Text>(slices: &[&Slice<T>], count: usize, max: usize) -> Option<usize> {
     let filled = |slice: &Slice<T>| slice.endpoints.len() + count;
     let fitting = slices.iter().enumerate().filter(|(_, slice)| filled(slice) <= max);
     fitting

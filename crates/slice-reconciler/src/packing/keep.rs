@@ -101,9 +101,7 @@ impl<'a, E: EndpointSource> KeptEndpoint<'a, E> {
     /// The one field that may differ between equals.
     #[inline]
     fn has_same_version(&self) -> bool {
-        let stored = self.stored.target.as_ref();
-        let stored = stored.and_then(|target| target.resource_version.as_deref());
-        let wanted = self.wanted.view().target;
-        stored == wanted.and_then(|target| target.resource_version)
+        let (stored, wanted) = (self.stored.view().target, self.wanted.view().target);
+        stored.and_then(|target| target.resource_version) == wanted.and_then(|target| target.resource_version)
     }
 }

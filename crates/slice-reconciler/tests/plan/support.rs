@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, num::NonZeroUsize};
 
-use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointSet, Port, PortMapKey, Slice, Target, names};
+use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointSet, Port, PortMapKey, Slice, TargetRef, names};
 use slice_reconciler::{
     Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, PlanError,
     Request, TriggerTime, plan,
@@ -158,11 +158,14 @@ pub(crate) fn pod(number: usize, ready: bool) -> Endpoint {
             serving: Some(ready),
             terminating: Some(false),
         },
-        target: Some(Target {
-            name: Some(format!("pod-{number}").into()),
-            uid: Some(format!("pod-uid-{number}").into()),
-            ..Target::default()
-        }),
+        target: Some(
+            TargetRef {
+                name: Some(&format!("pod-{number}")),
+                uid: Some(&format!("pod-uid-{number}")),
+                ..TargetRef::default()
+            }
+            .into(),
+        ),
         ..at(&address)
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use slice_core::{
-    Address, AddressType, Conditions, Endpoint, Hints, Port, PortMapKey, Slice, Target, UnknownAddressType,
+    Address, AddressType, Conditions, Endpoint, Hints, Port, PortMapKey, Slice, TargetRef, UnknownAddressType,
     limits::PORTS_PER_SLICE_MAX, names,
 };
 use slice_reconciler::{Annotations, MetadataPolicy, Owner};
@@ -92,8 +92,8 @@ const NO_NODE: &str = "Not a name";
 
 /// Makes the last pod unpublishable.
 pub(crate) fn spoil(endpoint: &mut Endpoint) {
-    let target = endpoint.target.as_ref();
-    if target.is_some_and(|target| target.name.as_deref() == Some("pod-9")) {
+    let target = endpoint.view().target;
+    if target.is_some_and(|target| target.name == Some("pod-9")) {
         endpoint.node_name = Some(NO_NODE.into());
     }
 }
@@ -133,13 +133,16 @@ pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoi
         hostname: (pod == 6).then(|| "six".into()),
         node_name: has_node.then(|| format!("node-{pod}").into()),
         zone: zone.map(Into::into),
-        target: Some(Target {
-            kind: Some("Pod".into()),
-            namespace: Some("ns".into()),
-            name: Some(format!("pod-{pod}").into()),
-            uid: Some(format!("{}-{pod}", if recreated { "again" } else { "uid" }).into()),
-            ..Target::default()
-        }),
+        target: Some(
+            TargetRef {
+                kind: Some("Pod"),
+                namespace: Some("ns"),
+                name: Some(&format!("pod-{pod}")),
+                uid: Some(&format!("{}-{pod}", if recreated { "again" } else { "uid" })),
+                ..TargetRef::default()
+            }
+            .into(),
+        ),
         ..Endpoint::default()
     }
 }

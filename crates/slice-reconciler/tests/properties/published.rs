@@ -1,6 +1,6 @@
 //! What readers find, and what they must not miss.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use slice_core::{Endpoint, Slice};
 
@@ -70,7 +70,6 @@ fn endpoints<'s>(world: &World, slices: &'s [Slice]) -> impl Iterator<Item = &'s
 
 /// The name and uid of what is behind an endpoint.
 fn pod(endpoint: &Endpoint) -> (String, String) {
-    let target = endpoint.target.as_ref().unwrap();
-    let text = |text: &Option<Arc<str>>| text.as_deref().unwrap().to_owned();
-    (text(&target.name), text(&target.uid))
+    let target = endpoint.view().target.unwrap();
+    (target.name.unwrap().to_owned(), target.uid.unwrap().to_owned())
 }

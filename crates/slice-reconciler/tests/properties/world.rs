@@ -1,9 +1,6 @@
 //! From blueprints to what plans are made from.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use slice_core::{AddressType, Endpoint, EndpointSet, PortMapKey, Slice};
 use slice_reconciler::{
@@ -283,15 +280,15 @@ pub(crate) type Identity = (Vec<String>, String, String, String);
 
 /// What makes an endpoint the same one, spelled out once more.
 pub(crate) fn identity(endpoint: &Endpoint) -> Identity {
-    let text = |text: Option<&Arc<str>>| text.map(ToString::to_string).unwrap_or_default();
-    let target = endpoint.target.as_ref();
+    let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
+    let target = endpoint.view().target;
     let mut addresses: Vec<String> = endpoint.addresses.iter().map(ToString::to_string).collect();
     addresses.sort_unstable();
     (
         addresses,
-        text(endpoint.hostname.as_ref()),
-        text(target.and_then(|target| target.namespace.as_ref())),
-        text(target.and_then(|target| target.name.as_ref())),
+        text(endpoint.hostname.as_deref()),
+        text(target.and_then(|target| target.namespace)),
+        text(target.and_then(|target| target.name)),
     )
 }
 

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_controller::{Failure, Key, Outcome};
-use slice_core::{WriteAnswer, WriteTicket};
+use slice_controller::{Failure, Interner, Key, Outcome};
+use slice_core::{Slice, WriteAnswer, WriteTicket};
 use slice_reconciler::{Operation, Write};
 
 use crate::{
     api::Answer,
     queue::{Due, Ended},
-    slices::Slices,
+    slices::{Slices, read},
 };
 
 /// A key that is being looked at.
@@ -78,17 +78,18 @@ impl InFlight {
         write: usize,
         answer: Answer,
         slices: &mut Slices,
+        interner: &mut Interner,
         is_ours: impl Fn(&EndpointSlice) -> bool,
     ) {
         let Some(pending) = self.pending.get_mut(write).and_then(Option::take) else {
             return;
         };
         match answer {
-            Answer::Stored(slice) => self.stored(pending, &slice, slices),
+            Answer::Stored(slice) => self.stored(pending, read(&slice, interner), slices),
             Answer::Gone => self.gone(&pending, slices),
             Answer::Changed(found) => {
                 let found = found.filter(|slice| is_ours(slice));
-                self.overtaken(pending, found.as_deref(), slices);
+                self.overtaken(pending, found.map(|slice| read(&slice, interner)), slices);
             }
             Answer::NamespaceTerminating => {
                 self.outcome.namespace_terminating = true;
@@ -136,7 +137,7 @@ impl InFlight {
         }
     }
 
-    fn stored(&mut self, pending: Pending, slice: &EndpointSlice, slices: &mut Slices) {
+    fn stored(&mut self, pending: Pending, slice: Slice, slices: &mut Slices) {
         let writes = &mut self.outcome.writes;
         let (count, ticket) = match pending {
             Pending::Create { ticket, .. } => (&mut writes.created, ticket),
@@ -162,7 +163,7 @@ impl InFlight {
     }
 
     /// Somebody else was faster: what they left behind is taken in, and the key is looked at again.
-    fn overtaken(&mut self, pending: Pending, found: Option<&EndpointSlice>, slices: &mut Slices) {
+    fn overtaken(&mut self, pending: Pending, found: Option<Slice>, slices: &mut Slices) {
         let (name, uid) = pending.slice();
         let (name, uid) = (name.to_owned(), uid.map(ToOwned::to_owned));
         let failure = pending

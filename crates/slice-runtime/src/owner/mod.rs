@@ -26,7 +26,7 @@ use crate::{
     api::Answer,
     metrics::Metrics,
     queue::{Due, Queue},
-    slices::Slices,
+    slices::{Slices, read},
     watch::News,
 };
 use in_flight::InFlight;
@@ -138,7 +138,8 @@ impl<C: Controller> Owner<C> {
             }
             News::Applied(seen) => {
                 self.listings.note(SLICES, &seen.identity);
-                self.slices.show(&seen.object)
+                let slice = read(&seen.object, self.controller.interner());
+                self.slices.show(slice)
             }
             News::Deleted(identity) => self.slices.gone(&identity.uid).into_iter().collect(),
             News::Listed { version } => {
@@ -251,7 +252,7 @@ impl<C: Controller> Owner<C> {
                 let labels = slice.metadata.labels.as_ref();
                 labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(&self.settings.managed_by)
             };
-            flight.answered(write, answer, &mut self.slices, is_ours);
+            flight.answered(write, answer, &mut self.slices, self.controller.interner(), is_ours);
         }
     }
 

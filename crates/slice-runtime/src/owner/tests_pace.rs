@@ -1,6 +1,6 @@
 //! How many keys are looked at, and when the next one is.
 
-use slice_controller::{Identity, Seen, Source};
+use slice_controller::{Identity, Interner, Seen, Source};
 use slice_reconciler::{Deletion, Operation, Plan};
 
 use super::*;
@@ -9,6 +9,7 @@ use super::*;
 struct Stub {
     plan: Plan,
     looks: Vec<String>,
+    interner: Interner,
 }
 
 impl Controller for Stub {
@@ -16,6 +17,10 @@ impl Controller for Stub {
 
     fn sources(&self) -> Vec<Source<String>> {
         Vec::new()
+    }
+
+    fn interner(&mut self) -> &mut Interner {
+        &mut self.interner
     }
 
     fn observe(&mut self, change: Change<String>, wakes: &mut Wakes) {
@@ -61,6 +66,7 @@ fn owner(plan: Plan, keys: &[&str], now: Instant) -> (Owner<Stub>, prometheus::R
         Stub {
             plan,
             looks: Vec::new(),
+            interner: Interner::default(),
         },
         settings,
         Arc::new(metrics),

@@ -27,7 +27,6 @@ pub(crate) struct Slices {
     tracker: SliceTracker<Key>,
     /// Slices that we deleted and whose end the watch has yet to show.
     deleted: HashSet<Arc<str>>,
-    interner: Interner,
 }
 
 #[derive(Debug, Default)]
@@ -48,6 +47,14 @@ enum Held {
     Lost,
 }
 
+/// Reads a slice to be kept.
+pub(crate) fn read(slice: &EndpointSlice, interner: &mut Interner) -> Slice {
+    let mut slice = Slice::from_api_sharing(slice, interner);
+    // The server keeps its own account of who set what; sent back or not, it is the same.
+    slice.metadata.managed_fields = None;
+    slice
+}
+
 impl Slices {
     /// The slices of a key, in the order of their names.
     pub(crate) fn of(&self, key: &Key) -> &[Slice] {
@@ -60,8 +67,7 @@ impl Slices {
     }
 
     /// The watch shows a slice of ours. Answers the keys that should be looked at.
-    pub(crate) fn show(&mut self, slice: &EndpointSlice) -> Vec<Key> {
-        let slice = self.read(slice);
+    pub(crate) fn show(&mut self, slice: Slice) -> Vec<Key> {
         let key = Key::of_slice(&slice.metadata);
         let uid = slice.metadata.uid.clone().unwrap_or_default();
         let mut wake = Vec::new();
@@ -157,8 +163,7 @@ impl Slices {
     }
 
     /// A create or update was answered. Answers whether the slice had left its set in the meantime.
-    pub(crate) fn written(&mut self, key: &Key, ticket: WriteTicket<Key>, answer: &EndpointSlice) -> WriteAnswer {
-        let slice = self.read(answer);
+    pub(crate) fn written(&mut self, key: &Key, ticket: WriteTicket<Key>, slice: Slice) -> WriteAnswer {
         let uid = slice.metadata.uid.clone().unwrap_or_default();
         let answer = self.tracker.finish_write(ticket, of(&slice.metadata, &uid));
         if answer == WriteAnswer::Recorded {
@@ -196,13 +201,6 @@ impl Slices {
     /// A name that we wanted belongs to a slice of somebody else.
     pub(crate) fn note_taken(&mut self, key: &Key, name: String) {
         self.sets.entry(key.clone()).or_default().taken.push(name);
-    }
-
-    fn read(&mut self, slice: &EndpointSlice) -> Slice {
-        let mut slice = Slice::from_api_with(slice, |text| self.interner.intern(text));
-        // The server keeps its own account of who set what; sent back or not, it is the same.
-        slice.metadata.managed_fields = None;
-        slice
     }
 
     /// Puts a slice in its place, unless a newer version is there. Answers whether it was put.

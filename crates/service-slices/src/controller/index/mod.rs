@@ -121,7 +121,7 @@ impl Namespace {
     /// something else now (R17–R21, W9).
     pub(super) fn put_pod(&mut self, pod: Pod, labels: &Labels, ready_since: Option<Timestamp>) -> Concerned {
         let set = self.set_of(labels);
-        let Some(id) = self.by_name.get(&pod.name).copied() else {
+        let Some(id) = self.by_name.get(pod.name()).copied() else {
             return self.add_pod(pod, set, ready_since);
         };
         let entry = &mut self.pods[id];
@@ -150,7 +150,8 @@ impl Namespace {
     }
 
     fn add_pod(&mut self, pod: Pod, set: usize, ready_since: Option<Timestamp>) -> Concerned {
-        let (name, node, eligible) = (Arc::clone(&pod.name), pod.node.clone(), pod.eligible);
+        let name = pod.object.name.clone().unwrap_or_default();
+        let (node, eligible) = (pod.node.clone(), pod.eligible);
         let place = self.sets[set].pods.len();
         let id = self.pods.insert(PodEntry {
             pod,

@@ -20,6 +20,16 @@ fn at_rest(pods: u8, max: usize, batch: Duration) -> Play {
     play
 }
 
+/// What is said twice is kept once, and compared without a look at it.
+#[test]
+fn slices_share_the_names_of_their_pods() {
+    let play = at_rest(1, 100, ms(0));
+    let slice = &play.owner.slices.of(&Key::new("ns", "web"))[0];
+    let pod = slice.endpoints[0].target.as_ref().unwrap().object();
+    let holders = ["the slice", "the pod", "the interner"];
+    assert_eq!(Arc::strong_count(pod), holders.len(), "{pod:?}");
+}
+
 /// T-CTL-19…27: what happens to three pods at these times leads to so many writes.
 #[test]
 fn changes_of_pods_are_batched_from_the_first_on() {

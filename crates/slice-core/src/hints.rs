@@ -29,11 +29,13 @@ impl Hints {
 #[inline]
 fn are_names<'a>(given: &[Arc<str>], names: impl IntoIterator<Item = &'a str>) -> bool {
     let mut names = names.into_iter();
-    let is_next = |given: &Arc<str>| {
-        let name = names.next();
-        name.is_some_and(|name| ptr::eq(&raw const **given, name) || is_same_zone(given, name))
-    };
-    given.iter().all(is_next) && names.next().is_none()
+    for given in given {
+        match names.next() {
+            Some(name) if ptr::eq(&raw const **given, name) || is_same_zone(given, name) => {}
+            _ => return false,
+        }
+    }
+    names.next().is_none()
 }
 
 /// Whether two texts are equal, as fast as can be where they are mostly names of zones: those of a region differ in their last

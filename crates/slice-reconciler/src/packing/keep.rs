@@ -39,6 +39,7 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
     pub(super) fn look_at(&mut self, slice: &'a Slice<E::Text>, wanted: &mut EndpointSet<E>) {
         wanted.take_all(slice.endpoints.iter(), &mut self.found);
         self.endpoints.clear();
+        self.endpoints.reserve(slice.endpoints.len());
         for (stored, wanted) in slice.endpoints.iter().zip(&self.found) {
             if let Some(wanted) = *wanted {
                 let equal = wanted.equals_if_same(&stored);

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, ptr, sync::Arc};
 use k8s_openapi::{api::discovery::v1 as api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 
 use crate::{
-    AddressType, Endpoint, EndpointRef, EndpointSource, Hints, PortMapKey, Slice, UnknownAddressType,
+    AddressType, Endpoint, EndpointRef, EndpointSource, HintedNames, Hints, HintsRef, PortMapKey, Slice,
+    UnknownAddressType,
     slice::{write_endpoint, write_slice},
     touch::touch_to_copy,
 };
@@ -28,8 +29,16 @@ pub struct Draft<'a, E: EndpointSource> {
 #[derive(Clone, Debug)]
 pub struct DraftEndpoint<'a, E: EndpointSource> {
     source: Source<'a, E>,
-    /// For whom it is meant; endpoints of one zone best share this.
-    pub hints: Option<Arc<Hints>>,
+    meant_for: MeantFor<'a, E::Text>,
+}
+
+/// For whom an endpoint to be written is meant.
+#[derive(Clone, Debug)]
+enum MeantFor<'a, T> {
+    Nobody,
+    OwnZone,
+    Stored(&'a Hints<T>),
+    Names(Arc<HintedNames>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +57,7 @@ impl<'a, E: EndpointSource> Draft<'a, E> {
     pub fn copy(slice: &'a Slice<E::Text>) -> Self {
         let whole = |endpoint: &'a Endpoint<E::Text>| DraftEndpoint {
             source: Source::Whole(endpoint),
-            hints: endpoint.hints.clone(),
+            meant_for: endpoint.hints.as_ref().map_or(MeantFor::Nobody, MeantFor::Stored),
         };
         Self::rewrite(slice, slice.ports.clone(), slice.endpoints.iter().map(whole).collect())
     }
@@ -69,13 +78,8 @@ impl<'a, E: EndpointSource> Draft<'a, E> {
     pub fn into_api(self) -> api::EndpointSlice {
         touch_to_copy(self.endpoints.iter());
         let endpoints = self.endpoints.iter();
-        let endpoints = endpoints.map(|endpoint| {
-            write_endpoint(
-                &endpoint.view(),
-                endpoint.hints.as_deref(),
-                endpoint.deprecated_topology(),
-            )
-        });
+        let endpoints = endpoints
+            .map(|endpoint| write_endpoint(&endpoint.view(), endpoint.hints(), endpoint.deprecated_topology()));
         let endpoints = endpoints.collect();
         write_slice(self.metadata, &self.address_type, &self.ports, endpoints)
     }
@@ -87,9 +91,14 @@ impl<'a, E: EndpointSource> Draft<'a, E> {
         let mut endpoints: Vec<_> = self.endpoints.iter().map(|draft| draft.to_endpoint()).collect();
         for (endpoint, draft) in endpoints.iter_mut().zip(self.endpoints) {
             let deprecated = draft.deprecated_topology();
-            if draft.hints.is_some() || deprecated.is_some() {
+            if deprecated.is_some() {
                 endpoint.deprecated_topology = deprecated.cloned().map(Box::new);
-                endpoint.hints = draft.hints;
+            }
+            match draft.meant_for {
+                MeantFor::Nobody => {}
+                MeantFor::OwnZone => endpoint.hints = endpoint.zone.clone().map(Hints::Zone),
+                MeantFor::Stored(hints) => endpoint.hints = Some(hints.clone()),
+                MeantFor::Names(names) => endpoint.hints = Some(Hints::Other(names)),
             }
         }
         Slice {
@@ -108,7 +117,7 @@ impl<'a, E: EndpointSource> DraftEndpoint<'a, E> {
     pub fn wanted(endpoint: E) -> Self {
         Self {
             source: Source::Wanted(endpoint),
-            hints: None,
+            meant_for: MeantFor::Nobody,
         }
     }
 
@@ -118,7 +127,7 @@ impl<'a, E: EndpointSource> DraftEndpoint<'a, E> {
     pub fn kept(endpoint: &'a Endpoint<E::Text>) -> Self {
         Self {
             source: Source::Kept(endpoint),
-            hints: None,
+            meant_for: MeantFor::Nobody,
         }
     }
 
@@ -141,6 +150,36 @@ impl<'a, E: EndpointSource> DraftEndpoint<'a, E> {
             Source::Wanted(wanted) => wanted.view(),
             Source::Kept(kept) | Source::Whole(kept) => Endpoint::view(kept),
         }
+    }
+
+    /// For whom it is meant.
+    #[must_use]
+    #[inline]
+    pub fn hints(&self) -> Option<HintsRef<'_>> {
+        match &self.meant_for {
+            MeantFor::Nobody => None,
+            MeantFor::OwnZone => self.view().zone.map(HintsRef::Zone),
+            MeantFor::Stored(hints) => Some(hints.view()),
+            MeantFor::Names(names) => Some(HintsRef::Other(names)),
+        }
+    }
+
+    /// Takes its hints away.
+    #[inline]
+    pub fn mean_for_nobody(&mut self) {
+        self.meant_for = MeantFor::Nobody;
+    }
+
+    /// Means it for the zone that it is in.
+    #[inline]
+    pub fn mean_for_own_zone(&mut self) {
+        self.meant_for = MeantFor::OwnZone;
+    }
+
+    /// Means it for these.
+    #[inline]
+    pub fn mean_for(&mut self, names: Arc<HintedNames>) {
+        self.meant_for = MeantFor::Names(names);
     }
 
     fn deprecated_topology(&self) -> Option<&'a BTreeMap<String, String>> {

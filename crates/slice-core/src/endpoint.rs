@@ -31,8 +31,8 @@ pub struct Endpoint<T: Text = Arc<str>> {
     pub zone: Option<T>,
     /// What is behind it.
     pub target: Option<Target<T>>,
-    /// For whom it is meant; endpoints of one zone best share this.
-    pub hints: Option<Arc<Hints>>,
+    /// For whom it is meant.
+    pub hints: Option<Hints<T>>,
     /// What only old API versions could write; kept, never compared (R67).
     pub deprecated_topology: Option<Box<BTreeMap<String, String>>>,
 }
@@ -78,7 +78,7 @@ impl<T: Text> Endpoint<T> {
             node_name: text(&self.node_name),
             zone: text(&self.zone),
             target: self.target.as_ref().map(|target| target.map(&mut to)),
-            hints: self.hints.clone(),
+            hints: self.hints.as_ref().map(|hints| hints.map(&mut to)),
             deprecated_topology: self.deprecated_topology.clone(),
         }
     }

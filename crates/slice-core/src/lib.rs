@@ -70,7 +70,7 @@ pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource};
 pub use endpoint_set::EndpointSet;
 #[doc(hidden)]
 pub use hints::is_same_zone;
-pub use hints::{Hints, KnownHints};
+pub use hints::{HintedNames, Hints, HintsRef, KnownHints};
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;

@@ -8,7 +8,7 @@ use k8s_openapi::{
 };
 
 use crate::{
-    Address, AddressType, Addresses, Conditions, Endpoint, EndpointRef, Hints, KnownHints, PortMapKey, Share,
+    Address, AddressType, Addresses, Conditions, Endpoint, EndpointRef, Hints, HintsRef, KnownHints, PortMapKey, Share,
     TargetRef, Text, UnknownAddressType, touch::touch_to_copy,
 };
 
@@ -75,7 +75,8 @@ impl<T: Text> Slice<T> {
         touch_to_copy(self.endpoints.iter());
         let endpoints = self.endpoints.iter();
         let endpoints = endpoints.map(|endpoint| {
-            let (hints, deprecated) = (endpoint.hints.as_deref(), endpoint.deprecated_topology.as_deref());
+            let hints = endpoint.hints.as_ref().map(Hints::view);
+            let deprecated = endpoint.deprecated_topology.as_deref();
             write_endpoint(&endpoint.view(), hints, deprecated)
         });
         let endpoints = endpoints.collect();
@@ -122,24 +123,20 @@ impl<S> Reader<'_, S> {
         }
     }
 
-    fn hints<'a, T: Text>(&mut self, hints: &'a api::EndpointHints) -> Arc<Hints>
+    #[inline]
+    fn hints<'a, T: Text>(&mut self, hints: &'a api::EndpointHints) -> Hints<T>
     where
         S: Share<&'a str, T>,
     {
         let zones = hints.for_zones.as_deref().unwrap_or_default();
         let nodes = hints.for_nodes.as_deref().unwrap_or_default();
+        if let ([zone], []) = (zones, nodes) {
+            return Hints::Zone(self.share.text(&zone.name));
+        }
         let zones = zones.iter().map(|zone| &*zone.name);
         let nodes = nodes.iter().map(|node| &*node.name);
         let share = &mut *self.share;
-        let make = || {
-            let mut share = |name| share.text(name).into();
-            Hints {
-                for_zones: zones.clone().map(&mut share).collect(),
-                for_nodes: nodes.clone().map(&mut share).collect(),
-            }
-        };
-        self.known_hints
-            .get(|known| known.are_for(zones.clone(), nodes.clone()), make)
+        Hints::Other(self.known_hints.get(zones, nodes, |name| share.text(name).into()))
     }
 }
 
@@ -171,7 +168,7 @@ pub(crate) fn write_slice(
 #[inline]
 pub(crate) fn write_endpoint(
     endpoint: &EndpointRef<'_>,
-    hints: Option<&Hints>,
+    hints: Option<HintsRef<'_>>,
     deprecated_topology: Option<&BTreeMap<String, String>>,
 ) -> api::Endpoint {
     let text = |text: Option<&str>| text.map(str::to_owned);
@@ -205,14 +202,22 @@ pub(crate) fn write_endpoint(
 }
 
 #[inline]
-fn write_hints(hints: &Hints) -> api::EndpointHints {
-    // The API leaves an empty list out. A shared text is copied as such: `to_string` would print it.
-    fn list<T>(names: &[Arc<str>], write: impl Fn(String) -> T) -> Option<Vec<T>> {
-        (!names.is_empty()).then(|| names.iter().map(|name| write(String::from(&**name))).collect())
+fn write_hints(hints: HintsRef<'_>) -> api::EndpointHints {
+    // The API leaves an empty list out.
+    fn list<'a, T>(names: impl Iterator<Item = &'a str>, write: impl Fn(String) -> T) -> Option<Vec<T>> {
+        let list: Vec<T> = names.map(|name| write(name.to_owned())).collect();
+        (!list.is_empty()).then_some(list)
     }
-    api::EndpointHints {
-        for_zones: list(&hints.for_zones, |name| api::ForZone { name }),
-        for_nodes: list(&hints.for_nodes, |name| api::ForNode { name }),
+    let zone = |name| api::ForZone { name };
+    match hints {
+        HintsRef::Zone(name) => api::EndpointHints {
+            for_zones: Some(vec![zone(name.to_owned())]),
+            for_nodes: None,
+        },
+        HintsRef::Other(_) => api::EndpointHints {
+            for_zones: list(hints.zones(), zone),
+            for_nodes: list(hints.nodes(), |name| api::ForNode { name }),
+        },
     }
 }
 
@@ -221,6 +226,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::HintedNames;
 
     fn read(slice: &Value) -> Slice {
         Slice::from(&serde_json::from_value(slice.clone()).unwrap())
@@ -285,11 +291,15 @@ mod tests {
         let endpoints = [hinted("a", "1"), hinted("b", "1"), hinted("a", "2"), hinted("a", "1")];
         let slice = json!({"metadata": {}, "addressType": "IPv4", "endpoints": endpoints});
         let slice = read(&slice);
-        let hints: Vec<_> = slice.endpoints.iter().flat_map(|endpoint| &endpoint.hints).collect();
-        assert!(Arc::ptr_eq(hints[0], hints[3]));
-        let names = |hints: &Hints| [hints.for_zones[0].to_string(), hints.for_nodes[0].to_string()];
+        let names = |endpoint: &Endpoint| match endpoint.hints.clone() {
+            Some(Hints::Other(names)) => names,
+            hints => panic!("{hints:?}"),
+        };
+        let hints: Vec<Arc<HintedNames>> = slice.endpoints.iter().map(names).collect();
+        assert!(Arc::ptr_eq(&hints[0], &hints[3]));
+        let texts = |names: &Arc<HintedNames>| [names.for_zones[0].to_string(), names.for_nodes[0].to_string()];
         assert_eq!(
-            hints.iter().map(|hints| names(hints)).collect::<Vec<_>>(),
+            hints.iter().map(texts).collect::<Vec<_>>(),
             [["a", "1"], ["b", "1"], ["a", "2"], ["a", "1"],]
         );
     }

@@ -63,7 +63,7 @@ fn r79_what_counts_beyond_identity() {
         ("no target", changed(|e| e.target = None), false),
         ("target's version", target(|t| t.resource_version = Some("2")), true),
         ("no version", target(|t| t.resource_version = None), true),
-        ("hints", changed(|e| e.hints = Some(Arc::default())), true),
+        ("hints", changed(|e| e.hints = Some(Hints::Zone("a".into()))), true),
         (
             "deprecated topology",
             changed(|e| e.deprecated_topology = Some(Box::default())),
@@ -106,7 +106,7 @@ fn r79_absent_is_not_empty() {
 
 #[test]
 fn a_view_makes_the_same_endpoint_again() {
-    let hinted = changed(|endpoint| endpoint.hints = Some(Arc::default()));
+    let hinted = changed(|endpoint| endpoint.hints = Some(Hints::Zone("a".into())));
     assert_eq!(hinted.view().to_endpoint(), endpoint());
     assert_eq!((&hinted).to_endpoint(), endpoint());
 }

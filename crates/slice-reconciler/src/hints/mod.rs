@@ -15,7 +15,7 @@ mod tests;
 
 use std::hash::Hash;
 
-use slice_core::{AddressType, EndpointSource, Hints, spelling::is_label_value};
+use slice_core::{AddressType, EndpointSource, HintsRef, spelling::is_label_value};
 
 pub use event::{EventType, HintEvent};
 pub use mode::{HintMode, TrafficDistribution};
@@ -94,7 +94,7 @@ fn can_be_hinted(zone: &str) -> bool {
 }
 
 /// Whether hints are for this zone and this node and nobody else. Those that are there but empty say the same as none.
-fn are_for(hints: Option<&Hints>, zone: Option<&str>, node: Option<&str>) -> bool {
+fn are_for(hints: Option<HintsRef<'_>>, zone: Option<&str>, node: Option<&str>) -> bool {
     match hints {
         None => zone.is_none() && node.is_none(),
         Some(hints) => hints.are_for(zone, node),

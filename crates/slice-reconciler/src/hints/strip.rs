@@ -11,8 +11,8 @@ pub(super) fn apply<E: EndpointSource>(lists: &mut Lists<'_, E>) {
     });
     for endpoint in lists.written_mut().flat_map(|slice| &mut slice.endpoints) {
         // Hardly any has some, and what is not written to need not go back to memory.
-        if endpoint.hints.is_some() {
-            endpoint.hints = None;
+        if endpoint.hints().is_some() {
+            endpoint.mean_for_nobody();
         }
     }
 }

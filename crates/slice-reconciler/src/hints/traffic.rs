@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slice_core::{EndpointRef, EndpointSource, Hints, KnownHints};
+use slice_core::{EndpointRef, EndpointSource, Hints, KnownHints, is_same_zone};
 
 use super::{TrafficDistribution, are_for, can_be_hinted, is_ready, strip::reopen};
 use crate::lists::Lists;
@@ -13,32 +13,47 @@ pub(super) fn apply<E: EndpointSource>(distribution: TrafficDistribution, lists:
         let mut ready = slice.endpoints.iter().filter(|endpoint| is_ready(*endpoint));
         ready.any(|endpoint| {
             let (zone, node) = surroundings(distribution, &endpoint.view());
-            !are_for(endpoint.hints.as_deref(), zone.filter(|zone| can_be_hinted(zone)), node)
+            !are_for(
+                endpoint.hints.as_ref().map(Hints::view),
+                zone.filter(|zone| can_be_hinted(zone)),
+                node,
+            )
         })
     });
+    let mut zones = HintedZones::default();
     let mut known = KnownHints::default();
     for endpoint in lists.written_mut().flat_map(|slice| &mut slice.endpoints) {
-        let (zone, node) = if is_ready(&*endpoint) {
-            surroundings(distribution, &endpoint.view())
-        } else {
-            (None, None)
-        };
-        endpoint.hints = hints_for(zone, node, &mut known);
+        if !is_ready(&*endpoint) {
+            endpoint.mean_for_nobody();
+            continue;
+        }
+        let (zone, node) = surroundings(distribution, &endpoint.view());
+        let zone = zone.filter(|zone| zones.can_be_hinted(zone));
+        match (zone, node) {
+            (None, None) => endpoint.mean_for_nobody(),
+            (Some(_), None) => endpoint.mean_for_own_zone(),
+            (_, Some(_)) => {
+                let names = known.get(zone.into_iter(), node.into_iter(), Arc::from);
+                endpoint.mean_for(names);
+            }
+        }
     }
 }
 
-fn hints_for(zone: Option<&str>, node: Option<&str>, known: &mut KnownHints) -> Option<Arc<Hints>> {
-    // A zone that was hinted before need not be looked at again.
-    if let Some(hints) = known.find(|known| known.are_for(zone, node)) {
-        return Some(hints);
+/// Zones that were hinted before need not be looked at again.
+#[derive(Default)]
+struct HintedZones(Vec<Box<str>>);
+
+impl HintedZones {
+    #[inline]
+    fn can_be_hinted(&mut self, zone: &str) -> bool {
+        let is_known = self.0.iter().any(|known| is_same_zone(known, zone));
+        if !is_known && can_be_hinted(zone) {
+            self.0.push(zone.into());
+            return true;
+        }
+        is_known
     }
-    let zone = zone.filter(|zone| can_be_hinted(zone));
-    let shared = |name: Option<&str>| name.map(Arc::from).into_iter().collect();
-    let make = || Hints {
-        for_zones: shared(zone),
-        for_nodes: shared(node),
-    };
-    (zone.is_some() || node.is_some()).then(|| known.get(|known| known.are_for(zone, node), make))
 }
 
 /// The zone and the node that an endpoint is meant for. The zone is there with the node too, for readers that do not know of

@@ -1,7 +1,5 @@
 //! How endpoints come into slices, and in which order.
 
-use std::sync::Arc;
-
 use slice_core::{AddressType, Endpoint, Hints, PortMapKey, Slice};
 use slice_reconciler::{Operation, Plan, Request, hints::HintMode, plan};
 
@@ -201,12 +199,8 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written() {
 /// I3: hints are a reason to write a slice like any other.
 #[test]
 fn i3_a_slice_above_the_maximum_is_split_when_it_is_written_for_hints() {
-    let hints = Hints {
-        for_zones: vec!["gone".into()],
-        for_nodes: vec![],
-    };
     let mut existing = stored(&[&pods(0..5)], &port(80));
-    existing[0].endpoints[4].hints = Some(Arc::new(hints));
+    existing[0].endpoints[4].hints = Some(Hints::Zone("gone".into()));
     let ask = Ask::of(&port(80), pods(0..5)).with(existing);
     let request = Request {
         hints: Some(HintMode::None),
@@ -229,10 +223,6 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written_for_hints() {
 /// are written or made anyway.
 #[test]
 fn i6_what_is_too_much_when_hints_are_written_shares_slices() {
-    let gone = Hints {
-        for_zones: vec!["gone".into()],
-        for_nodes: vec![],
-    };
     for (large, more, expected) in [
         (&[4, 4][..], 0, ((1, 2, 0), vec![2, 3, 3])),
         (&[4, 2], 0, ((0, 2, 0), vec![3, 3])),
@@ -245,7 +235,7 @@ fn i6_what_is_too_much_when_hints_are_written_shares_slices() {
         let contents: Vec<&[Endpoint]> = large.iter().map(&mut next).collect();
         let mut existing = stored(&contents, &port(80));
         for slice in &mut existing {
-            slice.endpoints[0].hints = Some(Arc::new(gone.clone()));
+            slice.endpoints[0].hints = Some(Hints::Zone("gone".into()));
         }
         let ask = Ask::of(&port(80), wanted.clone()).with(existing);
         let request = Request {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use slice_core::{AddressType, Endpoint, EndpointSource as _, PortMapKey, Slice, names::TRIGGER_TIME_ANNOTATION};
+use slice_core::{
+    AddressType, Endpoint, EndpointSource as _, HintedNames, Hints, PortMapKey, Slice, names::TRIGGER_TIME_ANNOTATION,
+};
 use slice_reconciler::{
     Annotations, Operation, Ownership, Plan, TriggerTime,
     hints::{HintMode, TrafficDistribution},
@@ -230,8 +232,11 @@ fn is_written_for_hints(world: &World, slice: &Slice, plan: &Plan) -> bool {
                 TrafficDistribution::PreferSameNode => given(&endpoint.node_name),
                 _ => vec![],
             };
-            let hints = endpoint.hints.as_deref().cloned().unwrap_or_default();
-            (hints.for_zones, hints.for_nodes) != (zones, nodes)
+            let wanted = Hints::from(HintedNames {
+                for_zones: zones,
+                for_nodes: nodes,
+            });
+            endpoint.hints.clone().unwrap_or(HintedNames::default().into()) != wanted
         }),
         (Some(HintMode::Auto), Some(_)) => plan.writes.iter().any(|write| match &write.operation {
             Operation::Update(to) => {

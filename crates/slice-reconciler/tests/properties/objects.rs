@@ -1,13 +1,10 @@
 //! The things in a world: owners, ports, endpoints and slices.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock},
-};
+use std::{collections::BTreeMap, sync::LazyLock};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use slice_core::{
-    Address, AddressType, Conditions, Endpoint, Hints, Port, PortMapKey, Slice, TargetRef, UnknownAddressType,
+    Address, AddressType, Conditions, Endpoint, HintedNames, Port, PortMapKey, Slice, TargetRef, UnknownAddressType,
     limits::PORTS_PER_SLICE_MAX, names,
 };
 use slice_reconciler::{Annotations, MetadataPolicy, Owner};
@@ -156,7 +153,7 @@ fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
         Hint::ZoneAndNode(name) => (zones(&[name]), vec!["node-1".into()]),
     };
     Endpoint {
-        hints: Some(Arc::new(Hints { for_zones, for_nodes })),
+        hints: Some(HintedNames { for_zones, for_nodes }.into()),
         ..endpoint
     }
 }

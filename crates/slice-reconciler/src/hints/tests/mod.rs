@@ -4,10 +4,10 @@ mod fixes;
 mod flow;
 mod traffic;
 
-use std::{hash::Hash, mem, ptr, sync::Arc};
+use std::{hash::Hash, mem, ptr};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use slice_core::{Address, AddressType, Conditions, Draft, Endpoint, Hints, PortMapKey, Slice};
+use slice_core::{Address, AddressType, Conditions, Draft, Endpoint, HintedNames, Hints, PortMapKey, Slice};
 
 use super::{EventType, HintEvent, HintMode, HintOutcome, NodeFacts, TopologyCache};
 use crate::lists::{self, Update};
@@ -62,13 +62,21 @@ pub(super) fn endpoint(number: usize, zone: &str) -> Endpoint {
     }
 }
 
+/// The same endpoint with its hints changed.
+pub(super) fn rehinted(mut endpoint: Endpoint, change: impl FnOnce(&mut HintedNames)) -> Endpoint {
+    let mut names = HintedNames::default();
+    if let Some(hints) = &endpoint.hints {
+        names.for_zones = hints.view().zones().map(Into::into).collect();
+        names.for_nodes = hints.view().nodes().map(Into::into).collect();
+    }
+    change(&mut names);
+    endpoint.hints = Some(names.into());
+    endpoint
+}
+
 pub(super) fn hinted(endpoint: Endpoint, zone: &str) -> Endpoint {
-    let hints = Hints {
-        for_zones: vec![zone.into()],
-        for_nodes: vec![],
-    };
     Endpoint {
-        hints: Some(Arc::new(hints)),
+        hints: Some(Hints::Zone(zone.into())),
         ..endpoint
     }
 }
@@ -139,11 +147,10 @@ pub(super) fn sync(
 /// Endpoint for endpoint, the zones and nodes that it is meant for, as `a@node-1`.
 pub(super) fn hints(slices: &[Slice]) -> Vec<Vec<String>> {
     let text = |endpoint: &Endpoint| {
-        let hints = endpoint.hints.as_deref();
+        let hints = endpoint.hints.as_ref().map(Hints::view);
         hints.map_or_else(String::new, |hints| {
-            let nodes = hints.for_nodes.iter().map(|node| format!("@{node}"));
-            let zones = hints.for_zones.iter().map(ToString::to_string);
-            zones.chain(nodes).collect::<String>()
+            let nodes = hints.nodes().map(|node| format!("@{node}"));
+            hints.zones().map(str::to_owned).chain(nodes).collect::<String>()
         })
     };
     slices
@@ -156,9 +163,9 @@ pub(super) fn hints(slices: &[Slice]) -> Vec<Vec<String>> {
 pub(super) fn tally(slices: &[Slice]) -> (std::collections::BTreeMap<String, usize>, usize) {
     let (mut zones, mut crossing) = (std::collections::BTreeMap::new(), 0);
     for endpoint in slices.iter().flat_map(|slice| &slice.endpoints) {
-        for zone in endpoint.hints.iter().flat_map(|hints| &hints.for_zones) {
-            *zones.entry(zone.to_string()).or_default() += 1;
-            crossing += usize::from(endpoint.zone.as_ref() != Some(zone));
+        for zone in endpoint.hints.iter().flat_map(|hints| hints.view().zones()) {
+            *zones.entry(zone.to_owned()).or_default() += 1;
+            crossing += usize::from(endpoint.zone.as_deref() != Some(zone));
         }
     }
     (zones, crossing)

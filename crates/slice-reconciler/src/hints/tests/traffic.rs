@@ -81,16 +81,12 @@ fn h61_wrong_slices_follow_at_the_end() {
 #[test]
 fn h60_when_an_unchanged_slice_is_written() {
     let b = || endpoint(1, "b");
-    let nodes = |mut endpoint: Endpoint, nodes: &[&str]| {
-        let hints = Arc::make_mut(endpoint.hints.get_or_insert_default());
-        hints.for_nodes = nodes.iter().map(|node| (*node).into()).collect();
-        endpoint
+    let nodes = |endpoint: Endpoint, nodes: &[&str]| {
+        rehinted(endpoint, |hints| {
+            hints.for_nodes = nodes.iter().map(|node| (*node).into()).collect();
+        })
     };
-    let twice = |mut endpoint: Endpoint| {
-        let hints = Arc::make_mut(endpoint.hints.as_mut().unwrap());
-        hints.for_zones.push("b".into());
-        endpoint
-    };
+    let twice = |endpoint: Endpoint| rehinted(endpoint, |hints| hints.for_zones.push("b".into()));
     let homeless = |mut endpoint: Endpoint| {
         endpoint.zone = None;
         endpoint
@@ -138,7 +134,7 @@ fn h63_without_a_known_value_hints_go() {
 #[test]
 fn h53a_empty_hints_are_stripped_too() {
     let mut emptied = endpoint(1, "a");
-    emptied.hints = Some(Arc::default());
+    emptied.hints = Some(HintedNames::default().into());
     let (stored, written, _) = sync(HintMode::None, &[slice(vec![emptied])], None);
     assert_eq!((stored, written), (vec![in_zones(1, &["a"])], 1));
 }

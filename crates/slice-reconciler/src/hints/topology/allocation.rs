@@ -1,8 +1,6 @@
 //! How many endpoints each zone gets, and whether a slice fits in.
 
-use std::sync::Arc;
-
-use slice_core::Hints;
+use slice_core::HintsRef;
 
 use super::{float, listed::Hinted, nodes::Ratios};
 
@@ -143,14 +141,14 @@ pub(super) fn count_hints<'e>(
     ratios: &Ratios,
     counts: &mut [usize],
 ) -> bool {
-    let mut count = |zone: &Arc<str>| {
+    let mut count = |zone: &str| {
         let zone = ratios.index(zone);
         zone.map(|zone| counts[zone] += 1).is_some()
     };
     slice.all(|endpoint| {
-        let can_stay = |hints: &Hints| !hints.for_zones.is_empty() && hints.for_nodes.is_empty();
-        let hints = endpoint.hints.filter(|hints| can_stay(hints));
-        !endpoint.is_ready || hints.is_some_and(|hints| hints.for_zones.iter().all(&mut count))
+        let can_stay = |hints: &HintsRef<'_>| hints.zones().next().is_some() && hints.nodes().next().is_none();
+        let hints = endpoint.hints.filter(can_stay);
+        !endpoint.is_ready || hints.is_some_and(|hints| hints.zones().all(&mut count))
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use slice_core::{DraftEndpoint, EndpointSource, Hints, KnownHints};
 
 use super::{
-    super::{are_for, is_ready},
+    super::is_ready,
     Refusal,
     allocation::{Allocation, allocate, count_hints, fits},
     balance::Moves,
@@ -184,8 +184,9 @@ impl<'l, 'a, E: EndpointSource> Slices<'l, 'a, E> {
         let Self { lists, first, copied } = self;
         let mut written = vec![false; lists.unchanged.len()];
         for (update, index) in lists.update.split_off(first).into_iter().zip(copied) {
-            let before = update.from.endpoints.iter().map(|endpoint| &endpoint.hints);
-            written[index] = update.to.endpoints.iter().map(|endpoint| &endpoint.hints).ne(before);
+            let before = update.from.endpoints.iter();
+            let before = before.map(|endpoint| endpoint.hints.as_ref().map(Hints::view));
+            written[index] = update.to.endpoints.iter().map(DraftEndpoint::hints).ne(before);
             if written[index] {
                 lists.update.push(update);
             }
@@ -204,13 +205,13 @@ pub(super) fn give_hints<E: EndpointSource>(
     known: &mut KnownHints,
 ) {
     let home = ratios.home(endpoint.view().zone).filter(|_| is_ready(&*endpoint));
-    let (home, elsewhere) = match home {
+    let home = match home {
         None => {
-            endpoint.hints = None;
+            endpoint.mean_for_nobody();
             return;
         }
-        Some(Home::Zone(home)) => (Some(home), ""),
-        Some(Home::Elsewhere(zone)) => (None, zone),
+        Some(Home::Zone(home)) => Some(home),
+        Some(Home::Elsewhere) => None,
     };
     let gives = home.is_none_or(|home| moves.give[home] > 0);
     let to = if gives {
@@ -218,21 +219,14 @@ pub(super) fn give_hints<E: EndpointSource>(
     } else {
         None
     };
-    if let Some(to) = to {
-        moves.receive[to] -= 1;
-        if let Some(home) = home {
-            moves.give[home] -= 1;
-        }
-    }
-    let known_zone = to.or(home).map(|index| ratios.zone(index));
-    let zone = known_zone.map_or(elsewhere, |zone| &**zone);
-    if are_for(endpoint.hints.as_deref(), Some(zone), None) {
+    let Some(to) = to else {
+        endpoint.mean_for_own_zone();
         return;
-    }
-    let shared = || known_zone.map_or_else(|| Arc::from(elsewhere), Arc::clone);
-    let make = || Hints {
-        for_zones: vec![shared()],
-        for_nodes: Vec::new(),
     };
-    endpoint.hints = Some(known.get(|known| known.are_for([zone], []), make));
+    moves.receive[to] -= 1;
+    if let Some(home) = home {
+        moves.give[home] -= 1;
+    }
+    let zone = ratios.zone(to);
+    endpoint.mean_for(known.get([&**zone].into_iter(), [].into_iter(), |_| Arc::clone(zone)));
 }

@@ -1,8 +1,6 @@
 //! Slices as far as their hints go, to be written or as they are stored.
 
-use std::sync::Arc;
-
-use slice_core::{Draft, EndpointRef, EndpointSource, Hints, Slice};
+use slice_core::{Draft, EndpointRef, EndpointSource, Hints, HintsRef, Slice};
 
 /// A slice.
 pub(super) enum Listed<'s, E: EndpointSource> {
@@ -14,17 +12,17 @@ pub(super) enum Listed<'s, E: EndpointSource> {
 pub(super) struct Hinted<'s> {
     pub(super) is_ready: bool,
     pub(super) zone: Option<&'s str>,
-    pub(super) hints: Option<&'s Hints>,
+    pub(super) hints: Option<HintsRef<'s>>,
 }
 
 impl<'s> Hinted<'s> {
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-    fn new(endpoint: &EndpointRef<'s>, hints: Option<&'s Arc<Hints>>) -> Self {
+    fn new(endpoint: &EndpointRef<'s>, hints: Option<HintsRef<'s>>) -> Self {
         Self {
             is_ready: endpoint.conditions.ready == Some(true),
             zone: endpoint.zone,
-            hints: hints.map(|hints| &**hints),
+            hints,
         }
     }
 }
@@ -46,10 +44,10 @@ impl<'s, E: EndpointSource> Listed<'s, E> {
         };
         let written = written
             .iter()
-            .map(|endpoint| Hinted::new(&endpoint.view(), endpoint.hints.as_ref()));
+            .map(|endpoint| Hinted::new(&endpoint.view(), endpoint.hints()));
         let stored = stored
             .iter()
-            .map(|endpoint| Hinted::new(&endpoint.view(), endpoint.hints.as_ref()));
+            .map(|endpoint| Hinted::new(&endpoint.view(), endpoint.hints.as_ref().map(Hints::view)));
         written.chain(stored)
     }
 }

@@ -74,19 +74,19 @@ impl Ratios {
 
     /// Where an endpoint in a zone is, if hints can name that. Zones with nodes can be named.
     #[inline]
-    pub(super) fn home<'z>(&self, zone: Option<&'z str>) -> Option<Home<'z>> {
+    pub(super) fn home(&self, zone: Option<&str>) -> Option<Home> {
         let zone = zone?;
         let known = self.index(zone).map(Home::Zone);
-        known.or_else(|| can_be_hinted(zone).then_some(Home::Elsewhere(zone)))
+        known.or_else(|| can_be_hinted(zone).then_some(Home::Elsewhere))
     }
 }
 
 /// Where an endpoint is.
-pub(super) enum Home<'z> {
+pub(super) enum Home {
     /// In the zone with nodes at this place.
     Zone(usize),
     /// In a zone without nodes.
-    Elsewhere(&'z str),
+    Elsewhere,
 }
 
 /// The CPUs of each zone, or nothing when a node that counts lacks a zone or CPUs (H22): who knows how many are missing.

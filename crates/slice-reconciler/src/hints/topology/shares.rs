@@ -41,7 +41,7 @@ impl Shares {
             ready.try_for_each(|endpoint| {
                 match ratios.home(endpoint.zone).ok_or(Refusal::EndpointWithoutZone)? {
                     Home::Zone(zone) => shares.own[zone] += 1,
-                    Home::Elsewhere(_) => shares.strays += 1,
+                    Home::Elsewhere => shares.strays += 1,
                 }
                 Ok(())
             })?;

@@ -272,8 +272,8 @@ fn t_rtd_new_slices_by_annotation_and_field() {
         let counts: Vec<_> = counts.into_values().collect();
         let expected = expected.map_or((vec![], 0), |(counts, crossing)| (counts.into(), crossing));
         assert_eq!((counts, crossing), expected, "T-RTD-{id}");
-        let nodes = lists.create[0].endpoints.iter().flat_map(|endpoint| &endpoint.hints);
-        let nodes = nodes.flat_map(|hints| &hints.for_nodes).count();
+        let hints = lists.create[0].endpoints.iter().flat_map(|endpoint| &endpoint.hints);
+        let nodes = hints.flat_map(|hints| hints.view().nodes()).count();
         assert_eq!(nodes, if id == "04" { 6 } else { 0 }, "T-RTD-{id}");
     }
 }

@@ -1,8 +1,8 @@
-use slice_core::Endpoint;
+use slice_core::{Endpoint, HintedNames};
 
 use super::{
     super::{
-        super::tests::{endpoint, hinted, slice, unready},
+        super::tests::{endpoint, hinted, rehinted, slice, unready},
         listed::Listed,
     },
     *,
@@ -91,14 +91,10 @@ type Vetted = (&'static str, Vec<Endpoint>, [usize; 3], [usize; 3], Option<[usiz
 #[test]
 fn h34_which_unchanged_slices_may_stay() {
     let a = || hinted(endpoint(1, "a"), "a");
-    let with_nodes = || {
-        let mut endpoint = a();
-        Arc::make_mut(endpoint.hints.as_mut().unwrap()).for_nodes = vec!["node".into()];
-        endpoint
-    };
+    let with_nodes = || rehinted(a(), |hints| hints.for_nodes = vec!["node".into()]);
     let emptied = || {
         let mut endpoint = a();
-        endpoint.hints = Some(Arc::default());
+        endpoint.hints = Some(HintedNames::default().into());
         endpoint
     };
     let unknown = || {

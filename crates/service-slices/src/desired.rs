@@ -61,7 +61,7 @@ where
     let mut groups = Groups::new(service, pods.size_hint().0);
     let mut left_out = Vec::new();
     let add = |pod: &'a Pod<T>| {
-        let groups = groups.of(pod.named_ports());
+        let groups = groups.of(pod);
         match present(service, pod, nodes) {
             Ok((node, presented)) => {
                 for group in groups {

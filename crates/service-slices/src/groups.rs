@@ -6,7 +6,7 @@ use slice_core::{AddressType, EndpointSet, PortMapKey};
 use slice_reconciler::Group;
 use smallvec::SmallVec;
 
-use crate::{NamedPort, PodEndpoint, Service, Text};
+use crate::{NamedPort, Pod, PodEndpoint, Service, Text};
 
 /// The numbers of a Service's ports with some pod, in the Service's order; `None` leads nowhere.
 type Numbers = SmallVec<[Option<i32>; 4]>;
@@ -41,11 +41,13 @@ impl<'s, 'a, T: Text> Groups<'s, 'a, T> {
         }
     }
 
-    /// The groups of a pod with these ports, one per address type of the Service. They exist from now on, whether or not
-    /// the pod turns out to be an endpoint (R55 step 2b, G40, G41).
-    pub(crate) fn of(&mut self, named_ports: &'a [NamedPort<T>]) -> &mut [Group<PodEndpoint<'a, T>>] {
+    /// The groups of a pod, one per address type of the Service. They exist from now on, whether or not the pod turns out to
+    /// be an endpoint (R55 step 2b, G40, G41).
+    pub(crate) fn of(&mut self, pod: &'a Pod<T>) -> &mut [Group<PodEndpoint<'a, T>>] {
+        // Otherwise nobody asks for them, and they lie elsewhere.
+        let named_ports = if self.has_named_targets { pod.named_ports() } else { &[] };
         let start = match self.last {
-            Some((last, start)) if !self.has_named_targets || ptr::eq(last, named_ports) => start,
+            Some((last, start)) if ptr::eq(last, named_ports) => start,
             _ => {
                 let start = self.look_up(named_ports);
                 self.last = Some((named_ports, start));

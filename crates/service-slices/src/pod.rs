@@ -10,15 +10,14 @@ use crate::{PodAddresses, Service};
 /// Protocol of a port that does not say.
 pub(crate) const DEFAULT_PROTOCOL: &str = "TCP";
 
-/// What matters of a Pod, in strings of the caller's choice: `Pod` is compact and kept, its strings shared with other
-/// pods; `Pod<&str>` is borrowed from the API's object and costs next to nothing.
+/// What matters of a Pod, in strings of the caller's choice: `Pod` is compact and kept, and can [share](Self::share) its strings
+/// with others; `Pod<&str>` is borrowed from the API's object and costs next to nothing.
 ///
-/// Laid out by hand: what is looked at on every sync, long after the pod was last looked at, lies in one line of cache where
-/// strings are shared, and in two where they are borrowed.
+/// Laid out by hand: what is compared on every sync, long after the pod was last looked at, lies in one line of cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Pod<T: Text = Arc<str>> {
-    /// Its names, which its endpoints share.
+    /// Its names, which its endpoints share. Like the rest, never empty: `None` says that.
     pub object: T::Held<ObjectName<T>>,
     /// Whether it can be an endpoint at all: it has not come to its end, and it has an address (R57).
     pub eligible: bool,
@@ -26,7 +25,7 @@ pub struct Pod<T: Text = Arc<str>> {
     pub ready: bool,
     /// Whether it is being deleted.
     pub terminating: bool,
-    /// The node it runs on. Like the rest, never empty: `None` says that.
+    /// The node it runs on.
     pub node: Option<T>,
     /// Where it is.
     pub addresses: PodAddresses,

@@ -20,13 +20,7 @@ pub struct Interner {
 impl Interner {
     /// The string of this text.
     pub fn intern(&mut self, text: &str) -> Arc<str> {
-        let Self { strings, hasher, .. } = self;
-        strings.get(
-            hasher.hash_one(text),
-            |known| known == text,
-            |known| hasher.hash_one(known),
-            || text.into(),
-        )
+        self.strings.text(text, &self.hasher)
     }
 }
 
@@ -38,8 +32,11 @@ impl<I: AsRef<str>> Share<I, Arc<str>> for Interner {
 
     fn object(&mut self, names: ObjectName<I>) -> Arc<ObjectName<Arc<str>>> {
         let names = names.map(AsRef::as_ref);
-        let namespace = names.namespace.map(|namespace| self.intern(namespace));
-        let Self { objects, hasher, .. } = self;
+        let Self {
+            strings,
+            objects,
+            hasher,
+        } = self;
         objects.get(
             hasher.hash_one(names),
             |known| known.map(|text| &**text) == names,
@@ -47,7 +44,7 @@ impl<I: AsRef<str>> Share<I, Arc<str>> for Interner {
             // Hardly anybody else has its name or uid.
             || {
                 Arc::new(ObjectName {
-                    namespace,
+                    namespace: names.namespace.map(|namespace| strings.text(namespace, hasher)),
                     name: names.name.map(Arc::from),
                     uid: names.uid.map(Arc::from),
                 })
@@ -73,6 +70,17 @@ impl<V: ?Sized> Default for Pool<V> {
             held: HashTable::new(),
             sweep_at: SMALLEST_SWEEP,
         }
+    }
+}
+
+impl Pool<str> {
+    fn text(&mut self, text: &str, hasher: &RandomState) -> Arc<str> {
+        self.get(
+            hasher.hash_one(text),
+            |known| known == text,
+            |known| hasher.hash_one(known),
+            || text.into(),
+        )
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     AddressType, Endpoint, EndpointRef, EndpointSource, HintedNames, Hints, HintsRef, PortMapKey, Slice,
     UnknownAddressType,
     slice::{write_endpoint, write_slice},
-    touch::touch_to_copy,
+    touch::{touch_to_copy, touch_to_write},
 };
 
 /// A slice to be written. Its endpoints stay where they are, in a stored slice or in what they are derived from, until they are
@@ -76,7 +76,7 @@ impl<'a, E: EndpointSource> Draft<'a, E> {
     /// The slice as the API has it.
     #[must_use]
     pub fn into_api(self) -> api::EndpointSlice {
-        touch_to_copy(self.endpoints.iter());
+        touch_to_write(self.endpoints.iter());
         let endpoints = self.endpoints.iter();
         let endpoints = endpoints
             .map(|endpoint| write_endpoint(&endpoint.view(), endpoint.hints(), endpoint.deprecated_topology()));
@@ -260,5 +260,60 @@ mod tests {
         };
         assert_eq!(rewritten.clone().into_slice(), expected);
         assert_eq!(rewritten.into_api(), expected.to_api());
+    }
+
+    #[test]
+    fn hints_are_written_as_they_are_kept() {
+        let endpoint = |zone: Option<&str>| Endpoint {
+            zone: zone.map(Into::into),
+            hints: Some(Hints::Zone("stored".into())),
+            ..Endpoint::default()
+        };
+        let names = Arc::new(HintedNames {
+            for_zones: vec!["c".into()],
+            for_nodes: vec!["node".into()],
+        });
+        let slice: Slice = Slice {
+            metadata: ObjectMeta::default(),
+            address_type: Ok(AddressType::IPv4),
+            ports: PortMapKey::new([]),
+            endpoints: ["a", "b", "c", "d"]
+                .map(|zone| endpoint(Some(zone)))
+                .into_iter()
+                .chain([endpoint(None)])
+                .collect(),
+        };
+        let mut draft: Draft<'_, &Endpoint> = Draft::copy(&slice);
+        let [nobody, own, given, _, homeless] = &mut draft.endpoints[..] else {
+            panic!()
+        };
+        nobody.mean_for_nobody();
+        own.mean_for_own_zone();
+        given.mean_for(Arc::clone(&names));
+        homeless.mean_for_own_zone();
+        let hints = [
+            None,
+            Some(Hints::Zone("b".into())),
+            Some(Hints::Other(names)),
+            Some(Hints::Zone("stored".into())),
+            None,
+        ];
+        assert!(
+            draft
+                .endpoints
+                .iter()
+                .map(DraftEndpoint::hints)
+                .eq(hints.iter().map(|hints| Some(hints.as_ref()?.view())))
+        );
+        assert_eq!(draft.clone().into_slice().to_api(), draft.clone().into_api());
+        assert_eq!(
+            draft
+                .into_slice()
+                .endpoints
+                .into_iter()
+                .map(|endpoint| endpoint.hints)
+                .collect::<Vec<_>>(),
+            hints
+        );
     }
 }

@@ -176,7 +176,8 @@ pub trait EndpointSource: Copy {
     /// The endpoint, without hints.
     fn view(&self) -> EndpointRef<'_>;
 
-    /// Where the names of what is behind it are, if others may hold them at the same place.
+    /// Where the names of what is behind it are, if others may hold them at the same place. Those who answer the same place have
+    /// targets of the same namespace, name and uid, which are not compared then; so a target that is changed on the way has none.
     fn object_at(&self) -> Option<*const ()> {
         None
     }

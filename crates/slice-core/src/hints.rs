@@ -12,7 +12,7 @@ const KNOWN_MAX: usize = 8;
 pub enum Hints<T = Arc<str>> {
     /// One zone, as nearly always.
     Zone(T),
-    /// Anything else. Endpoints that are meant for the same best share this.
+    /// Any zones and nodes. Endpoints that are meant for the same best share this.
     Other(Arc<HintedNames>),
 }
 
@@ -64,7 +64,7 @@ impl<T: Text> Eq for Hints<T> {}
 pub enum HintsRef<'a> {
     /// One zone.
     Zone(&'a str),
-    /// Anything else.
+    /// Any zones and nodes.
     Other(&'a HintedNames),
 }
 
@@ -176,6 +176,7 @@ mod tests {
         let samples = [
             Hints::Zone("a"),
             Hints::Zone("b"),
+            names(&["c"], &[]).into(),
             names(&[], &[]).into(),
             names(&["a", "b"], &[]).into(),
             names(&["b", "a"], &[]).into(),
@@ -188,7 +189,7 @@ mod tests {
             for (second, other) in samples.iter().enumerate() {
                 assert_eq!(given == other, first == second, "{given:?} {other:?}");
             }
-            for zone in [None, Some("a"), Some("b")] {
+            for zone in [None, Some("a"), Some("b"), Some("c")] {
                 for node in [None, Some("1"), Some("2")] {
                     let exactly = names(zone.as_slice(), node.as_slice());
                     let expected = *given == Hints::from(exactly);

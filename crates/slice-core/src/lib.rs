@@ -4,6 +4,7 @@
 //!
 //! * [`Address`], [`Endpoint`], [`Port`], [`Slice`]: what a slice holds, compact, in canonical form, convertible from and
 //!   to `k8s_openapi`'s types, or borrowed from them ([`Text`] says which);
+//! * [`Target`], what is behind an endpoint, and [`Hints`], for whom it is meant; [`Share`]: who makes their strings;
 //! * [`EndpointRef`]: an endpoint borrowed from whatever it is derived from; [`EndpointSet`]: endpoints by identity;
 //!   [`PortMapKey`]: ports as a set;
 //! * [`selects`]: which objects a label selector means;

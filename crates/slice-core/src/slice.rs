@@ -9,7 +9,7 @@ use k8s_openapi::{
 
 use crate::{
     Address, AddressType, Addresses, Conditions, Endpoint, EndpointRef, Hints, HintsRef, KnownHints, PortMapKey, Share,
-    TargetRef, Text, UnknownAddressType, touch::touch_to_copy,
+    TargetRef, Text, UnknownAddressType, touch::touch_to_write,
 };
 
 /// A slice. Its metadata is kept whole: what others put there survives when we write it back.
@@ -59,7 +59,7 @@ impl<T: Text> Slice<T> {
         }
     }
 
-    /// The same slice in other strings: to keep one that is borrowed, say.
+    /// The same slice in other strings. To keep many, [read](Self::from_api_sharing) them so that they share names.
     pub fn map<'a, U: Text>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Slice<U> {
         Slice {
             metadata: self.metadata.clone(),
@@ -72,7 +72,7 @@ impl<T: Text> Slice<T> {
     /// The slice as the API has it.
     #[must_use]
     pub fn to_api(&self) -> api::EndpointSlice {
-        touch_to_copy(self.endpoints.iter());
+        touch_to_write(self.endpoints.iter());
         let endpoints = self.endpoints.iter();
         let endpoints = endpoints.map(|endpoint| {
             let hints = endpoint.hints.as_ref().map(Hints::view);
@@ -257,6 +257,7 @@ mod tests {
                     "deprecatedTopology": {"f": "g"},
                 },
                 {"addresses": ["FD00::3"], "conditions": {"ready": false}, "hints": {}},
+                {"addresses": ["fd00::4"], "conditions": {}, "hints": {"forZones": [{"name": "zone"}]}},
             ],
         });
         assert_eq!(serde_json::to_value(read(&slice).to_api()).unwrap(), slice);

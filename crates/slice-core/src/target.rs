@@ -8,7 +8,7 @@ use crate::{Share, Text};
 
 const POD: &str = "Pod";
 
-/// The names of an object. Empty ones are left out.
+/// The names of an object, as they are said: absent is not empty (R79).
 ///
 /// Where strings are shared these are too, all at once: between an object, the endpoints made of it and the slices that hold
 /// them. Then they are equal without a look at them.

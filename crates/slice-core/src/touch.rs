@@ -23,16 +23,19 @@ pub(crate) fn touch_to_compare<E: EndpointSource>(endpoints: impl Iterator<Item 
     }
 }
 
-/// Looks at endpoints that are to be copied. Whoever shares names counts that beside them.
+/// Looks at endpoints that are to be copied, in strings like theirs. Whoever shares names counts that beside them; what is
+/// borrowed is copied without a look at it.
 pub(crate) fn touch_to_copy<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
+    touch_part(endpoints, |endpoint| endpoint.view().addresses.len() + names(endpoint));
+}
+
+/// Looks at endpoints whose texts are to be written.
+pub(crate) fn touch_to_write<E: EndpointSource>(endpoints: impl Iterator<Item = E> + Clone) {
+    if E::Text::SHARED {
+        touch_part(endpoints.clone(), names);
+    }
     touch_part(endpoints, |endpoint| {
-        let endpoint = endpoint.view();
-        let names = if E::Text::SHARED {
-            endpoint.target.map_or(0, |target| usize::from(target.uid.is_some()))
-        } else {
-            texts(&endpoint)
-        };
-        endpoint.addresses.len() + names
+        endpoint.view().addresses.len() + texts(&endpoint.view())
     });
 }
 
@@ -55,6 +58,15 @@ fn where_names_are<E: EndpointSource>(endpoint: &E) -> usize {
         let name = endpoint.view().target.and_then(|target| target.name);
         name.map_or(0, str::len)
     }
+}
+
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
+fn names(endpoint: &impl EndpointSource) -> usize {
+    endpoint
+        .view()
+        .target
+        .map_or(0, |target| usize::from(target.uid.is_some()))
 }
 
 #[inline(always)]

@@ -18,7 +18,7 @@ use slice_controller::{
 use slice_core::TriggerTimes;
 use slice_reconciler::hints::TopologyCache;
 
-use crate::{NodeState, Pod, Service};
+use crate::{NamedPort, NodeState, Pod, Service};
 use index::{Labels, Namespace, ServiceEntry};
 use metrics::Metrics;
 use nodes::Nodes;
@@ -64,6 +64,7 @@ pub struct ServiceController {
     trigger_times: TriggerTimes<Key>,
     in_progress: HashMap<Key, InProgress>,
     interner: Interner,
+    last_named_ports: Option<Arc<Vec<NamedPort>>>,
     metrics: Metrics,
 }
 
@@ -79,13 +80,20 @@ impl ServiceController {
             trigger_times: TriggerTimes::new(),
             in_progress: HashMap::new(),
             interner: Interner::default(),
+            last_named_ports: None,
             metrics: Metrics::new(registry)?,
         })
     }
 
     fn put_pod(&mut self, pod: &api::Pod, wakes: &mut Wakes) {
         let labels = Labels::of(pod.metadata.labels.as_ref(), &mut self.interner);
-        let compact = Pod::<&str>::from(pod).share(&mut self.interner);
+        let mut compact = Pod::<&str>::from(pod).share(&mut self.interner);
+        // Pods that were made from one template have the same ports, and mostly come one after the other.
+        if compact.named_ports == self.last_named_ports {
+            compact.named_ports.clone_from(&self.last_named_ports);
+        } else {
+            self.last_named_ports.clone_from(&compact.named_ports);
+        }
         let namespace = compact.object.namespace.clone().unwrap_or_default();
         let concerned =
             self.namespaces

@@ -40,19 +40,22 @@ pub(super) fn apply<E: EndpointSource>(distribution: TrafficDistribution, lists:
     }
 }
 
-/// Zones that were hinted before need not be looked at again.
+/// Zones that were hinted before need not be looked at again. There are few, as a rule.
 #[derive(Default)]
 struct HintedZones(Vec<Box<str>>);
+
+/// How many zones are compared with before a look at the next one is faster.
+const HINTED_ZONES_MAX: usize = 8;
 
 impl HintedZones {
     #[inline]
     fn can_be_hinted(&mut self, zone: &str) -> bool {
         let is_known = self.0.iter().any(|known| is_same_zone(known, zone));
-        if !is_known && can_be_hinted(zone) {
+        let can_be = is_known || can_be_hinted(zone);
+        if can_be && !is_known && self.0.len() < HINTED_ZONES_MAX {
             self.0.push(zone.into());
-            return true;
         }
-        is_known
+        can_be
     }
 }
 

@@ -1,11 +1,14 @@
 //! The things in a world: owners, ports, endpoints and slices.
 
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use slice_core::{
-    Address, AddressType, Conditions, Endpoint, HintedNames, Port, PortMapKey, Slice, TargetRef, UnknownAddressType,
-    limits::PORTS_PER_SLICE_MAX, names,
+    Address, AddressType, Conditions, Endpoint, HintedNames, Hints, Port, PortMapKey, Slice, TargetRef,
+    UnknownAddressType, limits::PORTS_PER_SLICE_MAX, names,
 };
 use slice_reconciler::{Annotations, MetadataPolicy, Owner};
 
@@ -145,7 +148,7 @@ pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoi
 }
 
 fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
-    let zones = |zones: &[&str]| zones.iter().map(|zone| (*zone).into()).collect();
+    let zones = |zones: &[&str]| -> Vec<Arc<str>> { zones.iter().map(|zone| (*zone).into()).collect() };
     let (for_zones, for_nodes) = match hint {
         Hint::None => return endpoint,
         Hint::OwnZone => (endpoint.zone.iter().cloned().collect(), vec![]),
@@ -153,7 +156,10 @@ fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
         Hint::ZoneAndNode(name) => (zones(&[name]), vec!["node-1".into()]),
     };
     Endpoint {
-        hints: Some(HintedNames { for_zones, for_nodes }.into()),
+        hints: Some(match (&for_zones[..], &for_nodes[..]) {
+            ([zone], []) => Hints::Zone(Arc::clone(zone)),
+            _ => HintedNames { for_zones, for_nodes }.into(),
+        }),
         ..endpoint
     }
 }

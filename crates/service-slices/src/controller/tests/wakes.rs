@@ -301,3 +301,23 @@ fn what_is_gone_leaves_nothing_behind() {
     assert!(stage.controller.namespaces.is_empty());
     assert!(stage.controller.trigger_times.is_empty() && stage.controller.in_progress.is_empty());
 }
+
+/// What pods of one template say is kept once.
+#[test]
+fn pods_of_one_template_share_their_ports() {
+    let mut stage = Stage::new();
+    stage.apply(&service("web"));
+    for (name, port) in [("a", 80), ("b", 80), ("c", 81)] {
+        let mut pod = pod(name, "10.0.0.1");
+        pod["spec"]["containers"] = json!([{"name": "c", "ports": [{"name": "http", "containerPort": port}]}]);
+        stage.apply(&pod);
+    }
+    let namespace = &stage.controller.namespaces["ns"];
+    let mut pods: Vec<_> = namespace
+        .pods_of(namespace.service("web").unwrap())
+        .map(|entry| &entry.pod)
+        .collect();
+    pods.sort_by_key(|pod| pod.name());
+    let [a, b, c] = [0, 1, 2].map(|place| pods[place].named_ports.as_ref().unwrap());
+    assert!(Arc::ptr_eq(a, b) && c[0].port == 81, "{pods:?}");
+}

@@ -2,6 +2,8 @@
 
 use slice_core::{Draft, EndpointRef, EndpointSource, Hints, HintsRef, Slice};
 
+use super::super::is_ready;
+
 /// A slice.
 pub(super) enum Listed<'s, E: EndpointSource> {
     Written(&'s Draft<'s, E>),
@@ -20,7 +22,7 @@ impl<'s> Hinted<'s> {
     #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn new(endpoint: &EndpointRef<'s>, hints: Option<HintsRef<'s>>) -> Self {
         Self {
-            is_ready: endpoint.conditions.ready == Some(true),
+            is_ready: is_ready(*endpoint),
             zone: endpoint.zone,
             hints,
         }

@@ -20,7 +20,7 @@ pub trait Controller {
     fn sources(&self) -> Vec<Source<Self::Input>>;
 
     /// Where strings are shared. Its slices are read with it, so that they hold the same strings as what it observed with it:
-    /// in half of the memory, and compared without a look at them.
+    /// kept once, and compared without a look at them.
     fn interner(&mut self) -> &mut Interner;
 
     /// Takes in a change, and wakes the keys that it concerns. An object that says nothing new concerns nobody: after a

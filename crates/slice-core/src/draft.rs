@@ -90,9 +90,8 @@ impl<'a, E: EndpointSource> Draft<'a, E> {
         touch_to_copy(self.endpoints.iter());
         let mut endpoints: Vec<_> = self.endpoints.iter().map(|draft| draft.to_endpoint()).collect();
         for (endpoint, draft) in endpoints.iter_mut().zip(self.endpoints) {
-            let deprecated = draft.deprecated_topology();
-            if deprecated.is_some() {
-                endpoint.deprecated_topology = deprecated.cloned().map(Box::new);
+            if let Some(deprecated) = draft.deprecated_topology() {
+                endpoint.deprecated_topology = Some(Box::new(deprecated.clone()));
             }
             match draft.meant_for {
                 MeantFor::Nobody => {}

@@ -1,6 +1,6 @@
 //! What is behind an endpoint: nearly always a pod, of which nobody says more than its names.
 
-use std::{fmt, hash::Hash, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use k8s_openapi::api::core::v1::ObjectReference;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slice_core::{AddressType, touch_texts};
+use slice_core::{AddressType, fetch_text};
 use slice_reconciler::Group;
 use smallvec::SmallVec;
 
@@ -90,7 +90,7 @@ where
     }
 }
 
-/// Hands pods on after a look at the names of many of their nodes, which lie anywhere.
+/// Hands pods on after memory was asked for the names of many of their nodes, which lie anywhere.
 fn with_node_names_at_hand<'a, T: Text + 'a>(
     mut pods: impl Iterator<Item = &'a Pod<T>>,
     mut add: impl FnMut(&'a Pod<T>),
@@ -102,7 +102,7 @@ fn with_node_names_at_hand<'a, T: Text + 'a>(
         if batch.is_empty() {
             return;
         }
-        touch_texts(batch.iter().filter_map(|pod| pod.node.as_deref()));
+        batch.iter().filter_map(|pod| pod.node.as_deref()).for_each(fetch_text);
         batch.drain(..).for_each(&mut add);
     }
 }

@@ -2,8 +2,8 @@
 
 use std::{mem::offset_of, ptr};
 
-use branches::prefetch_read_data;
 use k8s_openapi::api::core::v1 as api;
+use slice_core::{fetch, fetch_text};
 
 use crate::{
     Pod, Service,
@@ -39,19 +39,6 @@ impl<'a> Pod<&'a str> {
         };
         pods.iter().enumerate().map(read).collect()
     }
-}
-
-/// Asks memory for a value, be it over the edge of a line. It is a hint: nothing is read, so any place will do.
-#[inline]
-fn fetch<T>(place: *const T) {
-    let first = place.cast::<u8>();
-    prefetch_read_data::<_, 0>(first);
-    prefetch_read_data::<_, 0>(first.wrapping_add(size_of::<T>() - 1));
-}
-
-#[inline]
-fn fetch_text(text: &str) {
-    prefetch_read_data::<_, 0>(text.as_ptr());
 }
 
 /// What is read of the pod itself.

@@ -182,6 +182,10 @@ pub trait EndpointSource: Copy {
         None
     }
 
+    /// Asks memory for what names are read off, if that lies elsewhere: endpoints are compared long after they were made. This is
+    /// a hint for the sake of speed.
+    fn fetch(&self) {}
+
     /// Whether two endpoints are the same one, whatever else they say (R76, G5).
     fn is_same_as(&self, other: &impl EndpointSource) -> bool {
         is_same(self, other)

@@ -3,9 +3,9 @@
 use hashbrown::{HashTable, hash_table::Entry};
 
 use crate::{
-    EndpointSource,
+    EndpointSource, Text as _,
+    fetch::fetch_texts,
     identity::{AddressTag, compare, hash_with_name, have_same_addresses, have_same_names, is_same, rank},
-    touch::touch_to_compare,
 };
 
 /// The endpoints that are wanted, each identity once.
@@ -142,14 +142,22 @@ impl<E: EndpointSource> EndpointSet<E> {
     /// memory answers many questions at once about as fast as a single one.
     pub fn take_all<L: EndpointSource>(&mut self, like: impl Iterator<Item = L> + Clone, taken: &mut Vec<Option<E>>) {
         self.found.clear();
-        self.found.extend(like.clone().map(|like| {
-            let tag = AddressTag::of(&like);
-            self.index.find_bucket_index(tag.hash(), |other| other.tag == tag)
-        }));
         taken.clear();
-        let in_bucket = |bucket: usize| Some(self.index.get_bucket(bucket)?.endpoint);
-        taken.extend(self.found.iter().map(|bucket| bucket.and_then(in_bucket)));
-        touch_to_compare(taken.iter().flatten().copied());
+        for like in like.clone() {
+            let tag = AddressTag::of(&like);
+            let bucket = self.index.find_bucket_index(tag.hash(), |other| other.tag == tag);
+            let indexed = bucket.and_then(|bucket| self.index.get_bucket(bucket));
+            taken.push(indexed.map(|indexed| {
+                indexed.endpoint.fetch();
+                indexed.endpoint
+            }));
+            self.found.push(bucket);
+        }
+        // Shared texts are hardly ever read.
+        if !E::Text::SHARED {
+            let endpoints = taken.iter().flatten();
+            endpoints.for_each(|endpoint| fetch_texts(&endpoint.view()));
+        }
         for (like, taken) in like.clone().zip(&mut *taken) {
             let same_addresses = AddressTag::of(&like).is_exact();
             *taken = taken.filter(|candidate| {

@@ -50,6 +50,7 @@ mod address_type;
 mod draft;
 mod endpoint;
 mod endpoint_set;
+mod fetch;
 mod hints;
 mod identity;
 pub mod limits;
@@ -70,6 +71,8 @@ pub use draft::{Draft, DraftEndpoint};
 pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource};
 pub use endpoint_set::EndpointSet;
 #[doc(hidden)]
+pub use fetch::{fetch, fetch_text};
+#[doc(hidden)]
 pub use hints::is_same_zone;
 pub use hints::{HintedNames, Hints, HintsRef, KnownHints};
 pub use port::{Port, PortMapKey, PortProblem};
@@ -78,6 +81,6 @@ pub use slice::Slice;
 pub use target::{ObjectName, Target, TargetRef};
 pub use text::{InPlace, Share, Text};
 #[doc(hidden)]
-pub use touch::{touch, touch_texts};
+pub use touch::touch;
 pub use tracker::{Deletion, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
 pub use trigger_time::{InvalidTriggerTime, PendingTriggerTime, TriggerTimes, format_trigger_time, parse_trigger_time};

@@ -5,22 +5,13 @@
 
 use std::hint::black_box;
 
-use crate::{EndpointRef, EndpointSource, Text as _};
+use crate::{EndpointSource, Text as _, fetch::fetch_texts};
 
 /// Looks at endpoints, but not at their texts.
 pub fn touch<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
     touch_part(endpoints, |endpoint| {
         endpoint.view().addresses.len() + where_names_are(endpoint)
     });
-}
-
-/// Looks at endpoints whose names, and then what they say, are to be compared: first at where their texts are, and then at those
-/// texts that differ most from endpoint to endpoint. Shared ones are hardly ever read then, and left alone.
-pub(crate) fn touch_to_compare<E: EndpointSource>(endpoints: impl Iterator<Item = E> + Clone) {
-    touch_part(endpoints.clone(), where_names_are);
-    if !E::Text::SHARED {
-        touch_part(endpoints, |endpoint| texts(&endpoint.view()));
-    }
 }
 
 /// Looks at endpoints that are to be copied, in strings like theirs. Whoever shares names counts that beside them; what is
@@ -35,13 +26,9 @@ pub(crate) fn touch_to_write<E: EndpointSource>(endpoints: impl Iterator<Item = 
         touch_part(endpoints.clone(), names);
     }
     touch_part(endpoints, |endpoint| {
-        endpoint.view().addresses.len() + texts(&endpoint.view())
+        fetch_texts(&endpoint.view());
+        endpoint.view().addresses.len()
     });
-}
-
-/// Looks at texts.
-pub fn touch_texts<'a>(texts: impl Iterator<Item = &'a str>) {
-    black_box(texts.map(first_byte).sum::<usize>());
 }
 
 #[inline]
@@ -67,19 +54,4 @@ fn names(endpoint: &impl EndpointSource) -> usize {
         .view()
         .target
         .map_or(0, |target| usize::from(target.uid.is_some()))
-}
-
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-fn texts(endpoint: &EndpointRef<'_>) -> usize {
-    let first = |text: Option<&str>| text.map_or(0, first_byte);
-    let of_target = endpoint.target.map_or(0, |target| {
-        first(target.name) + first(target.namespace) + first(target.uid)
-    });
-    first(endpoint.node_name) + of_target
-}
-
-#[inline]
-fn first_byte(text: &str) -> usize {
-    text.bytes().next().map_or(0, usize::from)
 }

@@ -9,7 +9,7 @@ use std::{
 
 use foldhash::fast::RandomState;
 use k8s_openapi::api::core::v1 as api;
-use service_slices::{Node, Nodes, Pod, PodEndpoint, Service, Text, desired, options};
+use service_slices::{Desired, Node, Pod, PodEndpoint, Service, Text, desired, options};
 use slice_controller::Interner;
 use slice_core::Slice;
 use slice_reconciler::{
@@ -113,7 +113,11 @@ impl Compact {
     fn plan(&self, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
         let (metadata, prefix) = policy(&self.service);
         let mut request = Request::new(self.service.owner(), &self.existing, &metadata, &prefix);
-        want(&mut request, &self.service, self.pods.iter(), &self.nodes);
+        want(
+            &mut request,
+            &self.service,
+            desired(&self.service, &self.pods, &self.nodes),
+        );
         Ok(plan_with_topology(
             request,
             &options(MAX_ENDPOINTS_PER_SLICE),
@@ -128,13 +132,11 @@ pub(crate) fn policy(service: &Service) -> (MetadataPolicy, String) {
 }
 
 /// Fills in what the slices of the Service should hold.
-pub(crate) fn want<'a, T: Text, N: Nodes<T>>(
+pub(crate) fn want<'a, T: Text>(
     request: &mut Request<'a, PodEndpoint<'a, T>>,
     service: &Service,
-    pods: impl Iterator<Item = &'a Pod<T>>,
-    nodes: &'a N,
+    desired: Desired<'a, T>,
 ) {
-    let desired = desired(service, pods, nodes);
     request.supported = desired.address_types.iter().copied().collect();
     request.groups = desired.groups;
     request.hints = Some(service.hints);

@@ -4,7 +4,7 @@ use std::{collections::HashMap, marker, panic, sync::mpsc, thread};
 
 use foldhash::fast::RandomState;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use service_slices::{Node, Pod, Service, options};
+use service_slices::{Node, Pod, Service, desired, options};
 use slice_core::{Draft, Slice};
 use slice_reconciler::{Operation, Request, Write, draft_with_topology, hints::TopologyCache};
 
@@ -17,11 +17,32 @@ use crate::{
 /// With fewer pods, it takes longer to start a thread than that saves.
 pub(crate) const PODS_FOR_TWO_THREADS: usize = 20_000;
 
-/// How many threads read and write objects of the API. Each object is read and written by itself; one thread decides.
+/// How many threads there are. Each object is read and written by itself, and so on any of them; one decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threads {
     One,
     Two,
+}
+
+impl Threads {
+    /// Does two things, side by side if there is a thread for each.
+    fn do_both<A, B: Send>(self, one: impl FnOnce() -> A, other: impl FnOnce() -> B + Send) -> (A, B) {
+        match self {
+            Self::One => (one(), other()),
+            Self::Two => thread::scope(|scope| {
+                let other = scope.spawn(other);
+                (one(), other.join().unwrap_or_else(|panic| panic::resume_unwind(panic)))
+            }),
+        }
+    }
+
+    /// How many of so many things the first thread takes.
+    fn share(self, of: usize) -> usize {
+        match self {
+            Self::One => of,
+            Self::Two => of.div_ceil(2),
+        }
+    }
 }
 
 /// The slices that we make where there are none, as they are stored.
@@ -46,16 +67,24 @@ pub(crate) fn public_sync(
     send: impl Fn(EndpointSlice) + marker::Sync,
 ) -> anyhow::Result<()> {
     let service = Service::from(&sync.service);
-    let read = Read::from(sync, &service, threads);
     let nodes: HashMap<&str, Node<&str>, RandomState> = sync
         .nodes
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
         .collect();
+    let (front, back) = sync.pods.split_at(threads.share(sync.pods.len()));
+    let (front, back) = threads.do_both(
+        || Pod::all_for_service(front, &service),
+        || Pod::all_for_service(back, &service),
+    );
+    let (desired, existing): (_, Vec<Slice<&str>>) = threads.do_both(
+        || desired(&service, front.iter().chain(&back), &nodes),
+        || sync.existing_slices.iter().map(Slice::borrowed).collect(),
+    );
     let (metadata, prefix) = policy(&service);
-    let mut request = Request::new(service.owner(), &read.existing, &metadata, &prefix);
-    want(&mut request, &service, read.pods[0].iter().chain(&read.pods[1]), &nodes);
-    let plan = draft_with_topology(request, &options(MAX_ENDPOINTS_PER_SLICE), &(), topology)?;
+    let mut request = Request::new(service.owner(), &existing, &metadata, &prefix);
+    want(&mut request, &service, desired);
+    let mut writes = draft_with_topology(request, &options(MAX_ENDPOINTS_PER_SLICE), &(), topology)?.writes;
     let send_all = |writes: Vec<Write<Draft<'_, _>>>| {
         for write in writes {
             match write.operation {
@@ -64,50 +93,12 @@ pub(crate) fn public_sync(
             }
         }
     };
-    let mut writes = plan.writes;
-    if threads == Threads::Two && writes.len() > 1 {
-        let half = writes.split_off(writes.len() / 2);
-        thread::scope(|scope| {
-            scope.spawn(|| send_all(half));
-            send_all(writes);
-        });
-    } else {
+    let others = writes.split_off(threads.share(writes.len()));
+    if others.is_empty() {
         send_all(writes);
+    } else {
+        threads.do_both(|| send_all(writes), || send_all(others));
     }
+    threads.do_both(|| drop((front, back)), || drop(existing));
     Ok(())
-}
-
-/// What was read of the objects of the API. Each can be read by itself, and so on any thread.
-struct Read<'a> {
-    pods: [Vec<Pod<&'a str>>; 2],
-    existing: Vec<Slice<&'a str>>,
-}
-
-impl<'a> Read<'a> {
-    fn from(sync: &'a Sync, service: &Service, threads: Threads) -> Self {
-        let slices = &sync.existing_slices;
-        let read_slices = || slices.iter().map(Slice::borrowed).collect();
-        if threads == Threads::One {
-            return Self {
-                pods: [Pod::all_for_service(&sync.pods, service), Vec::new()],
-                existing: read_slices(),
-            };
-        }
-        // It takes about three times as long to read a pod as to read an endpoint of a slice.
-        let stored: usize = slices
-            .iter()
-            .map(|slice| slice.endpoints.iter().flatten().count())
-            .sum();
-        let half = usize::midpoint(sync.pods.len(), stored / 3);
-        let (front, back) = sync.pods.split_at(half.min(sync.pods.len()));
-        thread::scope(|scope| {
-            let other = scope.spawn(|| (read_slices(), Pod::all_for_service(back, service)));
-            let front = Pod::all_for_service(front, service);
-            let (existing, back) = other.join().unwrap_or_else(|panic| panic::resume_unwind(panic));
-            Self {
-                pods: [front, back],
-                existing,
-            }
-        })
-    }
 }

@@ -184,6 +184,12 @@ fn a_vector_that_is_answered_otherwise_fails() {
     assert!(text.contains("\nendpoints of "), "{text}");
     let upstreams = text.lines().filter(|line| line.contains("10.99.99.99"));
     assert_eq!(upstreams.count(), 1, "{text}");
+
+    // A step that cannot be answered does not keep the others from being counted.
+    chain["steps"][0]["service"]["metadata"]["uid"] = Value::Null;
+    let (_, text) = replay(&chain);
+    assert_eq!(counts(&text), [steps, steps - 1, 0, 1]);
+    assert!(text.contains("\nno answer: Service "), "{text}");
 }
 
 /// Every test case and every rule of the specifications is shown or left out for a reason, and deviations lead to their

@@ -37,7 +37,7 @@ pub(crate) struct Source {
 }
 
 /// A port whose number none can have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RefusedPort {
     pub(crate) name: Arc<str>,
     pub(crate) number: i32,
@@ -196,6 +196,8 @@ fn read_ports(
             by_port.entry(read).or_default().insert(subset);
         }
     }
+    // In whatever order they were written (M57).
+    refused.sort();
     (by_port, refused)
 }
 

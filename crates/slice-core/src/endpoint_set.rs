@@ -138,19 +138,16 @@ impl<E: EndpointSource> EndpointSet<E> {
 
     /// Removes the endpoints with the same identities as these, and puts what was there into `taken`, in their order.
     ///
-    /// In a large set, what is looked for is in no cache. So each step on the way to it is made for all before the next one:
-    /// memory answers many questions at once about as fast as a single one.
+    /// In a large set, what is looked for is in no cache. So each step on the way to it is made for all before the next one, and
+    /// memory is asked for all at once.
     pub fn take_all<L: EndpointSource>(&mut self, like: impl Iterator<Item = L> + Clone, taken: &mut Vec<Option<E>>) {
         self.found.clear();
         taken.clear();
         for like in like.clone() {
             let tag = AddressTag::of(&like);
             let bucket = self.index.find_bucket_index(tag.hash(), |other| other.tag == tag);
-            let indexed = bucket.and_then(|bucket| self.index.get_bucket(bucket));
-            taken.push(indexed.map(|indexed| {
-                indexed.endpoint.fetch();
-                indexed.endpoint
-            }));
+            let endpoint = bucket.and_then(|bucket| Some(self.index.get_bucket(bucket)?.endpoint));
+            taken.push(endpoint.inspect(E::fetch));
             self.found.push(bucket);
         }
         // Shared texts are hardly ever read.

@@ -7,7 +7,10 @@ use branches::prefetch_read_data;
 
 use crate::EndpointRef;
 
-/// Asks for a value, be it over the edge of a line of cache.
+/// Asks memory for a value that is about to be read and may lie anywhere, so that it is at hand by then. A hint: nothing is read,
+/// and so any place will do.
+///
+/// Asks for the first and the last line of cache of it, as it may lie over the edge of one.
 #[inline]
 pub fn fetch<T>(place: *const T) {
     let first = place.cast::<u8>();
@@ -15,7 +18,7 @@ pub fn fetch<T>(place: *const T) {
     fetch_line(first.wrapping_add(size_of::<T>().saturating_sub(1)));
 }
 
-/// Asks for a text. Only a long one, such as a uid, is likely to lie over the edge of a line.
+/// Asks memory for a text, as [`fetch()`] does for a value. Only a long one, such as a uid, is likely to lie over the edge of a line.
 #[inline]
 pub fn fetch_text(text: &str) {
     const LONG: usize = 32;

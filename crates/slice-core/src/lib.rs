@@ -70,7 +70,6 @@ pub use address_type::{AddressType, UnknownAddressType};
 pub use draft::{Draft, DraftEndpoint};
 pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource};
 pub use endpoint_set::EndpointSet;
-#[doc(hidden)]
 pub use fetch::{fetch, fetch_text};
 #[doc(hidden)]
 pub use hints::is_same_zone;

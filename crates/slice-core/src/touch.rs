@@ -1,5 +1,5 @@
-//! Looking at many endpoints at once that are about to be read and lie anywhere, without waiting for any of them: memory answers
-//! many questions at once about as fast as a single one.
+//! Looking at many endpoints at once that are about to be read and lie anywhere: what leads to the next place has to be looked at,
+//! the rest is asked for.
 //!
 //! Some hundreds at a time, so that they are still at hand when they are read.
 
@@ -10,7 +10,8 @@ use crate::{EndpointSource, Text as _, fetch::fetch_texts};
 /// Looks at endpoints, but not at their texts.
 pub fn touch<E: EndpointSource>(endpoints: impl Iterator<Item = E>) {
     touch_part(endpoints, |endpoint| {
-        endpoint.view().addresses.len() + where_names_are(endpoint)
+        endpoint.fetch();
+        endpoint.view().addresses.len()
     });
 }
 
@@ -20,7 +21,7 @@ pub(crate) fn touch_to_copy<E: EndpointSource>(endpoints: impl Iterator<Item = E
     touch_part(endpoints, |endpoint| endpoint.view().addresses.len() + names(endpoint));
 }
 
-/// Looks at endpoints whose texts are to be written.
+/// Looks at endpoints whose texts are to be written, and asks for these.
 pub(crate) fn touch_to_write<E: EndpointSource>(endpoints: impl Iterator<Item = E> + Clone) {
     if E::Text::SHARED {
         touch_part(endpoints.clone(), names);
@@ -34,17 +35,6 @@ pub(crate) fn touch_to_write<E: EndpointSource>(endpoints: impl Iterator<Item = 
 #[inline]
 fn touch_part<E: EndpointSource>(endpoints: impl Iterator<Item = E>, part: impl Fn(&E) -> usize) {
     black_box(endpoints.map(|endpoint| part(&endpoint)).fold(0, usize::wrapping_add));
-}
-
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-fn where_names_are<E: EndpointSource>(endpoint: &E) -> usize {
-    if E::Text::SHARED {
-        endpoint.object_at().map_or(0, <*const ()>::addr)
-    } else {
-        let name = endpoint.view().target.and_then(|target| target.name);
-        name.map_or(0, str::len)
-    }
 }
 
 #[inline(always)]

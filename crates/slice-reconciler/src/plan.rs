@@ -152,6 +152,14 @@ pub enum PlanError {
         /// Its name.
         name: String,
     },
+    /// An owner reference needs both; typed objects of the API do not know theirs.
+    #[error("{namespace}/{name} has no kind or no API version: say both, as objects read by type know neither")]
+    NoKind {
+        /// The owner's namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+    },
     /// New slices could not be named so.
     #[error("no name of a slice can begin with {0:?}: use lower case letters, digits, dashes and dots")]
     NamePrefix(String),
@@ -352,6 +360,10 @@ fn check<E: EndpointSource>(request: &Request<'_, E>) -> Result<(), PlanError> {
             "" => PlanError::NoUid { kind, namespace, name },
             _ => PlanError::NoName { kind, namespace, name },
         });
+    }
+    if owner.kind.is_empty() || owner.api_version.is_empty() {
+        let [namespace, name] = [owner.namespace, owner.name].map(str::to_owned);
+        return Err(PlanError::NoKind { namespace, name });
     }
     // Whatever its ordinal, a name ends in a letter or digit.
     if !is_dns_name(&format!("{}a", naming::cut(request.name_prefix))) {

@@ -99,6 +99,7 @@ pub(crate) fn public_sync(
     } else {
         threads.do_both(|| send_all(writes), || send_all(others));
     }
+    // It takes time, too, to give back what was read.
     threads.do_both(|| drop((front, back)), || drop(existing));
     Ok(())
 }

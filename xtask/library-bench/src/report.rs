@@ -56,7 +56,7 @@ impl Report {
         println!("median time of one sync, the fastest of a few turns; ns: ours, per pod; ours with {allocator}");
         if !one_thread {
             println!(
-                "public: two threads read and write objects from {PODS_FOR_TWO_THREADS} pods on, one decides; --one-thread for one"
+                "public: two threads from {PODS_FOR_TWO_THREADS} pods on, of which one decides; --one-thread for one"
             );
         }
         println!("    n  case       path       upstream        ours   ratio    ns");

@@ -27,6 +27,8 @@ pub(super) struct Answer {
     pub(super) creates: Vec<EndpointSlice>,
     pub(super) updates: Vec<EndpointSlice>,
     pub(super) deletes: Vec<String>,
+    /// How often a slice is made that was made already. The rest is as if it was made once.
+    pub(super) repeats: usize,
     pub(super) events: Vec<Event>,
     pub(super) error: bool,
 }
@@ -59,8 +61,12 @@ impl Answer {
 
 impl From<&Expected> for Answer {
     fn from(expected: &Expected) -> Self {
+        let mut made = BTreeSet::new();
+        let mut creates = expected.creates.clone();
+        creates.retain(|slice| made.insert(what_is_made(slice)));
         Self {
-            creates: expected.creates.clone(),
+            repeats: expected.creates.len() - creates.len(),
+            creates,
             updates: expected.updates.clone(),
             deletes: expected.deletes.clone(),
             events: expected.events.clone(),
@@ -74,6 +80,8 @@ impl From<&Expected> for Answer {
 pub(super) enum Aspect {
     /// How many creates, updates and deletes.
     Writes,
+    /// Creates of what was made already.
+    Repeats,
     /// How many endpoints slices hold.
     Sizes,
     /// Which endpoints slices hold.
@@ -154,34 +162,23 @@ pub(super) fn differences(
         counts(upstream),
         counts(ours),
     );
+    compare(
+        Aspect::Repeats,
+        "creates that are repeated",
+        upstream.repeats.to_string(),
+        ours.repeats.to_string(),
+    );
     if !upstream.creates.is_empty() && !ours.creates.is_empty() {
         compare(Aspect::Names, "names of new slices", prefixes(upstream), prefixes(ours));
     }
     let (theirs, mine) = (apply(existing, upstream, scope), apply(existing, ours, scope));
-    let mut keys: Vec<_> = theirs.keys().chain(mine.keys()).collect();
-    keys.sort();
-    keys.dedup();
+    let keys: BTreeSet<_> = theirs.keys().chain(mine.keys()).collect();
     for key in keys {
         let none = Content::default();
         let (theirs, mine) = (theirs.get(key).unwrap_or(&none), mine.get(key).unwrap_or(&none));
-        compare(
-            Aspect::Sizes,
-            &format!("sizes of {key}"),
-            format!("{:?}", theirs.sizes),
-            format!("{:?}", mine.sizes),
-        );
-        compare(
-            Aspect::Metadata,
-            &format!("metadata of {key}"),
-            theirs.metadata.join(" "),
-            mine.metadata.join(" "),
-        );
-        compare(
-            Aspect::Content,
-            &format!("endpoints of {key}"),
-            theirs.endpoints.join("\n           "),
-            mine.endpoints.join("\n           "),
-        );
+        for ((aspect, what, theirs), (_, _, mine)) in theirs.aspects().into_iter().zip(mine.aspects()) {
+            compare(aspect, &format!("{what} of {key}"), theirs, mine);
+        }
     }
     let other = |event: &Event| !is_about_what_is_left_out(event);
     compare(Aspect::Events, "events", events(upstream, other), events(ours, other));
@@ -215,6 +212,13 @@ fn counts(answer: &Answer) -> String {
         answer.updates.len(),
         answer.deletes.len()
     )
+}
+
+/// All but its name, which whoever generates one makes anew.
+fn what_is_made(slice: &EndpointSlice) -> (String, String, Vec<String>) {
+    let mut endpoints: Vec<String> = slice.endpoints.iter().flatten().map(as_json).collect();
+    endpoints.sort();
+    (key(slice), metadata(slice), endpoints)
 }
 
 /// What the names of new slices begin with, each once: how many there are is compared with the writes.
@@ -259,6 +263,17 @@ struct Content {
     sizes: Vec<usize>,
     metadata: Vec<String>,
     endpoints: Vec<String>,
+}
+
+impl Content {
+    /// What is compared of it, what that is for a person, and how it reads.
+    fn aspects(&self) -> [(Aspect, &'static str, String); 3] {
+        [
+            (Aspect::Sizes, "sizes", format!("{:?}", self.sizes)),
+            (Aspect::Metadata, "metadata", self.metadata.join(" ")),
+            (Aspect::Content, "endpoints", self.endpoints.join("\n           ")),
+        ]
+    }
 }
 
 /// The slices that there are once an answer is carried out.
@@ -353,7 +368,7 @@ fn describe(endpoint: &Endpoint, scope: &Scope) -> String {
     as_json(&endpoint)
 }
 
-pub(super) fn as_json(value: &impl Serialize) -> String {
+fn as_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
 }
 

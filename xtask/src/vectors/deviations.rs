@@ -8,7 +8,7 @@ use super::{
         has_mirror_of_another, has_node_hint, has_node_without_zone, has_placeholder_beside_others,
         has_placeholder_of_another, has_pod_in_zone_without_nodes, has_pod_on_unknown_node, has_reserved_label,
         has_slice_above, has_slice_of_unsupported_type, has_too_many_hints_for_a_zone, has_two_ports_of_one_name,
-        has_unpublishable_address, has_unpublishable_ports, is_terminating, repeats_a_create, repeats_app_protocol,
+        has_unpublishable_address, has_unpublishable_ports, is_terminating, may_repeat_creates, repeats_app_protocol,
         wants_endpoints_elsewhere,
     },
     chain::Step,
@@ -172,8 +172,8 @@ pub(super) const DEVIATIONS: [Deviation; 24] = [
     },
     Deviation {
         id: "93374",
-        reaches: SLICES,
-        applies: |now| repeats_a_create(now.step),
+        reaches: &[Aspect::Repeats],
+        applies: |now| may_repeat_creates(now.step),
     },
 ];
 

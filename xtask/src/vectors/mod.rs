@@ -71,11 +71,22 @@ impl Tally {
             }
             return;
         }
-        self.failed += 1;
-        println!("\n{} step {number} ({}):", chain.name, chain.steps[number].change);
+        self.fail(chain, number);
         for difference in found {
             println!("{}", difference.text);
         }
+    }
+
+    /// A step that we have no answer to fails as well.
+    fn count_unanswered(&mut self, chain: &Chain, number: usize, why: &anyhow::Error) {
+        self.steps += 1;
+        self.fail(chain, number);
+        println!("no answer: {why:#}");
+    }
+
+    fn fail(&mut self, chain: &Chain, number: usize) {
+        self.failed += 1;
+        println!("\n{} step {number} ({}):", chain.name, chain.steps[number].change);
     }
 }
 
@@ -89,7 +100,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut tally = Tally::default();
     for file in files {
         for chain in chain::read(file)? {
-            replay(&chain, &mut tally)?;
+            replay(&chain, &mut tally);
         }
     }
     let Tally {
@@ -109,19 +120,26 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn replay(chain: &Chain, tally: &mut Tally) -> anyhow::Result<()> {
+fn replay(chain: &Chain, tally: &mut Tally) {
     let mut controller = service_chains::Controller::new();
     let max = chain.max_endpoints_per_slice;
     let (mut auto, mut dual_stack) = (false, false);
     for (number, step) in chain.steps.iter().enumerate() {
-        let ours = match &step.service {
-            Some(service) if !chain.is_of_mirroring() => controller.answer(step, service, max)?,
-            _ => mirroring_chains::answer(step, max)?,
-        };
-        let upstream = Answer::from(&step.expect);
         let scope = Scope::of(step);
         auto |= !scope.exact_hints;
         dual_stack |= is_dual_stack(step);
+        let ours = match &step.service {
+            Some(service) if !chain.is_of_mirroring() => controller.answer(step, service, max),
+            _ => mirroring_chains::answer(step, max),
+        };
+        let ours = match ours {
+            Ok(ours) => ours,
+            Err(why) => {
+                tally.count_unanswered(chain, number, &why);
+                continue;
+            }
+        };
+        let upstream = Answer::from(&step.expect);
         let found = differences(&step.existing_slices, &upstream, &ours, &scope);
         let deviations = Deviation::of(&Situation {
             step,
@@ -131,5 +149,4 @@ fn replay(chain: &Chain, tally: &mut Tally) -> anyhow::Result<()> {
         });
         tally.count(chain, number, &found, &deviations);
     }
-    Ok(())
 }

@@ -128,14 +128,12 @@ impl Answer {
             let endpoints = endpoints.iter().map(EndpointSource::to_endpoint).collect();
             ((group.address_type, group.ports), endpoints)
         });
-        let mut left_out: Vec<String> = desired.left_out.iter().map(LeftOut::to_string).collect();
-        left_out.sort();
         Self {
             groups: groups.collect(),
             skipped: desired.skipped,
             invalid: desired.invalid,
             events: desired.events.into_iter().map(|event| event.message).collect(),
-            left_out,
+            left_out: desired.left_out.iter().map(LeftOut::to_string).collect(),
         }
     }
 }

@@ -132,8 +132,8 @@ fn metadata_policy(service: &Service, managed_by: &str) -> MetadataPolicy {
     policy
 }
 
-/// What became of hints, and addresses that cannot be published: a mistake that somebody should hear of, unlike a pod that
-/// waits for its node.
+/// What became of hints, and what cannot be published: a mistake that somebody should hear of, unlike a pod that waits for its
+/// node.
 fn events(plan: &Plan, left_out: &[LeftOut<'_>], service: &Service) -> Vec<Event> {
     let hints = plan.hints.iter().filter_map(|outcome| outcome.event.as_ref());
     let hints = hints.map(|event| (event.event_type, event.reason, event.message.clone()));
@@ -141,8 +141,11 @@ fn events(plan: &Plan, left_out: &[LeftOut<'_>], service: &Service) -> Vec<Event
         .iter()
         .filter(|left_out| matches!(left_out.reason, Reason::Address { .. }));
     let mistakes = mistakes.map(|mistake| (EventType::Warning, names::INVALID_IP_ADDRESS, mistake.to_string()));
+    let refused = plan.left_out.iter();
+    let refused = refused.map(|refused| (EventType::Warning, names::FAILED_TO_UPDATE_SLICES, refused.to_string()));
     hints
         .chain(mistakes)
+        .chain(refused)
         .map(|(event_type, reason, message)| Event {
             regarding: reference(service),
             event_type,

@@ -303,6 +303,15 @@ fn owners_that_are_left_out_as_a_whole() {
         error(&|ask| ask.owner.namespace = ""),
         PlanError::NoName { .. }
     ));
+    let said = error(&|ask| ask.owner.kind = "").to_string();
+    assert_eq!(
+        said,
+        "ns/foo has no kind or no API version: say both, as objects read by type know neither"
+    );
+    assert!(matches!(
+        error(&|ask| ask.owner.api_version = ""),
+        PlanError::NoKind { .. }
+    ));
     let too_long = |key: &str| PlanError::Label {
         key: key.to_owned(),
         why: LabelProblem::TooLong(64),

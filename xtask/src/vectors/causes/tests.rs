@@ -64,18 +64,3 @@ fn a_slice_may_hold_what_cannot_be_published() {
     assert!(!holds(slice("IPv4", &["10.0.0.1"], 80)));
     assert!(!holds(slice("FQDN", &["a.example"], 80)));
 }
-
-#[test]
-fn a_create_is_repeated_only_where_no_slice_was_seen() {
-    let one = slice("IPv4", &["10.0.0.1", "10.0.0.2"], 80);
-    let again = slice("IPv4", &["10.0.0.2", "10.0.0.1"], 80);
-    let repeats = |existing: &Value, creates: &Value| repeats_a_create(&mirroring(&json!([]), existing, creates));
-    assert!(repeats(&json!([]), &json!([one, again])));
-    assert!(!repeats(&json!([one]), &json!([one, again])));
-    for other in [
-        slice("IPv4", &["10.0.0.1"], 80),
-        slice("IPv4", &["10.0.0.1", "10.0.0.2"], 81),
-    ] {
-        assert!(!repeats(&json!([]), &json!([one, other])));
-    }
-}

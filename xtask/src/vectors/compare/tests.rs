@@ -310,3 +310,27 @@ fn hints_keep_the_rules_whatever_upstream_does() {
     });
     assert_eq!(seen_of_hints(&unready, &unready), [Aspect::HintRules]);
 }
+
+/// 93374: what is made twice is compared as if it was made once, and told.
+#[test]
+fn a_create_that_is_repeated_is_told_and_the_rest_compared() {
+    let made = |creates: &[&EndpointSlice]| {
+        let creates: Vec<&EndpointSlice> = creates.to_vec();
+        let expected = json!({"creates": creates, "updates": [], "deletes": [], "events": []});
+        Answer::from(&serde_json::from_value::<Expected>(expected).unwrap())
+    };
+    let one = generated_from("web-");
+    let ours = slice("web-bcd24", &["10.0.0.1"]);
+    let seen = |upstream: &Answer| aspects(&[], upstream, &creates(vec![ours.clone()]));
+    assert_eq!(seen(&made(&[&one])), []);
+    assert_eq!(seen(&made(&[&one, &one])), [Aspect::Repeats]);
+    let other = with(&one, |slice| {
+        slice.endpoints.iter_mut().flatten().next().unwrap().zone = Some("z".to_owned());
+    });
+    assert_eq!(
+        seen(&made(&[&other, &other])),
+        [Aspect::Repeats, Aspect::Content],
+        "what it holds is compared"
+    );
+    assert!(!seen(&made(&[&one, &other])).contains(&Aspect::Repeats));
+}

@@ -224,6 +224,19 @@ fn the_trigger_time_survives_a_failed_write() {
     assert_eq!(trigger(&stage.plan("web")), None, "R113: it has no time of its own");
 }
 
+/// F25: no API server takes such a Service, but who knows what a cache holds.
+#[test]
+fn ports_that_cannot_be_published_are_told() {
+    let port = |number: u16| json!({"name": "http", "port": number, "targetPort": number});
+    let twice = with(&service("web"), "/spec/ports", json!([port(80), port(81)]));
+    let (writes, events) = stage(&twice, &[pod("a", "10.0.0.1")]).sync("web");
+    assert_eq!(writes, ["create 0"], "the placeholder");
+    assert_eq!(
+        events,
+        [r#"1 IPv4 endpoints are left out: two ports have the name "http""#]
+    );
+}
+
 /// W23, F25.
 #[test]
 fn an_address_that_cannot_be_published_is_told() {

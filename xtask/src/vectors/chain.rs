@@ -17,6 +17,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
 };
 use serde::{Deserialize, Deserializer};
+use slice_core::Address;
 
 /// What happened to one Service or Endpoints object, step by step, and what upstream did about it.
 #[derive(Debug, Deserialize)]
@@ -36,7 +37,7 @@ impl Chain {
     }
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Step {
     pub(super) change: String,
@@ -53,7 +54,7 @@ pub(super) struct Step {
     pub(super) expect: Expected,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 pub(super) struct Expected {
     #[serde(default)]
     pub(super) error: Option<String>,
@@ -73,6 +74,37 @@ pub(super) struct Event {
     pub(super) kind: String,
     pub(super) reason: String,
     pub(super) message: String,
+}
+
+impl Step {
+    /// The step as far as it concerns slices of one address type: what is there of that type, and addresses that are of it or
+    /// of none that can be told.
+    pub(super) fn concerning(&self, address_type: &str) -> Self {
+        let concerns = |text: &str| {
+            let address = Address::parse_ip(text);
+            address.is_none_or(|address| address.address_type().as_str() == address_type)
+        };
+        let mut step = self.clone();
+        step.existing_slices.retain(|slice| slice.address_type == address_type);
+        for ips in step
+            .pods
+            .iter_mut()
+            .filter_map(|pod| pod.status.as_mut()?.pod_ips.as_mut())
+        {
+            ips.retain(|ip| concerns(&ip.ip));
+        }
+        let subsets = step
+            .endpoints
+            .iter_mut()
+            .flat_map(|endpoints| endpoints.subsets.iter_mut().flatten());
+        for subset in subsets {
+            let lists = [&mut subset.addresses, &mut subset.not_ready_addresses];
+            for addresses in lists.into_iter().flatten() {
+                addresses.retain(|address| concerns(&address.ip));
+            }
+        }
+        step
+    }
 }
 
 /// Go writes a list that was never made as null.

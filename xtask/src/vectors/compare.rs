@@ -11,6 +11,7 @@ use slice_core::{
 use slice_reconciler::{Operation, Plan, hints::HintEvent};
 
 use super::{
+    causes::is_terminating,
     chain::{Event, Expected, Step},
     hints::{self, Zones},
     moves::moved,
@@ -108,6 +109,8 @@ pub(super) enum Aspect {
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) aspect: Aspect,
+    /// The address type of the slices that differ; events and the like are of no type.
+    pub(super) address_type: Option<String>,
     /// For a person.
     pub(super) text: String,
 }
@@ -119,6 +122,8 @@ pub(super) struct Scope {
     pub(super) exact_hints: bool,
     /// What is known of zones.
     pub(super) zones: Option<Zones>,
+    /// Whether all endpoints that hints share out are seen: an owner that is going away gets no new slices for them.
+    pub(super) all_are_published: bool,
     /// Whether the slices of a group become one, whatever moves (M79).
     pub(super) merges_slices: bool,
 }
@@ -137,6 +142,7 @@ impl Scope {
         Self {
             exact_hints: !matches!(mode.map(String::as_str), Some("Auto" | "auto")),
             zones: Zones::of_nodes(&step.nodes),
+            all_are_published: !is_terminating(step),
             merges_slices: step.endpoints.is_some(),
         }
     }
@@ -150,18 +156,25 @@ pub(super) fn differences(
     scope: &Scope,
 ) -> Vec<Difference> {
     let mut differences = Vec::new();
-    let mut compare = |aspect: Aspect, what: &str, upstream: String, ours: String| {
-        if upstream != ours {
-            let text = format!("{what}\n  upstream {upstream}\n  ours     {ours}");
-            differences.push(Difference { aspect, text });
+    for address_type in address_types(existing, upstream, ours) {
+        let counts = |answer| counts(existing, answer, address_type);
+        let what = format!("{address_type} creates, updates, deletes");
+        let difference = difference(Aspect::Writes, &what, &counts(upstream), &counts(ours));
+        differences.extend(difference.map(|difference| difference.of(address_type)));
+    }
+    let (theirs, mine) = (apply(existing, upstream, scope), apply(existing, ours, scope));
+    let keys: BTreeSet<_> = theirs.keys().chain(mine.keys()).collect();
+    for key @ (address_type, ports) in keys {
+        let none = Content::default();
+        let (theirs, mine) = (theirs.get(key).unwrap_or(&none), mine.get(key).unwrap_or(&none));
+        for ((aspect, what, theirs), (_, _, mine)) in theirs.aspects().into_iter().zip(mine.aspects()) {
+            let difference = difference(aspect, &format!("{what} of {address_type} {ports}"), &theirs, &mine);
+            differences.extend(difference.map(|difference| difference.of(address_type)));
         }
+    }
+    let mut compare = |aspect: Aspect, what: &str, upstream: String, ours: String| {
+        differences.extend(difference(aspect, what, &upstream, &ours));
     };
-    compare(
-        Aspect::Writes,
-        "creates, updates, deletes",
-        counts(upstream),
-        counts(ours),
-    );
     compare(
         Aspect::Repeats,
         "creates that are repeated",
@@ -170,15 +183,6 @@ pub(super) fn differences(
     );
     if !upstream.creates.is_empty() && !ours.creates.is_empty() {
         compare(Aspect::Names, "names of new slices", prefixes(upstream), prefixes(ours));
-    }
-    let (theirs, mine) = (apply(existing, upstream, scope), apply(existing, ours, scope));
-    let keys: BTreeSet<_> = theirs.keys().chain(mine.keys()).collect();
-    for key in keys {
-        let none = Content::default();
-        let (theirs, mine) = (theirs.get(key).unwrap_or(&none), mine.get(key).unwrap_or(&none));
-        for ((aspect, what, theirs), (_, _, mine)) in theirs.aspects().into_iter().zip(mine.aspects()) {
-            compare(aspect, &format!("{what} of {key}"), theirs, mine);
-        }
     }
     let other = |event: &Event| !is_about_what_is_left_out(event);
     compare(Aspect::Events, "events", events(upstream, other), events(ours, other));
@@ -197,25 +201,55 @@ pub(super) fn differences(
         differences.extend(hint_differences(existing, upstream, ours, scope));
     }
     if !scope.merges_slices {
-        differences.extend(moved(existing, ours).into_iter().map(|text| Difference {
-            aspect: Aspect::Moves,
-            text,
-        }));
+        differences.extend(moved(existing, ours));
     }
     differences
 }
 
-fn counts(answer: &Answer) -> String {
+/// What differs, if anything does.
+fn difference(aspect: Aspect, what: &str, upstream: &str, ours: &str) -> Option<Difference> {
+    (upstream != ours).then(|| Difference {
+        aspect,
+        address_type: None,
+        text: format!("{what}\n  upstream {upstream}\n  ours     {ours}"),
+    })
+}
+
+impl Difference {
+    /// The same, known to be of a type.
+    pub(super) fn of(self, address_type: &str) -> Self {
+        Self {
+            address_type: Some(address_type.to_owned()),
+            ..self
+        }
+    }
+}
+
+fn address_types<'a>(existing: &'a [EndpointSlice], upstream: &'a Answer, ours: &'a Answer) -> BTreeSet<&'a str> {
+    let written = [upstream, ours].into_iter().flat_map(|answer| &answer.creates);
+    let slices = existing.iter().chain(written);
+    slices.map(|slice| slice.address_type.as_str()).collect()
+}
+
+fn counts(existing: &[EndpointSlice], answer: &Answer, address_type: &str) -> String {
+    let of_type = |slice: &&EndpointSlice| slice.address_type == address_type;
+    let is_deleted = |slice: &&EndpointSlice| {
+        slice
+            .metadata
+            .name
+            .as_ref()
+            .is_some_and(|name| answer.deletes.contains(name))
+    };
     format!(
         "{}, {}, {}",
-        answer.creates.len(),
-        answer.updates.len(),
-        answer.deletes.len()
+        answer.creates.iter().filter(of_type).count(),
+        answer.updates.iter().filter(of_type).count(),
+        existing.iter().filter(of_type).filter(is_deleted).count()
     )
 }
 
 /// All but its name, which whoever generates one makes anew.
-fn what_is_made(slice: &EndpointSlice) -> (String, String, Vec<String>) {
+fn what_is_made(slice: &EndpointSlice) -> (Key, String, Vec<String>) {
     let mut endpoints: Vec<String> = slice.endpoints.iter().flatten().map(as_json).collect();
     endpoints.sort();
     (key(slice), metadata(slice), endpoints)
@@ -299,6 +333,7 @@ fn hint_differences(existing: &[EndpointSlice], upstream: &Answer, ours: &Answer
         };
         hints::differences(
             scope.zones.as_ref(),
+            scope.all_are_published,
             address_type.as_str(),
             &select(&mut afterwards(existing, upstream)),
             &select(&mut afterwards(existing, ours)),
@@ -311,8 +346,8 @@ fn hint_differences(existing: &[EndpointSlice], upstream: &Answer, ours: &Answer
         .collect()
 }
 
-fn apply(existing: &[EndpointSlice], answer: &Answer, scope: &Scope) -> BTreeMap<String, Content> {
-    let mut contents: BTreeMap<String, Content> = BTreeMap::new();
+fn apply(existing: &[EndpointSlice], answer: &Answer, scope: &Scope) -> BTreeMap<Key, Content> {
+    let mut contents: BTreeMap<Key, Content> = BTreeMap::new();
     for slice in afterwards(existing, answer) {
         let content = contents.entry(key(slice)).or_default();
         let endpoints = slice.endpoints.iter().flatten();
@@ -331,14 +366,16 @@ fn apply(existing: &[EndpointSlice], answer: &Answer, scope: &Scope) -> BTreeMap
 }
 
 /// Address type and ports.
-pub(super) fn key(slice: &EndpointSlice) -> String {
+type Key = (String, String);
+
+pub(super) fn key(slice: &EndpointSlice) -> Key {
     let ports = PortMapKey::of(slice.ports.as_deref());
     let ports: Vec<String> = ports
         .ports()
         .iter()
         .map(|port| format!("{}:{:?}/{}{:?}", port.name, port.port, port.protocol, port.app_protocol))
         .collect();
-    format!("{} [{}]", slice.address_type, ports.join(" "))
+    (slice.address_type.clone(), format!("[{}]", ports.join(" ")))
 }
 
 fn metadata(slice: &EndpointSlice) -> String {

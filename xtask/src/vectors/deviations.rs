@@ -12,7 +12,7 @@ use super::{
         wants_endpoints_elsewhere,
     },
     chain::Step,
-    compare::Aspect,
+    compare::{Aspect, Difference},
     hints::is_ready,
 };
 
@@ -25,8 +25,12 @@ pub(super) struct Deviation {
 }
 
 /// A step and what came before it.
+#[derive(Clone, Copy)]
 pub(super) struct Situation<'a> {
+    /// As far as it concerns what differs.
     pub(super) step: &'a Step,
+    /// All of it.
+    pub(super) whole: &'a Step,
     pub(super) max: NonZeroUsize,
     /// Whether the Service asked for topology hints, in this step or before.
     pub(super) auto: bool,
@@ -103,7 +107,7 @@ pub(super) const DEVIATIONS: [Deviation; 24] = [
     Deviation {
         id: "D1",
         reaches: SLICES,
-        applies: |now| changes_ports_of_both_families(now.step),
+        applies: |now| changes_ports_of_both_families(now.whole),
     },
     Deviation {
         id: "D3",
@@ -178,9 +182,20 @@ pub(super) const DEVIATIONS: [Deviation; 24] = [
 ];
 
 impl Deviation {
-    /// Those whose cause is there.
-    pub(super) fn of(now: &Situation<'_>) -> Vec<&'static Self> {
-        DEVIATIONS.iter().filter(|deviation| (deviation.applies)(now)).collect()
+    /// The one for which something differs: its cause is in the input, as far as that concerns slices of the same type.
+    pub(super) fn behind(difference: &Difference, now: &Situation<'_>) -> Option<&'static Self> {
+        let concerning = difference
+            .address_type
+            .as_deref()
+            .map(|address_type| now.whole.concerning(address_type));
+        let now = Situation {
+            step: concerning.as_ref().unwrap_or(now.whole),
+            ..*now
+        };
+        let mut reaching = DEVIATIONS
+            .iter()
+            .filter(|deviation| deviation.reaches.contains(&difference.aspect));
+        reaching.find(|deviation| (deviation.applies)(&now))
     }
 }
 

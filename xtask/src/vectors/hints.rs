@@ -127,6 +127,7 @@ impl Hinted {
 /// Where the hints of our slices of one address type are not those of upstream, or break a rule.
 pub(super) fn differences(
     zones: Option<&Zones>,
+    all_are_published: bool,
     address_type: &str,
     upstream: &[EndpointSlice],
     ours: &[EndpointSlice],
@@ -135,6 +136,7 @@ pub(super) fn differences(
     let (theirs, mine) = (Hinted::of(upstream.iter()), Hinted::of(ours.iter()));
     let difference = |aspect, text: String| Difference {
         aspect,
+        address_type: Some(address_type.to_owned()),
         text: format!("hints of {address_type}: {text}"),
     };
     let mut differences = Vec::new();
@@ -142,21 +144,27 @@ pub(super) fn differences(
         // Whether there are any is compared with the endpoints.
         return differences;
     }
-    let Some((zones, bounds)) = zones.and_then(|zones| Some((zones, zones.bounds(mine.ready)?))) else {
-        return vec![difference(Aspect::HintRules, "there must be none".to_owned())];
+    let none_allowed = || vec![difference(Aspect::HintRules, "there must be none".to_owned())];
+    let Some(zones) = zones else {
+        return none_allowed();
     };
     for endpoint in endpoints(written.iter()) {
         if !follows_the_rules(endpoint, zones) {
             differences.push(difference(Aspect::HintRules, format!("{endpoint:?} has wrong ones")));
         }
     }
-    let (broken, broken_by_upstream) = (bounds.broken_by(&mine), bounds.broken_by(&theirs));
-    if broken.0 > broken_by_upstream.0 || broken.1 > broken_by_upstream.1 {
-        let text = format!(
-            "zones lack {} and have {} too many, with upstream {} and {}",
-            broken.0, broken.1, broken_by_upstream.0, broken_by_upstream.1
-        );
-        differences.push(difference(Aspect::HintBounds, text));
+    if all_are_published {
+        let Some(bounds) = zones.bounds(mine.ready) else {
+            return none_allowed();
+        };
+        let (broken, broken_by_upstream) = (bounds.broken_by(&mine), bounds.broken_by(&theirs));
+        if broken.0 > broken_by_upstream.0 || broken.1 > broken_by_upstream.1 {
+            let text = format!(
+                "zones lack {} and have {} too many, with upstream {} and {}",
+                broken.0, broken.1, broken_by_upstream.0, broken_by_upstream.1
+            );
+            differences.push(difference(Aspect::HintBounds, text));
+        }
     }
     let (theirs, mine) = (theirs.by_share(zones), mine.by_share(zones));
     if theirs != mine {

@@ -52,18 +52,13 @@ struct Tally {
 
 impl Tally {
     /// A step is excused when every difference lies within the reach of a deviation whose cause is in its input.
-    fn count(&mut self, chain: &Chain, number: usize, found: &[Difference], deviations: &[&Deviation]) {
+    fn count(&mut self, chain: &Chain, number: usize, found: &[Difference], now: &Situation<'_>) {
         self.steps += 1;
         if found.is_empty() {
             self.equal += 1;
             return;
         }
-        let excuse = |difference: &Difference| {
-            deviations
-                .iter()
-                .find(|deviation| deviation.reaches.contains(&difference.aspect))
-                .map(|found| found.id)
-        };
+        let excuse = |difference| Some(Deviation::behind(difference, now)?.id);
         if let Some(ids) = found.iter().map(excuse).collect::<Option<BTreeSet<_>>>() {
             self.excused += 1;
             for id in ids {
@@ -141,12 +136,13 @@ fn replay(chain: &Chain, tally: &mut Tally) {
         };
         let upstream = Answer::from(&step.expect);
         let found = differences(&step.existing_slices, &upstream, &ours, &scope);
-        let deviations = Deviation::of(&Situation {
+        let now = Situation {
             step,
+            whole: step,
             max,
             auto,
             dual_stack,
-        });
-        tally.count(chain, number, &found, &deviations);
+        };
+        tally.count(chain, number, &found, &now);
     }
 }

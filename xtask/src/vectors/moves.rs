@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 
-use super::compare::{Answer, key};
+use super::compare::{Answer, Aspect, Difference, key};
 
 /// What makes an endpoint the same: its addresses in any order, its hostname, and namespace and name of its target.
 type Identity<'e> = (
@@ -16,7 +16,7 @@ type Identity<'e> = (
 /// Endpoints that go from one slice to another of the same type, ports and owner: none should.
 ///
 /// One that was in both slices before does not move, it is dropped where it was once too often.
-pub(super) fn moved(existing: &[EndpointSlice], answer: &Answer) -> Vec<String> {
+pub(super) fn moved(existing: &[EndpointSlice], answer: &Answer) -> Vec<Difference> {
     let written: Vec<&EndpointSlice> = answer.creates.iter().chain(&answer.updates).collect();
     let before = |slice: &EndpointSlice| existing.iter().find(|old| old.metadata.name == slice.metadata.name);
     let mut moved = Vec::new();
@@ -41,7 +41,11 @@ pub(super) fn moved(existing: &[EndpointSlice], answer: &Answer) -> Vec<String> 
             .collect();
         let gone = identities(old).into_iter().filter(|endpoint| !kept.contains(endpoint));
         let gone = gone.filter(|endpoint| taken.contains(endpoint));
-        moved.extend(gone.map(|endpoint| format!("{endpoint:?} moves out of {name}")));
+        moved.extend(gone.map(|endpoint| Difference {
+            aspect: Aspect::Moves,
+            address_type: Some(old.address_type.clone()),
+            text: format!("{endpoint:?} moves out of {name}"),
+        }));
     }
     moved
 }

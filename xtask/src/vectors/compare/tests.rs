@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 const EXACT: Scope = Scope {
     exact_hints: true,
     zones: None,
+    all_are_published: true,
     merges_slices: false,
 };
 
@@ -270,6 +271,10 @@ fn hinted(zones: &[(&str, usize)]) -> EndpointSlice {
 
 /// What is seen under topology mode Auto, with two zones of as many CPUs each.
 fn seen_of_hints(upstream: &EndpointSlice, ours: &EndpointSlice) -> Vec<Aspect> {
+    seen_of_hints_if(true, upstream, ours)
+}
+
+fn seen_of_hints_if(all_are_published: bool, upstream: &EndpointSlice, ours: &EndpointSlice) -> Vec<Aspect> {
     let node = |zone: &str| {
         serde_json::from_value(json!({
             "metadata": {"name": zone, "labels": {"topology.kubernetes.io/zone": zone}},
@@ -280,6 +285,7 @@ fn seen_of_hints(upstream: &EndpointSlice, ours: &EndpointSlice) -> Vec<Aspect> 
     let scope = Scope {
         exact_hints: false,
         zones: Zones::of_nodes(&["a", "b"].map(node)),
+        all_are_published,
         merges_slices: false,
     };
     let (upstream, ours) = (creates(vec![upstream.clone()]), creates(vec![ours.clone()]));
@@ -311,6 +317,16 @@ fn hints_keep_the_rules_whatever_upstream_does() {
     assert_eq!(seen_of_hints(&unready, &unready), [Aspect::HintRules]);
 }
 
+/// Three endpoints cannot be shared out among two zones, but six can of which three are in slices that are not made.
+#[test]
+fn what_is_not_published_has_hints_too() {
+    let half = hinted(&[("a", 1), ("b", 2)]);
+    assert_eq!(seen_of_hints(&half, &half), [Aspect::HintRules]);
+    assert_eq!(seen_of_hints_if(false, &half, &half), []);
+    let swapped = hinted(&[("a", 3)]);
+    assert_eq!(seen_of_hints_if(false, &half, &swapped), [Aspect::Hints]);
+}
+
 /// 93374: what is made twice is compared as if it was made once, and told.
 #[test]
 fn a_create_that_is_repeated_is_told_and_the_rest_compared() {
@@ -329,7 +345,7 @@ fn a_create_that_is_repeated_is_told_and_the_rest_compared() {
     });
     assert_eq!(
         seen(&made(&[&other, &other])),
-        [Aspect::Repeats, Aspect::Content],
+        [Aspect::Content, Aspect::Repeats],
         "what it holds is compared"
     );
     assert!(!seen(&made(&[&one, &other])).contains(&Aspect::Repeats));

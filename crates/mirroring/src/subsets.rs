@@ -196,7 +196,7 @@ fn read_ports(
             by_port.entry(read).or_default().insert(subset);
         }
     }
-    // In whatever order they were written (M57).
+    // So that they are named in one order, whatever order they were written in (M56).
     refused.sort();
     (by_port, refused)
 }

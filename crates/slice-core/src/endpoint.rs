@@ -182,8 +182,8 @@ pub trait EndpointSource: Copy {
         None
     }
 
-    /// Asks memory, by [`fetch()`](crate::fetch()), for the place that its names are read from, if it only refers to it: endpoints
-    /// are compared long after they were made. A hint; to do nothing is right, too.
+    /// Asks memory, by [`fetch()`](crate::fetch()), for the place of its names, where that is elsewhere: endpoints are compared long
+    /// after they were made. A hint; to do nothing is right, too.
     #[inline]
     fn fetch(&self) {}
 

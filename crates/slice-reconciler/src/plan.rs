@@ -152,8 +152,8 @@ pub enum PlanError {
         /// Its name.
         name: String,
     },
-    /// An owner reference needs both; typed objects of the API do not know theirs.
-    #[error("{namespace}/{name} has no kind or no API version: say both, as objects read by type know neither")]
+    /// An owner reference needs a kind and an API version; typed objects of the API do not know theirs.
+    #[error("\"{namespace}/{name}\" has no kind or no API version: say both, as objects read by type know neither")]
     NoKind {
         /// The owner's namespace.
         namespace: String,
@@ -354,16 +354,16 @@ fn split_large<'a, E: EndpointSource>(
 
 fn check<E: EndpointSource>(request: &Request<'_, E>) -> Result<(), PlanError> {
     let owner = request.owner;
+    if owner.kind.is_empty() || owner.api_version.is_empty() {
+        let [namespace, name] = [owner.namespace, owner.name].map(str::to_owned);
+        return Err(PlanError::NoKind { namespace, name });
+    }
     if owner.name.is_empty() || owner.namespace.is_empty() || owner.uid.is_empty() {
         let [kind, namespace, name] = [owner.kind, owner.namespace, owner.name].map(str::to_owned);
         return Err(match owner.uid {
             "" => PlanError::NoUid { kind, namespace, name },
             _ => PlanError::NoName { kind, namespace, name },
         });
-    }
-    if owner.kind.is_empty() || owner.api_version.is_empty() {
-        let [namespace, name] = [owner.namespace, owner.name].map(str::to_owned);
-        return Err(PlanError::NoKind { namespace, name });
     }
     // Whatever its ordinal, a name ends in a letter or digit.
     if !is_dns_name(&format!("{}a", naming::cut(request.name_prefix))) {

@@ -218,7 +218,7 @@ fn with_groups<E: EndpointSource>(
     judge(borrowed.collect())
 }
 
-/// Upstream lets a slice give endpoints away although what should take them is not made for an owner that is going away.
+/// Whether the owner is going away: no slices are made for it any more.
 pub(super) fn is_terminating(step: &Step) -> bool {
     let service = step.service.as_ref().map(|service| &service.metadata);
     let owner = step.endpoints.as_ref().map(|endpoints| &endpoints.metadata).or(service);

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use flate2::read::MultiGzDecoder;
 use k8s_openapi::{
     api::{
-        core::v1::{Endpoints, Node, Pod, Service},
+        core::v1::{EndpointAddress, Endpoints, Node, Pod, Service},
         discovery::v1::EndpointSlice,
     },
     apimachinery::pkg::apis::meta::v1::Time,
@@ -77,8 +77,8 @@ pub(super) struct Event {
 }
 
 impl Step {
-    /// The step as far as it concerns slices of one address type: what is there of that type, and addresses that are of it or
-    /// of none that can be told.
+    /// The step as far as it concerns slices of one address type: what is there of that type, and whatever has addresses that are
+    /// of it or of none that can be told.
     pub(super) fn concerning(&self, address_type: &str) -> Self {
         let concerns = |text: &str| {
             let address = Address::parse_ip(text);
@@ -86,25 +86,31 @@ impl Step {
         };
         let mut step = self.clone();
         step.existing_slices.retain(|slice| slice.address_type == address_type);
-        for ips in step
-            .pods
-            .iter_mut()
-            .filter_map(|pod| pod.status.as_mut()?.pod_ips.as_mut())
-        {
-            ips.retain(|ip| concerns(&ip.ip));
-        }
-        let subsets = step
-            .endpoints
-            .iter_mut()
-            .flat_map(|endpoints| endpoints.subsets.iter_mut().flatten());
-        for subset in subsets {
-            let lists = [&mut subset.addresses, &mut subset.not_ready_addresses];
-            for addresses in lists.into_iter().flatten() {
-                addresses.retain(|address| concerns(&address.ip));
-            }
+        step.pods.retain_mut(|pod| {
+            let ips = pod.status.as_mut().and_then(|status| status.pod_ips.as_mut());
+            ips.is_none_or(|ips| retain_some(ips, |ip| concerns(&ip.ip)))
+        });
+        if let Some(subsets) = step.endpoints.as_mut().and_then(|endpoints| endpoints.subsets.as_mut()) {
+            subsets.retain_mut(|subset| {
+                let lists = [&mut subset.addresses, &mut subset.not_ready_addresses];
+                let keep =
+                    |addresses: &mut Vec<_>| retain_some(addresses, |address: &EndpointAddress| concerns(&address.ip));
+                // All lists, and not only up to one that keeps some.
+                lists
+                    .into_iter()
+                    .flatten()
+                    .map(keep)
+                    .fold(false, |some, kept| some | kept)
+            });
         }
         step
     }
+}
+
+/// Whether some stay.
+fn retain_some<T>(list: &mut Vec<T>, stays: impl FnMut(&T) -> bool) -> bool {
+    list.retain(stays);
+    !list.is_empty()
 }
 
 /// Go writes a list that was never made as null.

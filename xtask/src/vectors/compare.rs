@@ -28,7 +28,7 @@ pub(super) struct Answer {
     pub(super) creates: Vec<EndpointSlice>,
     pub(super) updates: Vec<EndpointSlice>,
     pub(super) deletes: Vec<String>,
-    /// How often a slice is made that was made already. The rest is as if it was made once.
+    /// How often upstream makes a slice that it made already; what is compared is as if it was made once.
     pub(super) repeats: usize,
     pub(super) events: Vec<Event>,
     pub(super) error: bool,
@@ -156,10 +156,11 @@ pub(super) fn differences(
     scope: &Scope,
 ) -> Vec<Difference> {
     let mut differences = Vec::new();
-    for address_type in address_types(existing, upstream, ours) {
-        let counts = |answer| counts(existing, answer, address_type);
+    let (theirs, mine) = (counts(existing, upstream), counts(existing, ours));
+    for address_type in theirs.keys().chain(mine.keys()).collect::<BTreeSet<_>>() {
+        let count = |counts: &BTreeMap<&str, [usize; 3]>| format!("{:?}", counts.get(address_type).unwrap_or(&[0; 3]));
         let what = format!("{address_type} creates, updates, deletes");
-        let difference = difference(Aspect::Writes, &what, &counts(upstream), &counts(ours));
+        let difference = difference(Aspect::Writes, &what, &count(&theirs), &count(&mine));
         differences.extend(difference.map(|difference| difference.of(address_type)));
     }
     let (theirs, mine) = (apply(existing, upstream, scope), apply(existing, ours, scope));
@@ -225,30 +226,26 @@ impl Difference {
     }
 }
 
-fn address_types<'a>(existing: &'a [EndpointSlice], upstream: &'a Answer, ours: &'a Answer) -> BTreeSet<&'a str> {
-    let written = [upstream, ours].into_iter().flat_map(|answer| &answer.creates);
-    let slices = existing.iter().chain(written);
-    slices.map(|slice| slice.address_type.as_str()).collect()
-}
-
-fn counts(existing: &[EndpointSlice], answer: &Answer, address_type: &str) -> String {
-    let of_type = |slice: &&EndpointSlice| slice.address_type == address_type;
-    let is_deleted = |slice: &&EndpointSlice| {
-        slice
-            .metadata
-            .name
-            .as_ref()
-            .is_some_and(|name| answer.deletes.contains(name))
+/// How many creates, updates and deletes there are of each address type; what is deleted without being there is of none.
+fn counts<'a>(existing: &'a [EndpointSlice], answer: &'a Answer) -> BTreeMap<&'a str, [usize; 3]> {
+    let of_deleted = |name: &String| {
+        let slice = existing.iter().find(|slice| slice.metadata.name.as_ref() == Some(name));
+        slice.map_or("unknown", |slice| &slice.address_type)
     };
-    format!(
-        "{}, {}, {}",
-        answer.creates.iter().filter(of_type).count(),
-        answer.updates.iter().filter(of_type).count(),
-        existing.iter().filter(of_type).filter(is_deleted).count()
-    )
+    let mut counts = BTreeMap::<&str, [usize; 3]>::new();
+    let mut count = |address_type: &'a str, place: usize| counts.entry(address_type).or_default()[place] += 1;
+    for (place, slices) in [&answer.creates, &answer.updates].into_iter().enumerate() {
+        for slice in slices {
+            count(&slice.address_type, place);
+        }
+    }
+    for name in &answer.deletes {
+        count(of_deleted(name), 2);
+    }
+    counts
 }
 
-/// All but its name, which whoever generates one makes anew.
+/// All but its name: that is generated anew each time.
 fn what_is_made(slice: &EndpointSlice) -> (Key, String, Vec<String>) {
     let mut endpoints: Vec<String> = slice.endpoints.iter().flatten().map(as_json).collect();
     endpoints.sort();

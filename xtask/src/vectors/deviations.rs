@@ -1,4 +1,5 @@
-//! Where we mean to differ from upstream (`docs/deviations.md`), told from the input of a step alone.
+//! Where we mean to differ from upstream (`docs/deviations.md`), told from the input of a step alone, as far as that concerns what
+//! differs.
 
 use std::num::NonZeroUsize;
 
@@ -21,21 +22,29 @@ pub(super) struct Deviation {
     pub(super) id: &'static str,
     pub(super) reaches: &'static [Aspect],
     /// Whether its cause is there.
-    applies: fn(&Situation<'_>) -> bool,
+    applies: fn(&Cause<'_>) -> bool,
 }
 
 /// A step and what came before it.
 #[derive(Clone, Copy)]
 pub(super) struct Situation<'a> {
-    /// As far as it concerns what differs.
     pub(super) step: &'a Step,
-    /// All of it.
-    pub(super) whole: &'a Step,
     pub(super) max: NonZeroUsize,
     /// Whether the Service asked for topology hints, in this step or before.
     pub(super) auto: bool,
     /// Whether the Service had two address types, in this step or before.
     pub(super) dual_stack: bool,
+}
+
+/// Where the cause of a difference is looked for.
+struct Cause<'a> {
+    /// The step as far as it concerns what differs.
+    step: &'a Step,
+    /// All of it.
+    whole: &'a Step,
+    max: NonZeroUsize,
+    auto: bool,
+    dual_stack: bool,
 }
 
 /// What differs when not the same endpoints are published: upstream writes other slices, and marks them with the trigger time.
@@ -184,18 +193,19 @@ pub(super) const DEVIATIONS: [Deviation; 24] = [
 impl Deviation {
     /// The one for which something differs: its cause is in the input, as far as that concerns slices of the same type.
     pub(super) fn behind(difference: &Difference, now: &Situation<'_>) -> Option<&'static Self> {
-        let concerning = difference
-            .address_type
-            .as_deref()
-            .map(|address_type| now.whole.concerning(address_type));
-        let now = Situation {
-            step: concerning.as_ref().unwrap_or(now.whole),
-            ..*now
+        let address_type = difference.address_type.as_deref();
+        let concerning = address_type.map(|address_type| now.step.concerning(address_type));
+        let cause = Cause {
+            step: concerning.as_ref().unwrap_or(now.step),
+            whole: now.step,
+            max: now.max,
+            auto: now.auto,
+            dual_stack: now.dual_stack,
         };
         let mut reaching = DEVIATIONS
             .iter()
             .filter(|deviation| deviation.reaches.contains(&difference.aspect));
-        reaching.find(|deviation| (deviation.applies)(&now))
+        reaching.find(|deviation| (deviation.applies)(&cause))
     }
 }
 
@@ -203,7 +213,80 @@ impl Deviation {
 mod tests {
     use std::collections::BTreeSet;
 
+    use serde_json::{Value, json};
+
     use super::*;
+
+    fn step(input: &Value) -> Step {
+        let mut step = json!({
+            "change": "start", "existingSlices": [],
+            "expect": {"creates": [], "updates": [], "deletes": [], "events": []},
+        });
+        step.as_object_mut().unwrap().extend(input.as_object().unwrap().clone());
+        serde_json::from_value(step).unwrap()
+    }
+
+    /// What excuses a difference in slices of a type.
+    fn excuse(step: &Step, aspect: Aspect, address_type: Option<&str>) -> Option<&'static str> {
+        let difference = Difference {
+            aspect,
+            address_type: address_type.map(str::to_owned),
+            text: String::new(),
+        };
+        let now = Situation {
+            step,
+            max: NonZeroUsize::MIN,
+            auto: true,
+            dual_stack: false,
+        };
+        Some(Deviation::behind(&difference, &now)?.id)
+    }
+
+    #[test]
+    fn what_concerns_slices_of_one_type_excuses_no_others() {
+        let slice = |address_type: &str, ips: &[&str]| {
+            let endpoints: Vec<Value> = ips.iter().map(|ip| json!({"addresses": [ip]})).collect();
+            json!({"metadata": {"name": address_type}, "addressType": address_type, "endpoints": endpoints})
+        };
+        let large = [slice("IPv4", &["10.0.0.1", "10.0.0.2"]), slice("IPv6", &["fd00::1"])];
+        let large = step(&json!({"existingSlices": large}));
+        assert_eq!(excuse(&large, Aspect::Sizes, Some("IPv4")), Some("I3"));
+        assert_eq!(excuse(&large, Aspect::Sizes, Some("IPv6")), None);
+
+        let pod = json!({
+            "metadata": {"name": "a"}, "spec": {"containers": [], "nodeName": "nowhere"},
+            "status": {"podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]},
+        });
+        let without_zone = step(&json!({"service": {}, "pods": [pod]}));
+        assert_eq!(excuse(&without_zone, Aspect::Writes, Some("IPv4")), Some("HD7"));
+        assert_eq!(excuse(&without_zone, Aspect::Writes, Some("IPv6")), None);
+        assert_eq!(excuse(&without_zone, Aspect::Error, None), Some("W10"));
+    }
+
+    #[test]
+    fn what_is_mirrored_of_one_type_excuses_no_others() {
+        let port = |number: u16| json!({"name": "p", "port": number});
+        let subset = |ip: &str, ports: &[Value]| json!({"addresses": [{"ip": ip}], "ports": ports});
+        let mirrored = |subsets: &[Value], existing: Value| {
+            step(&json!({"endpoints": {"metadata": {"uid": "1"}, "subsets": subsets}, "existingSlices": existing}))
+        };
+        let twice = [
+            subset("10.0.0.1", &[port(80), port(81)]),
+            subset("fd00::1", &[json!({"name": "q", "port": 82})]),
+        ];
+        let twice = mirrored(&twice, json!([]));
+        assert_eq!(excuse(&twice, Aspect::Sizes, Some("IPv4")), Some("D3"));
+        assert_eq!(excuse(&twice, Aspect::Sizes, Some("IPv6")), None);
+
+        let both = [subset("10.0.0.1", &[port(80)]), subset("fd00::1", &[port(80)])];
+        let old = json!([{"metadata": {"name": "old"}, "addressType": "IPv4", "ports": [port(79)]}]);
+        let both = mirrored(&both, old);
+        for address_type in ["IPv4", "IPv6"] {
+            assert_eq!(excuse(&both, Aspect::Sizes, Some(address_type)), Some("D1"));
+        }
+        assert_eq!(excuse(&both, Aspect::Repeats, None), None, "a slice was seen");
+        assert_eq!(excuse(&twice, Aspect::Repeats, None), Some("93374"));
+    }
 
     #[test]
     fn what_excuses_a_step_is_documented() {

@@ -155,7 +155,8 @@ pub(super) fn differences(
     }
     if all_are_published {
         let Some(bounds) = zones.bounds(mine.ready) else {
-            return none_allowed();
+            differences.extend(none_allowed());
+            return differences;
         };
         let (broken, broken_by_upstream) = (bounds.broken_by(&mine), bounds.broken_by(&theirs));
         if broken.0 > broken_by_upstream.0 || broken.1 > broken_by_upstream.1 {

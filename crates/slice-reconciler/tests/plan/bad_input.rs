@@ -306,7 +306,7 @@ fn owners_that_are_left_out_as_a_whole() {
     let said = error(&|ask| ask.owner.kind = "").to_string();
     assert_eq!(
         said,
-        "ns/foo has no kind or no API version: say both, as objects read by type know neither"
+        "\"ns/foo\" has no kind or no API version: say both, as objects read by type know neither"
     );
     assert!(matches!(
         error(&|ask| ask.owner.api_version = ""),

@@ -2,13 +2,13 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A step of the mirroring controller with these subsets and slices, to which upstream answers with these creates.
-fn mirroring(subsets: &Value, existing: &Value, creates: &Value) -> Step {
+/// A step of the mirroring controller with these subsets and slices.
+fn mirroring(subsets: &Value, existing: &Value) -> Step {
     serde_json::from_value(json!({
         "change": "start",
         "endpoints": {"metadata": {"name": "ext", "uid": "1"}, "subsets": subsets},
         "existingSlices": existing,
-        "expect": {"creates": creates, "updates": [], "deletes": [], "events": []},
+        "expect": {"creates": [], "updates": [], "deletes": [], "events": []},
     }))
     .unwrap()
 }
@@ -34,7 +34,7 @@ fn slice(address_type: &str, ips: &[&str], port: u16) -> Value {
 #[test]
 fn endpoints_are_exchanged_among_slices_of_one_type() {
     let existing = json!([slice("IPv4", &["10.0.0.1"], 80)]);
-    let exchanges = |subsets: &Value| exchanges_endpoints(&mirroring(subsets, &existing, &json!([])));
+    let exchanges = |subsets: &Value| exchanges_endpoints(&mirroring(subsets, &existing));
     let moves = subset(&["10.0.0.1"], 81);
     assert!(!exchanges(&json!([moves])));
     assert!(!exchanges(&json!([moves, subset(&["fd00::1"], 80)])));
@@ -50,7 +50,7 @@ fn endpoints_are_exchanged_among_slices_of_one_type() {
 fn what_a_mirror_is_annotated_with_is_not_foreign() {
     let mut mirror = slice("IPv4", &[], 80);
     mirror["metadata"]["annotations"] = json!({"note": "x"});
-    let is_foreign = |mirror: &Value| has_foreign_metadata(&mirroring(&json!([]), &json!([mirror]), &json!([])));
+    let is_foreign = |mirror: &Value| has_foreign_metadata(&mirroring(&json!([]), &json!([mirror])));
     assert!(!is_foreign(&mirror));
     mirror["metadata"]["ownerReferences"][0]["kind"] = json!("ConfigMap");
     assert!(is_foreign(&mirror));
@@ -58,7 +58,7 @@ fn what_a_mirror_is_annotated_with_is_not_foreign() {
 
 #[test]
 fn a_slice_may_hold_what_cannot_be_published() {
-    let holds = |slice: Value| has_unpublishable_address(&mirroring(&json!([]), &json!([slice]), &json!([])));
+    let holds = |slice: Value| has_unpublishable_address(&mirroring(&json!([]), &json!([slice])));
     assert!(holds(slice("IPv4", &["10.0.0.1", "<nil>"], 80)));
     assert!(holds(slice("IPv4", &["127.0.0.1"], 80)));
     assert!(!holds(slice("IPv4", &["10.0.0.1"], 80)));

@@ -96,6 +96,14 @@ fn how_many_writes_there_are_is_compared() {
         ..Answer::default()
     };
     assert_eq!(aspects(&[old], &Answer::default(), &rewritten), [Aspect::Writes]);
+    let deletes = |names: &[&str]| Answer {
+        deletes: names.iter().map(ToString::to_string).collect(),
+        ..Answer::default()
+    };
+    assert_eq!(
+        aspects(&[], &Answer::default(), &deletes(&["nobody"])),
+        [Aspect::Writes]
+    );
 }
 
 #[test]
@@ -323,8 +331,8 @@ fn what_is_not_published_has_hints_too() {
     let half = hinted(&[("a", 1), ("b", 2)]);
     assert_eq!(seen_of_hints(&half, &half), [Aspect::HintRules]);
     assert_eq!(seen_of_hints_if(false, &half, &half), []);
-    let swapped = hinted(&[("a", 3)]);
-    assert_eq!(seen_of_hints_if(false, &half, &swapped), [Aspect::Hints]);
+    let all_for_one = hinted(&[("a", 3)]);
+    assert_eq!(seen_of_hints_if(false, &half, &all_for_one), [Aspect::Hints]);
 }
 
 /// 93374: what is made twice is compared as if it was made once, and told.

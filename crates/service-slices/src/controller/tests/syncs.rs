@@ -1,5 +1,7 @@
 //! What is written for a Service.
 
+use slice_reconciler::hints::EventType;
+
 use super::*;
 
 fn stage(service: &Value, pods: &[Value]) -> Stage {
@@ -229,11 +231,16 @@ fn the_trigger_time_survives_a_failed_write() {
 fn ports_that_cannot_be_published_are_told() {
     let port = |number: u16| json!({"name": "http", "port": number, "targetPort": number});
     let twice = with(&service("web"), "/spec/ports", json!([port(80), port(81)]));
-    let (writes, events) = stage(&twice, &[pod("a", "10.0.0.1")]).sync("web");
-    assert_eq!(writes, ["create 0"], "the placeholder");
+    let Sync { plan, events, .. } = stage(&twice, &[pod("a", "10.0.0.1")]).plan("web");
+    assert_eq!(plan.writes.len(), 1, "the placeholder");
+    let [event] = &events[..] else { panic!("{events:?}") };
     assert_eq!(
-        events,
-        [r#"1 IPv4 endpoints are left out: two ports have the name "http""#]
+        (event.event_type, &*event.reason, &*event.message),
+        (
+            EventType::Warning,
+            "FailedToUpdateEndpointSlices",
+            r#"1 IPv4 endpoints are left out: two ports have the name "http""#
+        )
     );
 }
 

@@ -91,16 +91,13 @@ impl Step {
             ips.is_none_or(|ips| retain_some(ips, |ip| concerns(&ip.ip)))
         });
         if let Some(subsets) = step.endpoints.as_mut().and_then(|endpoints| endpoints.subsets.as_mut()) {
+            let keep = |addresses: &mut Option<Vec<EndpointAddress>>| {
+                let addresses = addresses.as_mut();
+                addresses.is_some_and(|addresses| retain_some(addresses, |address| concerns(&address.ip)))
+            };
             subsets.retain_mut(|subset| {
-                let lists = [&mut subset.addresses, &mut subset.not_ready_addresses];
-                let keep =
-                    |addresses: &mut Vec<_>| retain_some(addresses, |address: &EndpointAddress| concerns(&address.ip));
-                // All lists, and not only up to one that keeps some.
-                lists
-                    .into_iter()
-                    .flatten()
-                    .map(keep)
-                    .fold(false, |some, kept| some | kept)
+                let kept = [keep(&mut subset.addresses), keep(&mut subset.not_ready_addresses)];
+                kept.contains(&true)
             });
         }
         step

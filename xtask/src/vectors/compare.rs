@@ -218,7 +218,7 @@ fn difference(aspect: Aspect, what: &str, upstream: &str, ours: &str) -> Option<
 
 impl Difference {
     /// The same, known to be of a type.
-    pub(super) fn of(self, address_type: &str) -> Self {
+    fn of(self, address_type: &str) -> Self {
         Self {
             address_type: Some(address_type.to_owned()),
             ..self

@@ -26,7 +26,6 @@ pub(super) struct Deviation {
 }
 
 /// A step and what came before it.
-#[derive(Clone, Copy)]
 pub(super) struct Situation<'a> {
     pub(super) step: &'a Step,
     pub(super) max: NonZeroUsize,
@@ -40,11 +39,8 @@ pub(super) struct Situation<'a> {
 struct Cause<'a> {
     /// The step as far as it concerns what differs.
     step: &'a Step,
-    /// All of it.
-    whole: &'a Step,
-    max: NonZeroUsize,
-    auto: bool,
-    dual_stack: bool,
+    /// With all of the step.
+    now: &'a Situation<'a>,
 }
 
 /// What differs when not the same endpoints are published: upstream writes other slices, and marks them with the trigger time.
@@ -54,74 +50,74 @@ pub(super) const DEVIATIONS: [Deviation; 24] = [
     Deviation {
         id: "W10",
         reaches: &[Aspect::Error],
-        applies: |now| has_pod_on_unknown_node(now.step),
+        applies: |cause| has_pod_on_unknown_node(cause.step),
     },
     Deviation {
         id: "W23",
         reaches: SLICES,
-        applies: |now| has_unpublishable_address(now.step),
+        applies: |cause| has_unpublishable_address(cause.step),
     },
     Deviation {
         id: "W23",
         reaches: &[Aspect::Hints, Aspect::HintBounds, Aspect::Events],
-        applies: |now| now.auto && has_unpublishable_address(now.step),
+        applies: |cause| cause.now.auto && has_unpublishable_address(cause.step),
     },
     Deviation {
         id: "W24",
         reaches: &[Aspect::Metadata],
-        applies: |now| has_foreign_metadata(now.step),
+        applies: |cause| has_foreign_metadata(cause.step),
     },
     Deviation {
         id: "HD7",
         reaches: &[Aspect::Writes, Aspect::Metadata],
-        applies: |now| now.auto && has_node_without_zone(now.step),
+        applies: |cause| cause.now.auto && has_node_without_zone(cause.step),
     },
     Deviation {
         id: "HD8",
         reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Hints],
-        applies: |now| now.auto && has_pod_in_zone_without_nodes(now.step),
+        applies: |cause| cause.now.auto && has_pod_in_zone_without_nodes(cause.step),
     },
     Deviation {
         id: "HD17",
         reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Hints],
-        applies: |now| now.auto && has_too_many_hints_for_a_zone(now.step),
+        applies: |cause| cause.now.auto && has_too_many_hints_for_a_zone(cause.step),
     },
     Deviation {
         id: "HD9",
         reaches: &[Aspect::Events],
-        applies: |now| now.auto && (now.dual_stack || has_slice_of_unsupported_type(now.step)),
+        applies: |cause| cause.now.auto && (cause.now.dual_stack || has_slice_of_unsupported_type(cause.step)),
     },
     Deviation {
         id: "HD1",
         reaches: &[Aspect::Content],
-        applies: |now| has_hints(now.step, |endpoint| !is_ready(endpoint)),
+        applies: |cause| has_hints(cause.step, |endpoint| !is_ready(endpoint)),
     },
     Deviation {
         id: "HD6",
         reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content, Aspect::Hints],
-        applies: |now| now.auto && has_hints(now.step, has_node_hint),
+        applies: |cause| cause.now.auto && has_hints(cause.step, has_node_hint),
     },
     Deviation {
         id: "W26",
         // Placeholders hold nothing.
         reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes],
-        applies: |now| has_placeholder_of_another(now.step),
+        applies: |cause| has_placeholder_of_another(cause.step),
     },
     Deviation {
         id: "I6",
         // Upstream also gives the trigger time to the one that it writes.
         reaches: &[Aspect::Writes, Aspect::Metadata],
-        applies: |now| has_placeholder_beside_others(now.step),
+        applies: |cause| has_placeholder_beside_others(cause.step),
     },
     Deviation {
         id: "D1",
         reaches: SLICES,
-        applies: |now| changes_ports_of_both_families(now.whole),
+        applies: |cause| changes_ports_of_both_families(cause.now.step),
     },
     Deviation {
         id: "D3",
         reaches: SLICES,
-        applies: |now| has_two_ports_of_one_name(now.step),
+        applies: |cause| has_two_ports_of_one_name(cause.step),
     },
     Deviation {
         id: "F25",
@@ -132,13 +128,13 @@ pub(super) const DEVIATIONS: [Deviation; 24] = [
             Aspect::Content,
             Aspect::LeftOut,
         ],
-        applies: |now| has_unpublishable_ports(now.step),
+        applies: |cause| has_unpublishable_ports(cause.step),
     },
     Deviation {
         id: "F25",
         // Slices that stay as they are keep hints that are no longer right.
         reaches: &[Aspect::Hints, Aspect::HintBounds, Aspect::HintRules, Aspect::Events],
-        applies: |now| now.auto && has_unpublishable_ports(now.step),
+        applies: |cause| cause.now.auto && has_unpublishable_ports(cause.step),
     },
     Deviation {
         id: "D4",
@@ -150,43 +146,43 @@ pub(super) const DEVIATIONS: [Deviation; 24] = [
             Aspect::Content,
             Aspect::Events,
         ],
-        applies: |now| repeats_app_protocol(now.step),
+        applies: |cause| repeats_app_protocol(cause.step),
     },
     Deviation {
         id: "D10",
         // A slice that is written for nothing also loses what others put into its endpoints.
         reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Content],
-        applies: |now| has_reserved_label(now.step),
+        applies: |cause| has_reserved_label(cause.step),
     },
     Deviation {
         id: "I7",
         reaches: SLICES,
-        applies: |now| has_mirror_of_another(now.step),
+        applies: |cause| has_mirror_of_another(cause.step),
     },
     Deviation {
         id: "I4",
         reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes],
-        applies: |now| exchanges_endpoints(now.step),
+        applies: |cause| exchanges_endpoints(cause.step),
     },
     Deviation {
         id: "I4",
         reaches: SLICES,
-        applies: |now| is_terminating(now.step) && wants_endpoints_elsewhere(now.step),
+        applies: |cause| is_terminating(cause.step) && wants_endpoints_elsewhere(cause.step),
     },
     Deviation {
         id: "D9",
         reaches: SLICES,
-        applies: |now| now.step.endpoints.is_some() && has_endpoint_twice(now.step),
+        applies: |cause| cause.step.endpoints.is_some() && has_endpoint_twice(cause.step),
     },
     Deviation {
         id: "I3",
         reaches: &[Aspect::Writes, Aspect::Metadata, Aspect::Sizes, Aspect::Moves],
-        applies: |now| has_slice_above(now.max, now.step),
+        applies: |cause| has_slice_above(cause.now.max, cause.step),
     },
     Deviation {
         id: "93374",
         reaches: &[Aspect::Repeats],
-        applies: |now| may_repeat_creates(now.step),
+        applies: |cause| may_repeat_creates(cause.step),
     },
 ];
 
@@ -197,10 +193,7 @@ impl Deviation {
         let concerning = address_type.map(|address_type| now.step.concerning(address_type));
         let cause = Cause {
             step: concerning.as_ref().unwrap_or(now.step),
-            whole: now.step,
-            max: now.max,
-            auto: now.auto,
-            dual_stack: now.dual_stack,
+            now,
         };
         let mut reaching = DEVIATIONS
             .iter()

@@ -26,12 +26,6 @@ struct Library {
     /// Only these cases, such as nothing,flip
     #[arg(long, value_name = "NAMES")]
     case: Option<String>,
-    /// Our side with the C library's allocator instead of mimalloc
-    #[arg(long)]
-    system_allocator: bool,
-    /// Only one thread on our side, however many pods there are: by default, two read and write many objects of the API
-    #[arg(long)]
-    one_thread: bool,
     /// Where the figures go instead of bench/library.json in Cargo's target directory
     #[arg(short, long)]
     output: Option<PathBuf>,
@@ -52,17 +46,11 @@ impl Library {
         upstream::build_recorder(&recorder)?;
         let mut bench = testenv::cargo();
         bench.args(["run", "--quiet", "--release", "--package", "library-bench"]);
-        if self.system_allocator {
-            bench.arg("--no-default-features");
-        }
         bench
             .args(["--", "--recorder"])
             .arg(&recorder)
             .arg("--output")
             .arg(&figures);
-        bench.args(self.one_thread.then_some("--one-thread"));
-        // What one sync frees is kept for the next, as Go keeps it, and not given back to the system in between.
-        bench.env("MIMALLOC_PURGE_DELAY", "-1");
         for (option, value) in [("--n", &self.n), ("--case", &self.case)] {
             bench.args(value.iter().flat_map(|value| [option, value]));
         }

@@ -21,12 +21,6 @@ use crate::{
     upstream::Recorder,
 };
 
-/// Objects of the API are thousands of small strings: how dense these lie decides over the public path when there are many.
-/// Go's allocator puts those of one size together, and so does this one. The compact path does not depend on it.
-#[cfg(feature = "mimalloc")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// How often both sides take turns; the fastest turn of each counts. Who shares the machine with us disturbs one or the other
 /// for a second now and then.
 const ROUNDS: usize = 5;
@@ -49,9 +43,6 @@ struct Args {
     /// What happens; everything by default
     #[arg(long = "case", value_enum, value_delimiter = ',')]
     cases: Vec<Case>,
-    /// Only one thread on our side, however many pods there are
-    #[arg(long)]
-    one_thread: bool,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -60,11 +51,11 @@ fn main() -> anyhow::Result<()> {
         args.cases = Case::value_variants().to_vec();
     }
     let mut recorder = Recorder::start(&args.recorder)?;
-    let mut report = Report::new(args.one_thread);
+    let mut report = Report::new();
     for size in args.sizes {
         for case in &args.cases {
             let sync = case.prepare(size)?;
-            let mut side = OurSide::new(&sync, args.one_thread);
+            let mut side = OurSide::new(&sync);
             let mut upstream = recorder.time(&sync)?;
             let mut ours = side.time()?;
             for _ in 1..ROUNDS {

@@ -18,13 +18,7 @@ use slice_reconciler::{
     plan_with_topology,
 };
 
-use crate::{
-    MAX_ENDPOINTS_PER_SLICE,
-    case::Sync,
-    cluster::Cluster,
-    public::{PODS_FOR_TWO_THREADS, Threads, public_sync},
-    upstream::Writes,
-};
+use crate::{MAX_ENDPOINTS_PER_SLICE, case::Sync, cluster::Cluster, public::public_sync, upstream::Writes};
 
 /// Long enough for a steady figure, short enough to wait for.
 const TIME_PER_TURN: Duration = Duration::from_millis(250);
@@ -41,20 +35,14 @@ pub(crate) struct Timing {
 /// Both ways to a plan. All that lives from sync to sync is what a controller keeps of zones.
 pub(crate) struct OurSide<'a> {
     sync: &'a Sync,
-    threads: Threads,
     compact: Compact,
     topology: TopologyCache<()>,
 }
 
 impl<'a> OurSide<'a> {
-    pub(crate) fn new(sync: &'a Sync, one_thread: bool) -> Self {
+    pub(crate) fn new(sync: &'a Sync) -> Self {
         Self {
             sync,
-            threads: if one_thread || sync.pods.len() < PODS_FOR_TWO_THREADS {
-                Threads::One
-            } else {
-                Threads::Two
-            },
             compact: Compact::from(sync),
             topology: topology(sync),
         }
@@ -63,14 +51,13 @@ impl<'a> OurSide<'a> {
     pub(crate) fn time(&mut self) -> anyhow::Result<Timing> {
         let Self {
             sync,
-            threads,
             compact,
             topology,
         } = self;
         let plan = compact.plan(topology)?;
         Ok(Timing {
             compact_ns: median(|| compact.plan(topology).map(drop))?,
-            public_ns: median(|| public_sync(sync, *threads, topology, |slice| drop(black_box(slice))))?,
+            public_ns: median(|| public_sync(sync, topology, |slice| drop(black_box(slice))))?,
             writes: count(&plan),
         })
     }

@@ -5,7 +5,7 @@ use std::{fs, path, time::Duration};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::{case::Case, public::PODS_FOR_TWO_THREADS};
+use crate::case::Case;
 
 /// What a sync starts from and ends with.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -47,18 +47,11 @@ impl Row {
 pub(crate) struct Report(Vec<Row>);
 
 impl Report {
-    pub(crate) fn new(one_thread: bool) -> Self {
-        let allocator = if cfg!(feature = "mimalloc") {
-            "mimalloc"
-        } else {
-            "the C library's allocator"
-        };
-        println!("median time of one sync, the fastest of a few turns; ns: ours, per pod; ours with {allocator}");
-        if !one_thread {
-            println!(
-                "public: two threads from {PODS_FOR_TWO_THREADS} pods on, of which one decides; --one-thread for one"
-            );
-        }
+    pub(crate) fn new() -> Self {
+        println!(
+            "median time of one sync, the fastest of a few turns; ns: ours, per pod; ours with one thread and the allocator \
+             that the programs use"
+        );
         println!("    n  case       path       upstream        ours   ratio    ns");
         Self(Vec::new())
     }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use slice_core::{AddressType, fetch_text};
+use slice_core::AddressType;
 use slice_reconciler::Group;
-use smallvec::SmallVec;
 
 use crate::{AddressProblem, Node, Nodes, Pod, PodEndpoint, Service, Text, groups::Groups, pod_endpoint::Presented};
 
@@ -60,7 +59,7 @@ where
     let pods = pods.into_iter();
     let mut groups = Groups::new(service, pods.size_hint().0);
     let mut left_out = Vec::new();
-    let add = |pod: &'a Pod<T>| {
+    for pod in pods.filter(|pod| pod.eligible) {
         let groups = groups.of(pod);
         match present(service, pod, nodes) {
             Ok((node, presented)) => {
@@ -74,36 +73,12 @@ where
             }
             Err(reason) => left_out.push(because(pod, reason)),
         }
-    };
-    let eligible = pods.filter(|pod| pod.eligible);
-    if T::SHARED {
-        // Many pods share the name of a node, and so it is at hand.
-        eligible.for_each(add);
-    } else {
-        with_node_names_at_hand(eligible, add);
     }
     left_out.sort_by_key(|left_out| (left_out.namespace, left_out.pod));
     Desired {
         address_types: service.families.address_types(),
         groups: groups.into_sorted(),
         left_out,
-    }
-}
-
-/// Hands pods on after memory was asked for the names of many of their nodes, which lie anywhere.
-fn with_node_names_at_hand<'a, T: Text + 'a>(
-    mut pods: impl Iterator<Item = &'a Pod<T>>,
-    mut add: impl FnMut(&'a Pod<T>),
-) {
-    const AT_ONCE: usize = 64;
-    let mut batch = SmallVec::<[&Pod<T>; AT_ONCE]>::new();
-    loop {
-        batch.extend(pods.by_ref().take(AT_ONCE));
-        if batch.is_empty() {
-            return;
-        }
-        batch.iter().filter_map(|pod| pod.node.as_deref()).for_each(fetch_text);
-        batch.drain(..).for_each(&mut add);
     }
 }
 

@@ -39,7 +39,7 @@
 //!
 //! // What the slices should hold.
 //! let service = Service::from(&service);
-//! let pods = Pod::all_for_service(&pods, &service);
+//! let pods: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
 //! let node = Node::<&str>::from(&node);
 //! let nodes = HashMap::from([(node.name, node)]);
 //! let desired = desired(&service, &pods, &nodes);
@@ -73,7 +73,6 @@ mod options;
 mod pod;
 mod pod_addresses;
 mod pod_endpoint;
-mod pods_at_once;
 mod service;
 
 pub use desired::{Desired, LeftOut, Reason, desired};

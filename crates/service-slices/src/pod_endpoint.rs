@@ -2,9 +2,7 @@
 
 use std::{ptr, slice, sync::Arc};
 
-use slice_core::{
-    Address, AddressType, Conditions, Endpoint, EndpointRef, EndpointSource, Target, TargetRef, Text, fetch,
-};
+use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointRef, EndpointSource, Target, TargetRef, Text};
 
 use crate::{Node, Pod};
 
@@ -158,11 +156,6 @@ impl<T: Text> EndpointSource for PodEndpoint<'_, T> {
     #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
     fn object_at(&self) -> Option<*const ()> {
         T::SHARED.then(|| ptr::from_ref(&*self.pod.object).cast())
-    }
-
-    #[inline]
-    fn fetch(&self) {
-        fetch(&raw const self.pod.object);
     }
 
     /// Shares the strings of the pod, if they can be shared.

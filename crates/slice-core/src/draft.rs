@@ -8,7 +8,6 @@ use crate::{
     AddressType, Endpoint, EndpointRef, EndpointSource, HintedNames, Hints, HintsRef, PortMapKey, Slice,
     UnknownAddressType,
     slice::{write_endpoint, write_slice},
-    touch::{touch_to_copy, touch_to_write},
 };
 
 /// A slice to be written. Its endpoints stay where they are, in a stored slice or in what they are derived from, until they are
@@ -76,7 +75,6 @@ impl<'a, E: EndpointSource> Draft<'a, E> {
     /// The slice as the API has it.
     #[must_use]
     pub fn into_api(self) -> api::EndpointSlice {
-        touch_to_write(self.endpoints.iter());
         let endpoints = self.endpoints.iter();
         let endpoints = endpoints
             .map(|endpoint| write_endpoint(&endpoint.view(), endpoint.hints(), endpoint.deprecated_topology()));
@@ -87,7 +85,6 @@ impl<'a, E: EndpointSource> Draft<'a, E> {
     /// The slice as it is kept.
     #[must_use]
     pub fn into_slice(self) -> Slice<E::Text> {
-        touch_to_copy(self.endpoints.iter());
         let mut endpoints: Vec<_> = self.endpoints.iter().map(|draft| draft.to_endpoint()).collect();
         for (endpoint, draft) in endpoints.iter_mut().zip(self.endpoints) {
             if let Some(deprecated) = draft.deprecated_topology() {

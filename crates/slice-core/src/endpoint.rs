@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ptr, sync::Arc};
 
-use crate::{Address, Addresses, Hints, Target, TargetRef, Text, fetch, identity::is_same};
+use crate::{Address, Addresses, Hints, Target, TargetRef, Text, identity::is_same};
 
 /// What an endpoint says about itself. Absent is not false (R79).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -182,11 +182,6 @@ pub trait EndpointSource: Copy {
         None
     }
 
-    /// Asks memory, by [`fetch()`](crate::fetch()), for the place of its names, where that is elsewhere: endpoints are compared long
-    /// after they were made. A hint; to do nothing is right, too.
-    #[inline]
-    fn fetch(&self) {}
-
     /// Whether two endpoints are the same one, whatever else they say (R76, G5).
     fn is_same_as(&self, other: &impl EndpointSource) -> bool {
         is_same(self, other)
@@ -247,11 +242,6 @@ impl<T: Text> EndpointSource for &Endpoint<T> {
     fn object_at(&self) -> Option<*const ()> {
         let target = self.target.as_ref().filter(|_| T::SHARED);
         target.map(|target| ptr::from_ref(&**target.object()).cast())
-    }
-
-    #[inline]
-    fn fetch(&self) {
-        fetch(&raw const self.target);
     }
 
     #[inline]

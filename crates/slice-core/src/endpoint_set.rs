@@ -3,9 +3,8 @@
 use hashbrown::{HashTable, hash_table::Entry};
 
 use crate::{
-    EndpointSource, Text as _,
-    fetch::fetch_texts,
-    identity::{AddressTag, compare, hash_with_name, have_same_addresses, have_same_names, is_same, rank},
+    EndpointSource,
+    identity::{AddressTag, compare, hash_with_name, have_same_addresses, is_same, rank},
 };
 
 /// The endpoints that are wanted, each identity once.
@@ -27,8 +26,6 @@ pub struct EndpointSet<E> {
     index: HashTable<Indexed<E>>,
     /// Those whose addresses were in the index already, by address and name: pods on the network of their node.
     crowd: HashTable<E>,
-    /// In which buckets of the index the endpoints that are just being looked for may be.
-    found: Vec<Option<usize>>,
 }
 
 /// An endpoint and its addresses, which can be told without a look at it.
@@ -51,7 +48,6 @@ impl<E> EndpointSet<E> {
         Self {
             index: HashTable::with_capacity(endpoints),
             crowd: HashTable::new(),
-            found: Vec::new(),
         }
     }
 
@@ -134,41 +130,6 @@ impl<E: EndpointSource> EndpointSet<E> {
             .crowd
             .find_entry(hash_with_name(like), |other| is_same(other, like));
         crowded.ok().map(|found| found.remove().0)
-    }
-
-    /// Removes the endpoints with the same identities as these, and puts what was there into `taken`, in their order.
-    ///
-    /// In a large set, what is looked for is in no cache. So each step on the way to it is made for all before the next one, and
-    /// memory is asked for all at once.
-    pub fn take_all<L: EndpointSource>(&mut self, like: impl Iterator<Item = L> + Clone, taken: &mut Vec<Option<E>>) {
-        self.found.clear();
-        taken.clear();
-        for like in like.clone() {
-            let tag = AddressTag::of(&like);
-            let bucket = self.index.find_bucket_index(tag.hash(), |other| other.tag == tag);
-            let endpoint = bucket.and_then(|bucket| Some(self.index.get_bucket(bucket)?.endpoint));
-            taken.push(endpoint.inspect(E::fetch));
-            self.found.push(bucket);
-        }
-        // Shared texts are hardly ever read.
-        if !E::Text::SHARED {
-            let endpoints = taken.iter().flatten();
-            endpoints.for_each(|endpoint| fetch_texts(&endpoint.view()));
-        }
-        for (like, taken) in like.clone().zip(&mut *taken) {
-            let same_addresses = AddressTag::of(&like).is_exact();
-            *taken = taken.filter(|candidate| {
-                (same_addresses || have_same_addresses(candidate, &like)) && have_same_names(candidate, &like)
-            });
-        }
-        for (place, (like, taken)) in like.zip(taken).enumerate() {
-            let bucket = self.found[place].filter(|_| taken.is_some());
-            match bucket.and_then(|bucket| self.index.get_bucket_entry(bucket).ok()) {
-                Some(entry) => drop(entry.remove()),
-                // Nowhere, or taken before, or one of several with these addresses.
-                None => *taken = self.take(&like),
-            }
-        }
     }
 
     /// What is left, in the order of identities: the same for the same endpoints, in whatever order they came (G32).

@@ -50,7 +50,6 @@ mod address_type;
 mod draft;
 mod endpoint;
 mod endpoint_set;
-mod fetch;
 mod hints;
 mod identity;
 pub mod limits;
@@ -61,7 +60,6 @@ mod slice;
 pub mod spelling;
 mod target;
 mod text;
-mod touch;
 mod tracker;
 mod trigger_time;
 
@@ -70,7 +68,6 @@ pub use address_type::{AddressType, UnknownAddressType};
 pub use draft::{Draft, DraftEndpoint};
 pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource};
 pub use endpoint_set::EndpointSet;
-pub use fetch::{fetch, fetch_text};
 #[doc(hidden)]
 pub use hints::is_same_zone;
 pub use hints::{HintedNames, Hints, HintsRef, KnownHints};
@@ -79,7 +76,5 @@ pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;
 pub use target::{ObjectName, Target, TargetRef};
 pub use text::{InPlace, Share, Text};
-#[doc(hidden)]
-pub use touch::touch;
 pub use tracker::{Deletion, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
 pub use trigger_time::{InvalidTriggerTime, PendingTriggerTime, TriggerTimes, format_trigger_time, parse_trigger_time};

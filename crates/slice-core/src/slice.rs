@@ -9,7 +9,7 @@ use k8s_openapi::{
 
 use crate::{
     Address, AddressType, Addresses, Conditions, Endpoint, EndpointRef, Hints, HintsRef, KnownHints, PortMapKey, Share,
-    TargetRef, Text, UnknownAddressType, touch::touch_to_write,
+    TargetRef, Text, UnknownAddressType,
 };
 
 /// A slice. Its metadata is kept whole: what others put there survives when we write it back.
@@ -72,7 +72,6 @@ impl<T: Text> Slice<T> {
     /// The slice as the API has it.
     #[must_use]
     pub fn to_api(&self) -> api::EndpointSlice {
-        touch_to_write(self.endpoints.iter());
         let endpoints = self.endpoints.iter();
         let endpoints = endpoints.map(|endpoint| {
             let hints = endpoint.hints.as_ref().map(Hints::view);

@@ -39,7 +39,7 @@ pub(crate) fn public_sync(
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
         .collect();
-    let pods = Pod::all_for_service(&sync.pods, &service);
+    let pods: Vec<Pod<&str>> = sync.pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
     let desired = desired(&service, &pods, &nodes);
     let existing: Vec<Slice<&str>> = sync.existing_slices.iter().map(Slice::borrowed).collect();
     let (metadata, prefix) = policy(&service);

@@ -146,30 +146,6 @@ fn r77_endpoints_that_share_an_address_are_told_apart() {
     assert_eq!(left, map.into_keys().collect::<Vec<_>>());
 }
 
-/// Whoever shares an address, is asked for twice, or is not there.
-#[test]
-fn all_at_once_is_the_same_as_one_after_the_other() {
-    let two = endpoint(&["10.0.0.3", "fd00::3"], None, Some(("ns", "c")));
-    let endpoints = [pod("10.0.0.1", "a"), pod("10.0.0.1", "b"), pod("fd00::2", "c"), two];
-    let strangers = [pod("10.0.0.9", "a"), pod("10.0.0.1", "c"), pod("fd00::2", "d")];
-    let full = || {
-        let mut set = EndpointSet::default();
-        set.extend(&endpoints);
-        set
-    };
-    let asked = strangers
-        .iter()
-        .chain(&endpoints)
-        .chain(&endpoints[1..3])
-        .chain(&strangers);
-    let (mut set, mut taken) = (full(), Vec::new());
-    set.take_all(asked.clone(), &mut taken);
-    let mut other = full();
-    assert_eq!(taken, asked.map(|like| other.take(&like)).collect::<Vec<_>>());
-    assert_eq!(taken.iter().flatten().count(), endpoints.len());
-    assert!(set.is_empty() && other.is_empty());
-}
-
 #[test]
 fn what_is_left_comes_in_the_same_order_whatever_came_first() {
     let (a, b, c) = (pod("10.0.0.2", "a"), pod("10.0.0.10", "b"), pod("200.0.0.1", "c"));

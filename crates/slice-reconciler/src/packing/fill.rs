@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, Slice, Text, touch};
+use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, Slice, Text};
 
 use super::{NewSlice, Packed, keep::Kept};
 use crate::{Group, MetadataPolicy, check::Sieve, lists::Update};
@@ -41,17 +41,14 @@ pub(super) fn pack<'a, E: EndpointSource>(
     let ports = group.ports;
     let sorted = group.endpoints.into_sorted();
     let mut rest = Vec::with_capacity(sorted.len());
-    for endpoints in sorted.chunks(max) {
-        touch(endpoints.iter().copied());
-        for endpoint in endpoints {
-            let passes = sieve.passes(endpoint);
-            match (!overflow.is_empty() && overflow.contains(endpoint), passes) {
-                (false, true) => packed.changes.added += 1,
-                (true, false) => packed.changes.removed += 1,
-                _ => {}
-            }
-            rest.extend(passes.then_some(*endpoint));
+    for endpoint in &sorted {
+        let passes = sieve.passes(endpoint);
+        match (!overflow.is_empty() && overflow.contains(endpoint), passes) {
+            (false, true) => packed.changes.added += 1,
+            (true, false) => packed.changes.removed += 1,
+            _ => {}
         }
+        rest.extend(passes.then_some(*endpoint));
     }
     let rest = fill_updates(&mut packed.update, &rest, max);
     place_rest(&mut packed, rest, max, sieve, |endpoints| NewSlice {

@@ -9,7 +9,6 @@ use crate::check::Sieve;
 #[derive(Debug)]
 pub(super) struct Kept<'a, E: EndpointSource> {
     endpoints: Vec<KeptEndpoint<'a, E>>,
-    found: Vec<Option<E>>,
     /// Endpoints that are not wanted, or wanted only once and found before.
     pub(super) dropped: usize,
     /// Endpoints that say something else now.
@@ -27,7 +26,6 @@ impl<E: EndpointSource> Default for Kept<'_, E> {
     fn default() -> Self {
         Self {
             endpoints: Vec::new(),
-            found: Vec::new(),
             dropped: 0,
             changed: 0,
         }
@@ -37,11 +35,10 @@ impl<E: EndpointSource> Default for Kept<'_, E> {
 impl<'a, E: EndpointSource> Kept<'a, E> {
     /// Looks at a slice, taking what is found there out of the wanted set (R80 step 1).
     pub(super) fn look_at(&mut self, slice: &'a Slice<E::Text>, wanted: &mut EndpointSet<E>) {
-        wanted.take_all(slice.endpoints.iter(), &mut self.found);
         self.endpoints.clear();
         self.endpoints.reserve(slice.endpoints.len());
-        for (stored, wanted) in slice.endpoints.iter().zip(&self.found) {
-            if let Some(wanted) = *wanted {
+        for stored in &slice.endpoints {
+            if let Some(wanted) = wanted.take(&stored) {
                 let equal = wanted.equals_if_same(&stored);
                 self.endpoints.push(KeptEndpoint { stored, wanted, equal });
             }

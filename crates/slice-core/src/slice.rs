@@ -177,7 +177,7 @@ pub(crate) fn write_endpoint(
         terminating,
     } = endpoint.conditions;
     api::Endpoint {
-        addresses: endpoint.addresses.iter().map(Address::text).collect(),
+        addresses: endpoint.addresses.iter().map(Address::to_string).collect(),
         conditions: Some(api::EndpointConditions {
             ready,
             serving,

@@ -11,54 +11,8 @@ pub fn is_dns_label(text: &str) -> bool {
 /// A domain name of one part or more, such as the name of a node or a slice.
 #[must_use]
 pub fn is_dns_name(text: &str) -> bool {
-    // Every endpoint that is written has one: nothing is decided before the end, and no step waits for the one before it.
-    let (mut last, mut misplaced) = (KINDS[usize::from(b'.')], 0);
-    for byte in text.bytes() {
-        let kind = KINDS[usize::from(byte)];
-        misplaced |= last.not_before & kind.is;
-        last = kind;
-    }
-    text.len() <= DNS_NAME_MAX && misplaced == 0 && last.is == INNER
+    text.len() <= DNS_NAME_MAX && text.split('.').all(|part| is_dns_part(part.as_bytes()))
 }
-
-/// What a character is in a domain name, and what must not follow it.
-#[derive(Clone, Copy)]
-struct Kind {
-    is: u8,
-    not_before: u8,
-}
-
-/// Kinds of characters in a domain name.
-const INNER: u8 = 1;
-const DASH: u8 = 2;
-const DOT: u8 = 4;
-const OTHER: u8 = 8;
-
-/// The kind of every character. The beginning is as good as a dot.
-const KINDS: [Kind; 256] = {
-    let mut kinds = [Kind {
-        is: OTHER,
-        not_before: 0,
-    }; 256];
-    let letters_and_digits = b"abcdefghijklmnopqrstuvwxyz0123456789";
-    let mut place = 0;
-    while place < letters_and_digits.len() {
-        kinds[letters_and_digits[place] as usize] = Kind {
-            is: INNER,
-            not_before: OTHER,
-        };
-        place += 1;
-    }
-    kinds[b'-' as usize] = Kind {
-        is: DASH,
-        not_before: DOT | OTHER,
-    };
-    kinds[b'.' as usize] = Kind {
-        is: DOT,
-        not_before: DASH | DOT | OTHER,
-    };
-    kinds
-};
 
 /// A domain name that leads somewhere from everywhere: of two labels or more, perhaps with a dot at the end (R144).
 #[must_use]

@@ -12,10 +12,7 @@ pub(crate) const DEFAULT_PROTOCOL: &str = "TCP";
 
 /// What matters of a Pod, in strings of the caller's choice: `Pod` is compact and kept, and can [share](Self::share) its strings
 /// with others; `Pod<&str>` is borrowed from the API's object and costs next to nothing.
-///
-/// Laid out by hand: what is compared on every sync, long after the pod was last looked at, lies in one line of cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[repr(C, align(64))]
 pub struct Pod<T: Text = Arc<str>> {
     /// Its names, which its endpoints share. Like the rest, never empty: `None` says that.
     pub object: T::Held<ObjectName<T>>,

@@ -6,7 +6,6 @@ use slice_core::{Address, AddressType, Unpublishable, limits::ADDRESSES_PER_ENDP
 
 /// The addresses of a pod, read once and kept in the order in which they are published: sorted as text (R61).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
 pub struct PodAddresses {
     /// The one IPv4 address of a pod with nothing unusual about it.
     v4: Option<Address>,

@@ -135,33 +135,11 @@ impl<E: EndpointSource> EndpointSet<E> {
     /// What is left, in the order of identities: the same for the same endpoints, in whatever order they came (G32).
     #[must_use]
     pub fn into_sorted(self) -> Vec<E> {
-        if self.crowd.is_empty()
-            && let Some(sorted) = self.sorted_by_tag()
-        {
-            return sorted;
-        }
         let indexed = self.index.iter().map(|indexed| indexed.endpoint);
         let left = indexed.chain(self.crowd.iter().copied());
         let mut ranked: Vec<_> = left.map(|endpoint| (rank(&endpoint), endpoint)).collect();
         ranked.sort_unstable_by(|(a, first), (b, second)| a.cmp(b).then_with(|| compare(first, second)));
         ranked.into_iter().map(|(_, endpoint)| endpoint).collect()
-    }
-
-    /// What is in the index, in the order of the addresses, where these are all single IPv4 addresses: then no endpoint has to be
-    /// looked at.
-    fn sorted_by_tag(&self) -> Option<Vec<E>> {
-        let mut sorted = Vec::with_capacity(self.index.len());
-        for bucket in 0..self.index.num_buckets() {
-            if let Some(indexed) = self.index.get_bucket(bucket) {
-                // In one number, which is compared faster than two.
-                let [address, bucket] = [indexed.tag.exactly()?, u32::try_from(bucket).ok()?].map(u64::from);
-                sorted.push(address << u32::BITS | bucket);
-            }
-        }
-        sorted.sort_unstable();
-        let bucket = |place: u64| usize::try_from(place & u64::from(u32::MAX)).ok();
-        let in_bucket = |place: u64| Some(self.index.get_bucket(bucket(place)?)?.endpoint);
-        sorted.into_iter().map(in_bucket).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! For whom endpoints are meant.
 
-use std::{ptr, sync::Arc};
+use std::sync::Arc;
 
 use crate::Text;
 
@@ -89,12 +89,12 @@ impl<'a> HintsRef<'a> {
         names.iter().map(|node| &**node)
     }
 
-    /// Whether they are for this zone and this node and nobody else. Names that are shared are equal without a look at them.
+    /// Whether they are for this zone and this node and nobody else.
     #[inline]
     #[must_use]
     pub fn are_for(self, zone: Option<&str>, node: Option<&str>) -> bool {
         match self {
-            Self::Zone(given) => node.is_none() && zone.is_some_and(|zone| is_same_zone(given, zone)),
+            Self::Zone(given) => node.is_none() && zone == Some(given),
             Self::Other(names) => names.are_for(zone, node),
         }
     }
@@ -104,7 +104,7 @@ impl PartialEq for HintsRef<'_> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Zone(one), Self::Zone(other)) => is_same_zone(one, other),
+            (Self::Zone(one), Self::Zone(other)) => one == other,
             _ => self.zones().eq(other.zones()) && self.nodes().eq(other.nodes()),
         }
     }
@@ -121,15 +121,7 @@ impl HintedNames {
 fn are_names<'a>(given: &[Arc<str>], names: impl IntoIterator<Item = &'a str>) -> bool {
     let mut names = names.into_iter();
     let mut given = given.iter();
-    given.all(|given| names.next().is_some_and(|name| is_same_zone(given, name))) && names.next().is_none()
-}
-
-/// Whether two texts are equal, as fast as can be where they are mostly names of zones: those of a region differ in their last
-/// letter alone, and the same one is often shared.
-#[inline]
-#[must_use]
-pub fn is_same_zone(a: &str, b: &str) -> bool {
-    ptr::eq(a, b) || (a.len() == b.len() && a.as_bytes().last() == b.as_bytes().last() && a == b)
+    given.all(|given| names.next() == Some(given)) && names.next().is_none()
 }
 
 /// Names that endpoints were meant for before, so that they can be shared.

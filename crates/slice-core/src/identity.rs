@@ -101,30 +101,17 @@ impl AddressTag {
         }
     }
 
-    /// Neighbours come to lie side by side: slices often hold them together, and then one look at memory finds several.
     #[inline]
     pub(crate) fn hash(self) -> u64 {
-        const SIDE_BY_SIDE: u32 = 8;
         let (Self::Exact(bits) | Self::Hashed(bits)) = self;
         let mut hasher = hasher();
-        hasher.write_u32(bits / SIDE_BY_SIDE);
-        let place = u64::from(bits % SIDE_BY_SIDE);
-        let neighbours = hasher.finish() & !u64::from(SIDE_BY_SIDE - 1);
-        // The lowest bits say where it lies, the highest tell it from its neighbours.
-        (neighbours | place) ^ place.rotate_right(SIDE_BY_SIDE.ilog2())
+        hasher.write_u32(bits);
+        hasher.finish()
     }
 
     #[inline]
     pub(crate) fn is_exact(self) -> bool {
         matches!(self, Self::Exact(_))
-    }
-
-    #[inline]
-    pub(crate) fn exactly(self) -> Option<u32> {
-        match self {
-            Self::Exact(address) => Some(address),
-            Self::Hashed(_) => None,
-        }
     }
 }
 

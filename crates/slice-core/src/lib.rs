@@ -68,8 +68,6 @@ pub use address_type::{AddressType, UnknownAddressType};
 pub use draft::{Draft, DraftEndpoint};
 pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource};
 pub use endpoint_set::EndpointSet;
-#[doc(hidden)]
-pub use hints::is_same_zone;
 pub use hints::{HintedNames, Hints, HintsRef, KnownHints};
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};

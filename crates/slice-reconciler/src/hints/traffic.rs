@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slice_core::{EndpointRef, EndpointSource, Hints, KnownHints, is_same_zone};
+use slice_core::{EndpointRef, EndpointSource, Hints, KnownHints};
 
 use super::{TrafficDistribution, are_for, can_be_hinted, is_ready, strip::reopen};
 use crate::lists::Lists;
@@ -20,7 +20,6 @@ pub(super) fn apply<E: EndpointSource>(distribution: TrafficDistribution, lists:
             )
         })
     });
-    let mut zones = HintedZones::default();
     let mut known = KnownHints::default();
     for endpoint in lists.written_mut().flat_map(|slice| &mut slice.endpoints) {
         if !is_ready(&*endpoint) {
@@ -28,7 +27,7 @@ pub(super) fn apply<E: EndpointSource>(distribution: TrafficDistribution, lists:
             continue;
         }
         let (zone, node) = surroundings(distribution, &endpoint.view());
-        let zone = zone.filter(|zone| zones.can_be_hinted(zone));
+        let zone = zone.filter(|zone| can_be_hinted(zone));
         match (zone, node) {
             (None, None) => endpoint.mean_for_nobody(),
             (Some(_), None) => endpoint.mean_for_own_zone(),
@@ -37,25 +36,6 @@ pub(super) fn apply<E: EndpointSource>(distribution: TrafficDistribution, lists:
                 endpoint.mean_for(names);
             }
         }
-    }
-}
-
-/// Zones that were hinted before need not be looked at again. There are few, as a rule.
-#[derive(Default)]
-struct HintedZones(Vec<Box<str>>);
-
-/// How many zones are compared with before a look at the next one is faster.
-const HINTED_ZONES_MAX: usize = 8;
-
-impl HintedZones {
-    #[inline]
-    fn can_be_hinted(&mut self, zone: &str) -> bool {
-        let is_known = self.0.iter().any(|known| is_same_zone(known, zone));
-        let can_be = is_known || can_be_hinted(zone);
-        if can_be && !is_known && self.0.len() < HINTED_ZONES_MAX {
-            self.0.push(zone.into());
-        }
-        can_be
     }
 }
 

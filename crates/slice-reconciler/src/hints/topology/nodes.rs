@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use slice_core::is_same_zone;
-
 use super::super::can_be_hinted;
 
 /// What matters of a node.
@@ -69,7 +67,7 @@ impl Ratios {
 
     /// The place of a zone, unless it has no share. There are few, and whether two are equal is told faster than their order.
     pub(super) fn index(&self, zone: &str) -> Option<usize> {
-        self.0.iter().position(|(name, _)| is_same_zone(name, zone))
+        self.0.iter().position(|(name, _)| **name == *zone)
     }
 
     /// Where an endpoint in a zone is, if hints can name that. Zones with nodes can be named.

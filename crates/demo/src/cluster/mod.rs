@@ -54,7 +54,8 @@ impl Cluster {
         {
             context.namespace = Some(NAMESPACE.to_owned());
         }
-        let text = serde_yaml::to_string(&kubeconfig).context("cannot write a kubeconfig as YAML")?;
+        // JSON is YAML, too.
+        let text = serde_json::to_string_pretty(&kubeconfig).context("cannot write a kubeconfig as JSON")?;
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 

@@ -41,6 +41,8 @@ fn every_act_shows_and_the_whole_is_verified() {
 
 #[tokio::test]
 async fn a_person_joins_and_ctrl_c_ends_everything() {
+    // Before the demo does: the time that a build takes is not limited.
+    testenv::build(&testenv::CONTROLLERS).unwrap();
     let run = TestRun::new().unwrap();
     let mut hosted = Command::new("demo");
     let hosted = run.host(&mut hosted).get_envs();

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
+use devtools::{cargo, quiet_unless_terminal, recorder};
 
-use crate::{targets, upstream};
+use crate::targets;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -43,9 +44,10 @@ impl Library {
         let home = targets::target_directory()?.join("bench");
         let recorder = home.join("recorder");
         let figures = self.output.clone().unwrap_or_else(|| home.join("library.json"));
-        upstream::build_recorder(&recorder)?;
-        let mut bench = testenv::cargo();
-        bench.args(["run", "--quiet", "--release", "--package", "library-bench"]);
+        recorder::build(&recorder)?;
+        let mut bench = cargo();
+        bench.arg("run").args(quiet_unless_terminal());
+        bench.args(["--release", "--package", "library-bench"]);
         bench
             .args(["--", "--recorder"])
             .arg(&recorder)

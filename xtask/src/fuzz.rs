@@ -1,14 +1,14 @@
 //! `cargo xtask fuzz`: arbitrary objects for everything that reads them.
 
 use std::{
-    fs,
     path::Path,
     process::{Command, Stdio},
 };
 
 use anyhow::{Context as _, bail};
+use devtools::{cargo, quiet_unless_terminal};
 
-use crate::targets;
+use crate::{programs, targets};
 
 const FUZZ_DIRECTORY: &str = "crates/fuzzing/fuzz";
 
@@ -23,8 +23,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     has_cargo_fuzz()?;
     let home = targets::target_directory()?.join("fuzz");
     let corpus = home.join("corpus");
-    write_seeds(&corpus)?;
-    let status = testenv::cargo()
+    programs::run("fuzz-seeds", &corpus).context("cannot write the seeds")?;
+    let status = cargo()
         // Panics are found without a sanitizer, which would take a nightly toolchain and most of the speed; `unsafe` is
         // forbidden here.
         .args(["fuzz", "run", "--sanitizer", "none", "--fuzz-dir", FUZZ_DIRECTORY])
@@ -44,15 +44,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Checks that the target compiles; for that, no fuzzer has to be there.
 pub(crate) fn check_target() -> anyhow::Result<Command> {
-    let mut command = testenv::cargo();
+    let mut command = cargo();
     command
-        .args([
-            "check",
-            "--quiet",
-            "--locked",
-            "--no-default-features",
-            "--manifest-path",
-        ])
+        .arg("check")
+        .args(quiet_unless_terminal())
+        .args(["--locked", "--no-default-features", "--manifest-path"])
         .arg(Path::new(FUZZ_DIRECTORY).join("Cargo.toml"))
         .arg("--target-dir")
         .arg(targets::target_directory()?.join("fuzz"));
@@ -60,27 +56,13 @@ pub(crate) fn check_target() -> anyhow::Result<Command> {
 }
 
 fn has_cargo_fuzz() -> anyhow::Result<()> {
-    let status = testenv::cargo()
+    let status = cargo()
         .args(["fuzz", "--version"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
     if !status.is_ok_and(|status| status.success()) {
         bail!("`cargo fuzz` is not there: install it by `cargo install cargo-fuzz`; it also needs a C++ compiler");
-    }
-    Ok(())
-}
-
-/// What earlier runs found stays, beside the recorded steps.
-fn write_seeds(corpus: &Path) -> anyhow::Result<()> {
-    let context = || format!("cannot write the seeds to {}", corpus.display());
-    fs::create_dir_all(corpus).with_context(context)?;
-    for (number, seed) in fuzzing::seeds()
-        .context("cannot read the recorded steps")?
-        .iter()
-        .enumerate()
-    {
-        fs::write(corpus.join(format!("recorded-{number}")), seed).with_context(context)?;
     }
     Ok(())
 }

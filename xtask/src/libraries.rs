@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use devtools::{cargo, quiet_unless_terminal};
 use serde_json::Value;
 
 use crate::targets;
@@ -54,16 +55,11 @@ pub(crate) fn stay_pure() -> anyhow::Result<()> {
 
 /// Builds and runs the program outside; what it prints is checked where it is tested.
 pub(crate) fn run_consumer() -> anyhow::Result<Command> {
-    let mut command = testenv::cargo();
+    let mut command = cargo();
     command
-        .args([
-            "run",
-            "--quiet",
-            "--locked",
-            "--manifest-path",
-            CONSUMER,
-            "--target-dir",
-        ])
+        .arg("run")
+        .args(quiet_unless_terminal())
+        .args(["--locked", "--manifest-path", CONSUMER, "--target-dir"])
         .arg(targets::target_directory()?.join("consumer"))
         .stdout(Stdio::null());
     Ok(command)
@@ -75,7 +71,7 @@ pub(crate) fn package() -> anyhow::Result<()> {
     let published = published(&metadata);
     // Cargo keeps what it unpacks by the place of the packages and their version: in a place of its own, nothing old is found.
     let place = tempfile::tempdir_in(targets::target_directory()?).context("cannot make a directory for packages")?;
-    let output = testenv::cargo()
+    let output = cargo()
         .args(["package", "--allow-dirty", "--locked", "--target-dir"])
         .arg(place.path())
         .args(published.iter().flat_map(|name| ["--package", name]))
@@ -101,7 +97,7 @@ fn published(metadata: &Value) -> Vec<&str> {
 
 /// The names of all crates that end up in a program that uses the selected one.
 fn dependencies(selection: [&str; 2]) -> anyhow::Result<BTreeSet<String>> {
-    let output = testenv::cargo()
+    let output = cargo()
         .args(["tree", "--locked", "--edges", "no-dev"])
         .args(["--prefix", "none", "--format", "{p}"])
         .args(selection)

@@ -1,68 +1,52 @@
-//! The project's commands: `cargo xtask --help`.
+//! The commands of this repository: `cargo xtask --help`.
 
 mod bench;
-mod catalogue;
-mod conformance;
-mod control_plane;
-mod demo;
 mod fuzz;
-mod leftovers;
 mod libraries;
-mod sources;
+mod programs;
 mod steps;
 mod targets;
 mod test;
 mod tidy;
-mod upstream;
-mod vectors;
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use slice_runtime::program::usage;
+
+use programs::{Arguments, exec};
 
 /// The commands of endpointslice-rs.
 #[derive(Debug, Parser)]
-#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+// No subcommand `help`: what a program accepts is printed by the program, `cargo xtask demo --help`.
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
 enum Command {
     /// Check and test everything, from a fresh clone with nothing prepared
     Test(test::Args),
     /// Show both controllers at work, live, until Ctrl-C
-    Demo(demo::Args),
+    Demo(Arguments),
     /// Replay recorded answers of upstream and compare them with ours
-    Vectors(vectors::Args),
+    Vectors(Arguments),
     /// Feed arbitrary objects to everything that reads them; needs cargo-fuzz
     Fuzz(fuzz::Args),
     /// List the test cases of the specifications that no test shows
-    Catalogue(catalogue::Args),
+    Catalogue(Arguments),
     /// Play the same scenarios with upstream's controllers and with ours, and compare
-    Conformance(conformance::Args),
+    Conformance(Arguments),
     /// Measure how fast we are beside upstream
     Bench(bench::Args),
     /// Build the real control plane that tests run against, once per user
-    ControlPlane(control_plane::Args),
+    ControlPlane(Arguments),
 }
 
 fn main() -> ExitCode {
-    let command = match Command::try_parse() {
-        Ok(command) => command,
-        Err(error) => return usage(&error, "cargo xtask"),
-    };
-    let done = match command {
-        Command::Test(args) => test::run(&args),
-        Command::Demo(args) => demo::run(&args),
-        Command::ControlPlane(args) => control_plane::run(&args),
-        Command::Fuzz(args) => fuzz::run(&args),
-        Command::Vectors(args) => vectors::run(&args),
-        Command::Catalogue(args) => catalogue::run(&args),
-        Command::Conformance(args) => conformance::run(&args),
-        Command::Bench(args) => bench::run(&args),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    devtools::run(|command| match command {
+        Command::Test(args) => test::run(args),
+        Command::Demo(arguments) => exec("demo", arguments),
+        Command::Vectors(arguments) => exec("vectors", arguments),
+        Command::Fuzz(args) => fuzz::run(args),
+        Command::Catalogue(arguments) => exec("spec-coverage", arguments),
+        Command::Conformance(arguments) => exec("conformance", arguments),
+        Command::Bench(args) => bench::run(args),
+        Command::ControlPlane(arguments) => exec("control-plane-assets", arguments),
+    })
 }

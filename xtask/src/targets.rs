@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use devtools::cargo;
 use serde_json::Value;
-use testenv::cargo;
 
 /// Test targets of these names start the real control plane, which needs Go; no other test does.
 const NEED_CONTROL_PLANE: [&str; 2] = ["control_plane", "real"];

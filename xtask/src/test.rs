@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use testenv::cargo;
+use devtools::{TestRun, cargo, quiet_unless_terminal, recorder};
 
-use crate::{control_plane, fuzz, leftovers::TestRun, libraries, steps::Steps, targets, tidy, upstream};
+use crate::{fuzz, libraries, programs, steps::Steps, targets, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -22,31 +22,27 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     steps.run("pure crates", libraries::stay_pure);
     steps.command(
         "lints",
-        cargo().args([
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--quiet",
-            "--",
-            "-D",
-            "warnings",
-        ]),
+        cargo()
+            .args(["clippy", "--workspace", "--all-targets"])
+            .args(quiet_unless_terminal())
+            .args(["--", "-D", "warnings"]),
     );
     steps.command(
         "documentation",
         cargo()
-            .args(["doc", "--workspace", "--no-deps", "--quiet"])
+            .args(["doc", "--workspace", "--no-deps"])
+            .args(quiet_unless_terminal())
             .env("RUSTDOCFLAGS", "-D warnings"),
     );
     steps.tests(
         "tests",
-        run.host(
-            test_command()
-                .args(["--lib", "--bins", "--examples"])
-                .args(test_arguments(&targets.without_control_plane)),
-        ),
+        run.host(&mut test_command(
+            ["--lib", "--bins", "--examples"]
+                .into_iter()
+                .chain(test_arguments(&targets.without_control_plane)),
+        )),
     );
-    steps.tests("examples in the documentation", test_command().arg("--doc"));
+    steps.tests("examples in the documentation", &mut test_command(["--doc"]));
     steps.command("a program outside of the workspace", &mut libraries::run_consumer()?);
     if args.quick {
         println!(
@@ -57,12 +53,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     } else {
         steps.command("fuzz target", &mut fuzz::check_target()?);
         steps.run("packages", libraries::package);
-        steps.run("control plane", control_plane::build_all);
+        steps.run("control plane", || programs::run("control-plane-assets", "--all"));
         steps.tests(
             "tests on the real control plane",
-            run.host(test_command().args(test_arguments(&targets.with_control_plane))),
+            run.host(&mut test_command(test_arguments(&targets.with_control_plane))),
         );
-        steps.command("tests of the recorder", &mut upstream::test_recorder());
+        steps.command("tests of the recorder", &mut recorder::test());
         // By cargo: the tests may have built this program anew, the file that runs here is then gone.
         steps.command("conformance", run.host(cargo().args(["xtask", "conformance"])));
         steps.run("nothing is left behind", || run.nothing_left());
@@ -70,9 +66,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     steps.finish()
 }
 
-fn test_command() -> Command {
+/// `cargo test` with a selection of targets; the tests print a dot each, even where Cargo shows its progress.
+fn test_command<'a>(selection: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = cargo();
-    command.args(["test", "--workspace", "--no-fail-fast", "--quiet"]);
+    command.args(["test", "--workspace", "--no-fail-fast"]).args(selection);
+    match quiet_unless_terminal() {
+        // Cargo hands it on to the tests.
+        Some(quiet) => command.arg(quiet),
+        None => command.args(["--", "--quiet"]),
+    };
     command
 }
 

@@ -6,8 +6,7 @@ use std::{
 };
 
 use anyhow::bail;
-
-use crate::sources;
+use devtools::{read, rust_files};
 
 /// A file that needs more is more than one thing.
 const FILE_LINES_MAX: usize = 500;
@@ -15,8 +14,8 @@ const FILE_LINES_MAX: usize = 500;
 /// Checks every Rust file that Git knows or would take.
 pub(crate) fn run() -> anyhow::Result<()> {
     let mut complaints = Vec::new();
-    for path in &sources::rust_files(Path::new("."))? {
-        let lines = sources::read(path)?.lines().count();
+    for path in &rust_files(Path::new("."))? {
+        let lines = read(path)?.lines().count();
         if lines > FILE_LINES_MAX {
             complaints.push(format!(
                 "{} has {lines} lines, {FILE_LINES_MAX} at most: split it",

@@ -1,8 +1,6 @@
 //! The commands that need Go, because they ask upstream.
 
-mod acts;
-
-use std::{collections::BTreeSet, ffi::OsStr, fs, process::Command};
+use std::{collections::BTreeSet, fs, process::Command};
 
 use serde_json::Value;
 
@@ -54,56 +52,4 @@ fn the_library_is_timed_beside_upstream() {
             "{case}, {path}:\n{text}"
         );
     }
-}
-
-/// Chains that nobody has looked at yet are answered as upstream does, too.
-#[test]
-fn chains_recorded_anew_are_answered_as_upstream_does() {
-    let home = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&OsStr]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
-            .arg("vectors")
-            .args(arguments)
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let complaints = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{text}{complaints}");
-        text
-    };
-    for kind in ["service", "mirroring"] {
-        let file = home.path().join(format!("{kind}.jsonl"));
-        let mut arguments = ["--record", "--kind", kind, "--seed", "7", "--count", "20", "--output"]
-            .map(OsStr::new)
-            .to_vec();
-        arguments.push(file.as_os_str());
-        run(&arguments);
-        let recorded = fs::read_to_string(&file).unwrap();
-        let steps: usize = recorded
-            .lines()
-            .map(|line| {
-                serde_json::from_str::<Value>(line).unwrap()["steps"]
-                    .as_array()
-                    .unwrap()
-                    .len()
-            })
-            .sum();
-        assert_eq!(recorded.lines().count(), 20);
-        let text = run(&[file.as_os_str()]);
-        let closing = text.lines().last().unwrap();
-        assert!(closing.starts_with(&format!("vectors: {steps} steps, ")), "{closing}");
-        assert!(closing.ends_with(" excused, 0 failed"), "{closing}");
-    }
-}
-
-/// The demo with real Deployments, whose pods the small cluster runs.
-#[test]
-fn the_demo_plays_on_the_real_cluster() {
-    let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
-        .args(["demo", "--real", "--once"])
-        .output()
-        .unwrap();
-    let said = acts::said(output);
-    acts::assert_played(&said);
-    acts::assert_verified(&said);
 }

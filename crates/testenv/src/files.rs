@@ -86,11 +86,12 @@ impl Files {
     pub(crate) fn kubeconfig(&self, user: &User, url: &str) -> Result<KubeconfigFile, Error> {
         let content = user.kubeconfig(url, &self.ca_file());
         let path = self.fresh_directory()?.join("kubeconfig");
-        let yaml = serde_yaml::to_string(&content).map_err(|error| Error::System {
+        // JSON is YAML, too.
+        let json = serde_json::to_string_pretty(&content).map_err(|error| Error::System {
             action: format!("write {}", path.display()),
             source: std::io::Error::other(error),
         })?;
-        write_private(&path, &yaml)?;
+        write_private(&path, &json)?;
         Ok(KubeconfigFile { path, content })
     }
 

@@ -41,7 +41,6 @@
 //! ```
 
 mod access;
-pub mod assets;
 mod binary;
 mod blindfold;
 mod cluster;
@@ -68,9 +67,10 @@ pub use binary::{Binary, Signal, until};
 pub use blindfold::blindfold;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use control_plane::{ControlPlane, ControlPlaneBuilder};
+pub use control_plane_assets as assets;
 pub use deployments::Rolling;
 pub use error::Error;
-pub use own::{CONTROLLERS, build, cargo};
+pub use own::{CONTROLLERS, build};
 pub use part::Part;
 pub use program::Program;
 pub use proxy::FaultProxy;

@@ -1,0 +1,7 @@
+//! `cargo xtask conformance`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    devtools::run(conformance::run)
+}

@@ -1,0 +1,85 @@
+//! `cargo xtask control-plane` where it cannot succeed: an error in one line.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::{Command, Output},
+};
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_control-plane-assets"))
+}
+
+/// `cargo xtask control-plane` where nothing is cached and `PATH` holds only `path`.
+fn control_plane(cache: &Path, path: &Path) -> Output {
+    program()
+        .env("XDG_CACHE_HOME", cache)
+        .env("PATH", path)
+        .env_remove("KUBEBUILDER_ASSETS")
+        .output()
+        .unwrap()
+}
+
+/// The one line that a failing command says.
+fn one_line(output: &Output) -> String {
+    assert!(!output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    let complaints: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(complaints.len(), 1, "{text}");
+    assert!(text.trim_end().ends_with(complaints[0]), "{text}");
+    complaints[0].to_owned()
+}
+
+#[test]
+fn without_go_the_command_says_what_to_install() {
+    let empty = tempfile::tempdir().unwrap();
+    let line = one_line(&control_plane(empty.path(), empty.path()));
+    assert!(line.contains("Go") && line.contains("KUBEBUILDER_ASSETS"), "{line}");
+}
+
+#[test]
+fn a_build_that_fails_is_one_line_and_leaves_nothing() {
+    let cache = tempfile::tempdir().unwrap();
+    let bin = tempfile::tempdir().unwrap();
+    let go = bin.path().join("go");
+    fs::write(&go, "#!/bin/sh\necho 'no space left on device' >&2\nexit 1\n").unwrap();
+    fs::set_permissions(&go, fs::Permissions::from_mode(0o755)).unwrap();
+    let line = one_line(&control_plane(cache.path(), bin.path()));
+    assert!(
+        line.contains("etcd") && line.contains("no space left on device"),
+        "{line}"
+    );
+    let programs: Vec<_> = files_below(cache.path())
+        .into_iter()
+        .filter(|name| name.contains("etcd"))
+        .collect();
+    assert_eq!(programs, Vec::<String>::new());
+}
+
+#[test]
+fn assets_that_are_not_there_are_named() {
+    let empty = tempfile::tempdir().unwrap();
+    for directory in [empty.path().to_owned(), empty.path().join("missing")] {
+        let output = program().env("KUBEBUILDER_ASSETS", &directory).output().unwrap();
+        let line = one_line(&output);
+        assert!(
+            line.contains("KUBEBUILDER_ASSETS") && line.contains(directory.to_str().unwrap()),
+            "{line}"
+        );
+    }
+}
+
+fn files_below(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(files_below(&entry.path()));
+        } else {
+            found.push(entry.file_name().into_string().unwrap());
+        }
+    }
+    found
+}

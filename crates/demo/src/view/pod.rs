@@ -1,0 +1,67 @@
+//! What is known of a pod.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+
+use super::slice::Condition;
+use crate::objects::{APP, DUAL_STACK, VERSION};
+
+/// A pod, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PodView {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    pub(crate) app: String,
+    pub(crate) version: String,
+    pub(crate) node: String,
+    pub(crate) addresses: Vec<String>,
+    /// Whether it should have an address of each family.
+    pub(crate) dual_stack: bool,
+    pub(crate) ready: bool,
+    /// It was asked to end.
+    pub(crate) leaving: bool,
+}
+
+impl PodView {
+    pub(crate) fn of(pod: &Pod) -> Self {
+        let label = |key: &str| pod.labels().get(key).cloned().unwrap_or_default();
+        let status = pod.status.as_ref();
+        let conditions = status.and_then(|status| status.conditions.as_ref());
+        let is_ready = conditions
+            .into_iter()
+            .flatten()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True");
+        let addresses = status.and_then(|status| status.pod_ips.as_ref());
+        Self {
+            name: pod.name_any(),
+            uid: pod.uid().unwrap_or_default(),
+            app: label(APP),
+            version: label(VERSION),
+            node: pod
+                .spec
+                .as_ref()
+                .and_then(|spec| spec.node_name.clone())
+                .unwrap_or_default(),
+            addresses: addresses
+                .into_iter()
+                .flatten()
+                .map(|address| address.ip.clone())
+                .collect(),
+            dual_stack: label(DUAL_STACK) == "true",
+            ready: is_ready,
+            leaving: pod.metadata.deletion_timestamp.is_some(),
+        }
+    }
+
+    /// How slices should show it, once it is known to them.
+    pub(super) fn wanted(&self) -> Option<Condition> {
+        if self.addresses.is_empty() {
+            return None;
+        }
+        Some(match (self.ready, self.leaving) {
+            (true, false) => Condition::Ready,
+            (true, true) => Condition::Terminating,
+            (false, _) => Condition::NotReady,
+        })
+    }
+}

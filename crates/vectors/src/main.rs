@@ -1,0 +1,7 @@
+//! `cargo xtask vectors`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    devtools::run(vectors::run)
+}

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use slice_core::Slice;
 use slice_reconciler::Plan;
 
-use crate::{Event, Identity, Interner, Key, Source, Wakes};
+use crate::{Event, Identity, Interner, Key, Source, SyncError, SyncFailure, Wakes};
 
 /// A controller: a state machine that is told what changes, and says what to write.
 ///
@@ -38,13 +38,13 @@ pub trait Controller {
     fn keys(&self) -> Vec<Key>;
 
     /// Decides about one key.
-    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String>;
+    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, SyncError>;
 
     /// Is told what became of the last sync of a key, before the next one.
     fn finished(&mut self, key: &Key, outcome: &Outcome);
 
     /// What people are told about a key that keeps failing.
-    fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event>;
+    fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event>;
 }
 
 /// What happened to a watched object.
@@ -84,12 +84,12 @@ pub struct Sync {
 }
 
 /// What became of a sync.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// Writes that succeeded.
     pub writes: Writes,
     /// What went wrong; empty after success.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<SyncFailure>,
     /// Whether the namespace is going away: creates were refused for that, and this is not a failure (R107).
     pub namespace_terminating: bool,
     /// How long it took, from the decision to the last answer.
@@ -121,31 +121,4 @@ impl Writes {
     pub fn any(self) -> bool {
         self != Self::default()
     }
-}
-
-/// One thing that went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// Nothing could be decided.
-    #[error("{0}")]
-    Sync(String),
-    /// A slice could not be created.
-    #[error("failed to create a slice: {0}")]
-    Create(String),
-    /// A slice could not be updated.
-    #[error("failed to update slice {slice}: {error}")]
-    Update {
-        /// Its name.
-        slice: String,
-        /// Why.
-        error: String,
-    },
-    /// A slice could not be deleted.
-    #[error("failed to delete slice {slice}: {error}")]
-    Delete {
-        /// Its name.
-        slice: String,
-        /// Why.
-        error: String,
-    },
 }

@@ -10,8 +10,8 @@
 //! use k8s_openapi::{api::core::v1::ObjectReference, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 //! use serde::Deserialize;
 //! use slice_controller::{
-//!     AnnotatedMetadata, Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Seen, Source, Sync,
-//!     SyncContext, Wakes,
+//!     AnnotatedMetadata, Change, Controller, Event, Identity, Interner, Key, Outcome, Seen, Source, Sync,
+//!     SyncContext, SyncError, SyncFailure, Wakes,
 //! };
 //! use slice_core::{Address, AddressType, Endpoint, EndpointSet, PortMapKey, names};
 //! use slice_reconciler::{
@@ -79,7 +79,7 @@
 //!         self.services.keys().cloned().collect()
 //!     }
 //!
-//!     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+//!     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, SyncError> {
 //!         let Some(service) = self.services.get(key) else {
 //!             let plan = plan_deletion(context.existing, Partition::default());
 //!             return Ok(Sync { plan, ..Sync::default() });
@@ -113,7 +113,7 @@
 //!             names_taken: context.taken,
 //!             ..Request::new(owner, context.existing, &metadata, &prefix)
 //!         };
-//!         let plan = plan(request, &Options::default()).map_err(|error| error.to_string())?;
+//!         let plan = plan(request, &Options::default())?;
 //!         // What cannot be published is told, and the rest goes on.
 //!         let events = plan.left_out.iter().map(|left_out| Event {
 //!             regarding: ObjectReference {
@@ -133,7 +133,7 @@
 //!
 //!     fn finished(&mut self, _key: &Key, _outcome: &Outcome) {}
 //!
-//!     fn failure_event(&self, _key: &Key, _failures: &[Failure]) -> Option<Event> {
+//!     fn failure_event(&self, _key: &Key, _failures: &[SyncFailure]) -> Option<Event> {
 //!         None
 //!     }
 //! }
@@ -157,6 +157,7 @@
 //! ```
 
 mod controller;
+mod error;
 mod event;
 mod failures;
 mod interner;
@@ -165,7 +166,8 @@ mod metadata;
 mod source;
 mod wakes;
 
-pub use controller::{Change, Controller, Failure, Outcome, Sync, SyncContext, Writes};
+pub use controller::{Change, Controller, Outcome, Sync, SyncContext, Writes};
+pub use error::{BoxError, ErrorChain, SyncError, SyncFailure, WriteError};
 pub use event::Event;
 pub use failures::describe_failures;
 pub use interner::Interner;

@@ -5,10 +5,11 @@ use k8s_openapi::{
     api::discovery::v1::EndpointSlice,
     apimachinery::pkg::apis::meta::v1::{DeleteOptions, Preconditions},
 };
+use slice_controller::WriteError;
 use slice_reconciler::{Deletion, Operation};
 use std::time::Duration;
 
-use crate::client::{ApiClient, CallError};
+use crate::client::{ApiClient, RequestError};
 
 /// Writes slices.
 #[derive(Clone)]
@@ -30,7 +31,7 @@ pub(crate) enum Answer {
     /// It failed, or may have.
     Failed {
         /// Why.
-        error: String,
+        error: WriteError,
         /// When the server wants to be asked again.
         retry_after: Option<Duration>,
     },
@@ -51,10 +52,8 @@ impl SliceApi {
     async fn create(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
         let answer = self.send(Method::POST, path(namespace, ""), slice).await;
         match answer {
-            Err(CallError::Refused(refusal)) if refusal.has_cause("NamespaceTerminating") => {
-                Answer::NamespaceTerminating
-            }
-            Err(CallError::Refused(refusal)) if refusal.is("AlreadyExists") => self.read(namespace, name(slice)).await,
+            Err(RequestError::Api(error)) if error.has_cause("NamespaceTerminating") => Answer::NamespaceTerminating,
+            Err(RequestError::Api(error)) if error.is("AlreadyExists") => self.read(namespace, name(slice)).await,
             answer => stored(answer),
         }
     }
@@ -62,8 +61,8 @@ impl SliceApi {
     async fn update(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
         let answer = self.send(Method::PUT, path(namespace, name(slice)), slice).await;
         match answer {
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::NOT_FOUND => Answer::Changed(None),
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::CONFLICT => {
+            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Changed(None),
+            Err(RequestError::Api(error)) if error.code == StatusCode::CONFLICT => {
                 self.read(namespace, name(slice)).await
             }
             answer => stored(answer),
@@ -82,8 +81,8 @@ impl SliceApi {
             .send(Method::DELETE, path(namespace, &deletion.name), &options)
             .await;
         match answer {
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::NOT_FOUND => Answer::Gone,
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::CONFLICT => {
+            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Gone,
+            Err(RequestError::Api(error)) if error.code == StatusCode::CONFLICT => {
                 self.read(namespace, &deletion.name).await
             }
             // Either a status, or the slice, which finalizers may still hold.
@@ -99,7 +98,7 @@ impl SliceApi {
                 }
                 _ => Answer::Gone,
             },
-            Err(error) => failed(&error),
+            Err(error) => failed(error),
         }
     }
 
@@ -110,10 +109,10 @@ impl SliceApi {
         match self.client.call(request).await {
             Ok(body) => match serde_json::from_slice(&body) {
                 Ok(slice) => Answer::Changed(Some(Box::new(slice))),
-                Err(error) => unreadable(&error),
+                Err(error) => unreadable(error),
             },
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::NOT_FOUND => Answer::Changed(None),
-            Err(error) => failed(&error),
+            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Changed(None),
+            Err(error) => failed(error),
         }
     }
 
@@ -122,8 +121,8 @@ impl SliceApi {
         method: Method,
         uri: http::Uri,
         body: &impl serde::Serialize,
-    ) -> Result<bytes::Bytes, CallError> {
-        let body = serde_json::to_vec(body).map_err(|error| CallError::lost(&error))?;
+    ) -> Result<bytes::Bytes, RequestError> {
+        let body = serde_json::to_vec(body).map_err(RequestError::transport)?;
         let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = uri;
@@ -134,25 +133,25 @@ impl SliceApi {
     }
 }
 
-fn stored(answer: Result<bytes::Bytes, CallError>) -> Answer {
+fn stored(answer: Result<bytes::Bytes, RequestError>) -> Answer {
     match answer.map(|body| serde_json::from_slice(&body)) {
         Ok(Ok(slice)) => Answer::Stored(Box::new(slice)),
-        Ok(Err(error)) => unreadable(&error),
-        Err(error) => failed(&error),
+        Ok(Err(error)) => unreadable(error),
+        Err(error) => failed(error),
     }
 }
 
-fn unreadable(error: &serde_json::Error) -> Answer {
+fn unreadable(error: serde_json::Error) -> Answer {
     Answer::Failed {
-        error: format!("the server's answer cannot be read: {error}"),
+        error: WriteError::Response(error),
         retry_after: None,
     }
 }
 
-fn failed(error: &CallError) -> Answer {
+fn failed(error: RequestError) -> Answer {
     Answer::Failed {
-        error: error.to_string(),
-        retry_after: error.refusal().and_then(|refusal| refusal.retry_after),
+        retry_after: error.api_error().and_then(|error| error.retry_after),
+        error: error.into(),
     }
 }
 

@@ -2,10 +2,10 @@
 
 use futures::future::join_all;
 use http::StatusCode;
-use slice_controller::{Controller, Source};
+use slice_controller::{Controller, ErrorChain, Source};
 
 use crate::{
-    client::{ApiClient, CallError},
+    client::{ApiClient, RequestError},
     run::{CALL, Options, slices_source},
     watch,
 };
@@ -83,12 +83,12 @@ async fn probe<I>(api: &ApiClient, source: &Source<I>, namespace: &str) -> Resul
 }
 
 /// What a failure means; nothing, if it may pass.
-fn obstacle<I>(source: &Source<I>, verb: &'static str, error: &CallError) -> Result<(), Obstacle> {
-    let (api, resource, message) = (source.api, source.resource, error.to_string());
-    let Some(refusal) = error.refusal() else {
+fn obstacle<I>(source: &Source<I>, verb: &'static str, error: &RequestError) -> Result<(), Obstacle> {
+    let (api, resource, message) = (source.api, source.resource, ErrorChain(error).to_string());
+    let Some(api_error) = error.api_error() else {
         return Err(Obstacle::Unreachable(message));
     };
-    Err(match refusal.code {
+    Err(match api_error.code {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Obstacle::Forbidden {
             verb,
             resource,

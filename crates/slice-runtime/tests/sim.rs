@@ -17,7 +17,8 @@ use apisim::{
     request::Verb,
 };
 use slice_controller::{
-    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Seen, Source, Sync, SyncContext, Wakes,
+    Change, Controller, Event, Identity, Interner, Key, Outcome, Seen, Source, Sync, SyncContext, SyncError,
+    SyncFailure, Wakes,
 };
 use slice_runtime::{Health, Metrics, Obstacle, Options, check, run};
 
@@ -74,14 +75,14 @@ impl Controller for Namespaces {
         vec![Key::new("", "all")]
     }
 
-    fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<Sync, String> {
+    fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<Sync, SyncError> {
         self.looks.fetch_add(1, Ordering::Relaxed);
         Ok(Sync::default())
     }
 
     fn finished(&mut self, _key: &Key, _outcome: &Outcome) {}
 
-    fn failure_event(&self, _key: &Key, _failures: &[Failure]) -> Option<Event> {
+    fn failure_event(&self, _key: &Key, _failures: &[SyncFailure]) -> Option<Event> {
         None
     }
 }

@@ -27,10 +27,10 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
         taken: &[],
         now: Timestamp::UNIX_EPOCH,
     };
-    let mut sync = controller.sync(&key, &context).map_err(anyhow::Error::msg)?;
+    let mut sync = controller.sync(&key, &context)?;
     if let Some(again) = sync.again {
         context.now += again;
-        sync = controller.sync(&key, &context).map_err(anyhow::Error::msg)?;
+        sync = controller.sync(&key, &context)?;
     }
     let mut answer = Answer::of(sync.plan);
     let events = sync.events.into_iter().map(|event| Event {

@@ -13,7 +13,8 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{
-    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Source, Sync, SyncContext, Wakes,
+    Change, Controller, Event, Identity, Interner, Key, Outcome, Source, Sync, SyncContext, SyncError, SyncFailure,
+    Wakes,
 };
 use slice_core::names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
@@ -192,7 +193,7 @@ impl Controller for MirroringController {
         self.index.keys().cloned().collect()
     }
 
-    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, SyncError> {
         self.sync_endpoints(key, context)
     }
 
@@ -200,7 +201,7 @@ impl Controller for MirroringController {
         self.metrics.finished(outcome);
     }
 
-    fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+    fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         self.describe(key, failures)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use slice_controller::{Event, Failure, Key, Sync, SyncContext, describe_failures};
+use slice_controller::{Event, Key, Sync, SyncContext, SyncError, SyncFailure, describe_failures};
 use slice_core::{AddressType, names};
 use slice_reconciler::{Partition, Plan, Request, TriggerTime, hints::EventType, plan, plan_deletion};
 
@@ -10,7 +10,7 @@ use super::{Config, Endpoints, MirroringController, metrics::Metrics, verdict::V
 use crate::{Desired, LeftOut, options};
 
 impl MirroringController {
-    pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+    pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, SyncError> {
         let Self {
             config, index, metrics, ..
         } = self;
@@ -49,7 +49,7 @@ impl MirroringController {
     }
 
     /// D15. There is nobody to tell where the object is gone, or asks not to be mirrored.
-    pub(super) fn describe(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+    pub(super) fn describe(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let endpoints = self.index.get(key)?.endpoints.as_ref()?;
         let failures = describe_failures("Endpoints", key, failures);
         let event = crate::Event {
@@ -67,7 +67,7 @@ fn mirror(
     context: &SyncContext<'_>,
     config: &Config,
     metrics: &mut Metrics,
-) -> Result<(Plan, Vec<crate::Event>), String> {
+) -> Result<(Plan, Vec<crate::Event>), SyncError> {
     let max = config.max_endpoints_per_subset;
     let Desired {
         groups,
@@ -90,7 +90,7 @@ fn mirror(
         names_taken: context.taken,
     };
     let options = options(max);
-    let plan = plan(request, &options).map_err(|error| error.to_string())?;
+    let plan = plan(request, &options)?;
     metrics.planned(key, &plan, skipped);
     // Addresses have been told as a number.
     let unread = left_out

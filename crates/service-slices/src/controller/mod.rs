@@ -13,7 +13,8 @@ use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::Time};
 use slice_controller::{
-    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Source, Sync, SyncContext, Wakes,
+    Change, Controller, Event, Identity, Interner, Key, Outcome, Source, Sync, SyncContext, SyncError, SyncFailure,
+    Wakes,
 };
 use slice_core::TriggerTimes;
 use slice_reconciler::hints::TopologyCache;
@@ -243,7 +244,7 @@ impl Controller for ServiceController {
             .collect()
     }
 
-    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, SyncError> {
         self.sync_service(key, context)
     }
 
@@ -251,7 +252,7 @@ impl Controller for ServiceController {
         self.sync_finished(key, outcome);
     }
 
-    fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+    fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         self.describe(key, failures)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use slice_controller::{Event, Failure, Key, Outcome, Sync, SyncContext, describe_failures};
+use slice_controller::{Event, Key, Outcome, Sync, SyncContext, SyncError, SyncFailure, describe_failures};
 use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
 use slice_reconciler::{
     MetadataPolicy, Operation, Partition, Plan, Request, TriggerTime,
@@ -23,7 +23,7 @@ pub(super) struct InProgress {
 }
 
 impl ServiceController {
-    pub(super) fn sync_service(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+    pub(super) fn sync_service(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, SyncError> {
         let namespace = self.namespaces.get(&key.namespace);
         let Some((objects, entry)) = namespace.and_then(|objects| Some((objects, objects.service(&key.name)?))) else {
             self.forget(key);
@@ -62,7 +62,7 @@ impl ServiceController {
             names_taken: context.taken,
         };
         let options = options(self.config.max_endpoints_per_slice);
-        let plan = plan_with_topology(request, &options, key, &mut self.topology).map_err(|error| error.to_string())?;
+        let plan = plan_with_topology(request, &options, key, &mut self.topology)?;
         let events = events(&plan, &left_out, service);
         self.metrics.planned(key, &plan, traffic_distribution(service.hints));
         let changes = changes(&plan, context.existing);
@@ -97,7 +97,7 @@ impl ServiceController {
         }
     }
 
-    pub(super) fn describe(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+    pub(super) fn describe(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let service = &self.namespaces.get(&key.namespace)?.service(&key.name)?.service;
         Some(Event {
             regarding: reference(service),

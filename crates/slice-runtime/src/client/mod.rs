@@ -11,7 +11,7 @@ use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 
-pub(crate) use failure::{CallError, Refusal};
+pub(crate) use failure::{ApiError, RequestError};
 
 /// Talks to the API server.
 #[derive(Clone)]
@@ -45,25 +45,25 @@ impl ApiClient {
     }
 
     /// Sends a request and reads the whole answer.
-    pub(crate) async fn call(&self, request: Request<Vec<u8>>) -> Result<Bytes, CallError> {
+    pub(crate) async fn call(&self, request: Request<Vec<u8>>) -> Result<Bytes, RequestError> {
         self.wait_for_turn().await;
         let answer = async {
             let response = self.send(request).await?;
             let body = response.into_body().collect().await;
             body.map(http_body_util::Collected::to_bytes)
-                .map_err(|error| CallError::lost(&error))
+                .map_err(RequestError::transport)
         };
         tokio::time::timeout(self.deadline, answer)
             .await
-            .unwrap_or(Err(CallError::NoAnswer(self.deadline)))
+            .unwrap_or(Err(RequestError::Timeout(self.deadline)))
     }
 
     /// Sends a request and hands over the answer as it comes. Only the time until it begins is bounded here.
-    pub(crate) async fn open(&self, request: Request<Vec<u8>>) -> Result<impl AsyncBufRead + use<>, CallError> {
+    pub(crate) async fn open(&self, request: Request<Vec<u8>>) -> Result<impl AsyncBufRead + use<>, RequestError> {
         self.wait_for_turn().await;
         let response = tokio::time::timeout(self.deadline, self.send(request))
             .await
-            .unwrap_or(Err(CallError::NoAnswer(self.deadline)))?;
+            .unwrap_or(Err(RequestError::Timeout(self.deadline)))?;
         let body = response.into_body().into_data_stream();
         Ok(body.map_err(std::io::Error::other).into_async_read())
     }
@@ -74,17 +74,17 @@ impl ApiClient {
         }
     }
 
-    async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Body>, CallError> {
+    async fn send(&self, request: Request<Vec<u8>>) -> Result<Response<Body>, RequestError> {
         let response = self
             .client
             .send(request.map(Body::from))
             .await
-            .map_err(|error| CallError::lost(&error))?;
+            .map_err(RequestError::transport)?;
         if response.status().is_success() {
             return Ok(response);
         }
         let (head, body) = response.into_parts();
-        let body = body.collect().await.map_err(|error| CallError::lost(&error))?;
-        Err(CallError::Refused(Refusal::read(&head, &body.to_bytes())))
+        let body = body.collect().await.map_err(RequestError::transport)?;
+        Err(RequestError::Api(ApiError::read(&head, &body.to_bytes())))
     }
 }

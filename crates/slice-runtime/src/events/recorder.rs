@@ -9,9 +9,9 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
 };
 use serde_json::json;
-use slice_controller::Event;
+use slice_controller::{ErrorChain, Event};
 
-use crate::client::{ApiClient, CallError};
+use crate::client::{ApiClient, RequestError};
 
 /// Events that are remembered, to be counted when they come again.
 const REMEMBERED: usize = 1024;
@@ -53,7 +53,7 @@ impl Recorder {
         written.count = written.count.saturating_add(1);
         let mut answer = self.api.call(written.request(self.source, now)).await;
         // The API server forgets events after an hour.
-        if written.count > 1 && matches!(&answer, Err(CallError::Refused(refusal)) if refusal.code == 404) {
+        if written.count > 1 && matches!(&answer, Err(RequestError::Api(error)) if error.code == 404) {
             written.count = 1;
             answer = self.api.call(written.request(self.source, now)).await;
         }
@@ -66,6 +66,7 @@ impl Recorder {
             }
             Err(error) => {
                 let Event { reason, message, .. } = &written.event;
+                let error = ErrorChain(&error);
                 tracing::warn!(%error, %reason, message, "an event could not be written");
             }
         }

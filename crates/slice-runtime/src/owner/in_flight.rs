@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_controller::{Failure, Interner, Key, Outcome};
+use slice_controller::{Interner, Key, Outcome, SyncFailure, WriteError};
 use slice_core::{Slice, WriteAnswer, WriteTicket};
 use slice_reconciler::{Operation, Write};
 
@@ -111,9 +111,7 @@ impl InFlight {
     pub(super) fn end(&mut self, slices: &mut Slices) {
         for pending in std::mem::take(&mut self.pending).into_iter().flatten() {
             self.only_overtaken = false;
-            let failure = pending
-                .give_up(&self.key, slices)
-                .because("the writer ended before the answer came".to_owned());
+            let failure = pending.give_up(&self.key, slices).because(WriteError::Aborted);
             self.outcome.failures.push(failure);
         }
     }
@@ -127,7 +125,7 @@ impl InFlight {
                 .outcome
                 .failures
                 .iter()
-                .all(|failure| !matches!(failure, Failure::Sync(_)))
+                .all(|failure| !matches!(failure, SyncFailure::Sync(_)))
         {
             Ended::Overtaken
         } else {
@@ -166,9 +164,7 @@ impl InFlight {
     fn overtaken(&mut self, pending: Pending, found: Option<Slice>, slices: &mut Slices) {
         let (name, uid) = pending.slice();
         let (name, uid) = (name.to_owned(), uid.map(ToOwned::to_owned));
-        let failure = pending
-            .give_up(&self.key, slices)
-            .because("it has been changed by somebody else".to_owned());
+        let failure = pending.give_up(&self.key, slices).because(WriteError::Conflict);
         self.outcome.failures.push(failure);
         match (found, uid) {
             // The name is in use, but not by a slice of this key.
@@ -240,11 +236,11 @@ enum GivenUp {
 }
 
 impl GivenUp {
-    fn because(self, error: String) -> Failure {
+    fn because(self, error: WriteError) -> SyncFailure {
         match self {
-            Self::Create => Failure::Create(error),
-            Self::Update(slice) => Failure::Update { slice, error },
-            Self::Delete(slice) => Failure::Delete { slice, error },
+            Self::Create => SyncFailure::Create(error),
+            Self::Update(slice) => SyncFailure::Update { slice, error },
+            Self::Delete(slice) => SyncFailure::Delete { slice, error },
         }
     }
 }

@@ -18,7 +18,7 @@ use std::{
 
 use jiff::Timestamp;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_controller::{Change, Controller, Event, Failure, Key, Outcome, Sync, SyncContext, Wakes};
+use slice_controller::{Change, Controller, ErrorChain, Event, Key, Outcome, Sync, SyncContext, SyncFailure, Wakes};
 use slice_core::names::MANAGED_BY_LABEL;
 use slice_reconciler::Write;
 
@@ -240,7 +240,7 @@ impl<C: Controller> Owner<C> {
                     return;
                 }
             }
-            Err(error) => flight.outcome.failures.push(Failure::Sync(error)),
+            Err(error) => flight.outcome.failures.push(SyncFailure::Sync(error)),
         }
         self.settle(&key, flight, now, &mut work.events);
     }
@@ -323,6 +323,7 @@ fn log_outcome(key: &Key, outcome: &Outcome) {
         tracing::info!(%key, created = writes.created, updated = writes.updated, deleted = writes.deleted, "slices written");
     }
     for failure in &outcome.failures {
+        let failure = ErrorChain(failure);
         tracing::warn!(%key, %failure, "a sync failed and will be tried again");
     }
 }

@@ -1,6 +1,6 @@
 //! How many keys are looked at, and when the next one is.
 
-use slice_controller::{Identity, Interner, Seen, Source};
+use slice_controller::{Identity, Interner, Seen, Source, SyncError};
 use slice_reconciler::{Deletion, Operation, Plan};
 
 use super::*;
@@ -37,7 +37,7 @@ impl Controller for Stub {
         Vec::new()
     }
 
-    fn sync(&mut self, key: &Key, _context: &SyncContext<'_>) -> Result<Sync, String> {
+    fn sync(&mut self, key: &Key, _context: &SyncContext<'_>) -> Result<Sync, SyncError> {
         self.looks.push(key.name.to_string());
         Ok(Sync {
             plan: self.plan.clone(),
@@ -47,7 +47,7 @@ impl Controller for Stub {
 
     fn finished(&mut self, _key: &Key, _outcome: &Outcome) {}
 
-    fn failure_event(&self, _key: &Key, _failures: &[Failure]) -> Option<Event> {
+    fn failure_event(&self, _key: &Key, _failures: &[SyncFailure]) -> Option<Event> {
         None
     }
 }

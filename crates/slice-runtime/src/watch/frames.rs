@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use slice_controller::{Identity, Seen};
 
-use crate::client::Refusal;
+use crate::client::ApiError;
 
 type Decode<I> = fn(&[u8]) -> Result<Seen<I>, serde_json::Error>;
 
@@ -21,7 +21,7 @@ pub(super) enum Frame<I> {
         /// Whether these were all objects that there are.
         complete: bool,
     },
-    Refused(Refusal),
+    Error(ApiError),
     /// An object that cannot be read; the watch goes on.
     Unreadable(Unreadable),
 }
@@ -91,7 +91,7 @@ pub(super) fn read_frame<I>(line: &[u8], decode: Decode<I>) -> Result<Frame<I>, 
     let event: WatchEvent<'_> = serde_json::from_slice(line)?;
     let object = event.object.get().as_bytes();
     Ok(match &*event.kind {
-        "ERROR" => Frame::Refused(Refusal::from_event(serde_json::from_slice::<Status>(object)?)),
+        "ERROR" => Frame::Error(ApiError::from_event(serde_json::from_slice::<Status>(object)?)),
         "BOOKMARK" => {
             let Bookmark { metadata } = serde_json::from_slice(object)?;
             Frame::Bookmark {
@@ -191,9 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_an_event_too() {
+    fn a_error_is_an_event_too() {
         let frame = read(r#"{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}"#);
-        assert!(matches!(frame, Frame::Refused(refusal) if refusal.code == 410 && refusal.is("Expired")));
+        assert!(matches!(frame, Frame::Error(error) if error.code == 410 && error.is("Expired")));
     }
 
     /// F25: one object that cannot be read does not stop the rest, and its end is still seen.

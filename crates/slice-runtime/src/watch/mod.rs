@@ -8,11 +8,11 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{AsyncBufRead, AsyncBufReadExt as _};
 use http::StatusCode;
-use slice_controller::{Identity, Seen, Source};
+use slice_controller::{ErrorChain, Identity, Seen, Source};
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
-    client::{ApiClient, CallError},
+    client::{ApiClient, RequestError},
     health::SourceHealth,
 };
 use frames::{Frame, read_frame, read_page, read_version};
@@ -20,9 +20,9 @@ use progress::Progress;
 pub(crate) use request::Target;
 
 /// As of which version a resource can be watched.
-pub(crate) async fn version(api: &ApiClient, target: &Target) -> Result<Box<str>, CallError> {
+pub(crate) async fn version(api: &ApiClient, target: &Target) -> Result<Box<str>, RequestError> {
     let list = api.call(target.one()).await?;
-    read_version(&list).map_err(|error| CallError::lost(&error))
+    read_version(&list).map_err(RequestError::transport)
 }
 
 /// What a watch tells. Every object is told in full at first, between `Listing` and `Listed`; and again whenever the
@@ -86,15 +86,15 @@ enum End {
     Expired,
     /// Nobody listens any more.
     Unheard,
-    Failed(CallError),
+    Failed(RequestError),
     /// What came cannot be understood, or is older than what was seen.
     Unusable(String),
 }
 
-impl From<CallError> for End {
-    fn from(error: CallError) -> Self {
-        match error.refusal() {
-            Some(refusal) if refusal.code == StatusCode::GONE => Self::Expired,
+impl From<RequestError> for End {
+    fn from(error: RequestError) -> Self {
+        match error.api_error() {
+            Some(api_error) if api_error.code == StatusCode::GONE => Self::Expired,
             _ => Self::Failed(error),
         }
     }
@@ -133,8 +133,9 @@ impl<I: Send + 'static> Watch<I> {
                 }
                 End::Failed(error) if progress.position().is_none() && progress.refuses_watch_list(&error) => {}
                 End::Failed(error) => {
-                    let asked_for = error.refusal().and_then(|refusal| refusal.retry_after);
-                    self.pause(&error.to_string(), asked_for, &mut progress).await;
+                    let asked_for = error.api_error().and_then(|error| error.retry_after);
+                    let problem = ErrorChain(&error).to_string();
+                    self.pause(&problem, asked_for, &mut progress).await;
                 }
                 End::Unusable(problem) => self.pause(&problem, None, &mut progress).await,
             }
@@ -174,7 +175,7 @@ impl<I: Send + 'static> Watch<I> {
                     return self.rest(&mut stream, progress).await;
                 }
                 Frame::Bookmark { .. } => {}
-                Frame::Refused(refusal) => return Err(CallError::Refused(refusal).into()),
+                Frame::Error(error) => return Err(RequestError::Api(error).into()),
                 Frame::Unreadable(unreadable) => self.skip(&unreadable.to_string()),
             }
         }
@@ -245,7 +246,7 @@ impl<I: Send + 'static> Watch<I> {
                     self.tell(News::Deleted(identity)).await?;
                 }
                 Frame::Bookmark { version, .. } => progress.reach(&version),
-                Frame::Refused(refusal) => return Err(CallError::Refused(refusal).into()),
+                Frame::Error(error) => return Err(RequestError::Api(error).into()),
                 Frame::Unreadable(unreadable) => {
                     progress.reach(&unreadable.identity.resource_version);
                     self.skip(&unreadable.to_string());
@@ -264,7 +265,7 @@ impl<I: Send + 'static> Watch<I> {
     ) -> Result<Frame<I>, End> {
         line.clear();
         let read = tokio::time::timeout_at(deadline, stream.read_until(b'\n', line)).await;
-        let read = read.map_err(|_| End::Over)?.map_err(|error| CallError::lost(&error))?;
+        let read = read.map_err(|_| End::Over)?.map_err(RequestError::transport)?;
         if read == 0 {
             return Err(End::Over);
         }

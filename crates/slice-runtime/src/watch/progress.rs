@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::client::CallError;
+use crate::client::RequestError;
 
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -64,9 +64,9 @@ impl Progress {
     }
 
     /// Whether the answer to the request for a list in a stream says that there is no such thing; pages are used then.
-    pub(super) fn refuses_watch_list(&mut self, error: &CallError) -> bool {
+    pub(super) fn refuses_watch_list(&mut self, error: &RequestError) -> bool {
         let unknown = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
-        let refused = self.watch_list && error.refusal().is_some_and(|refusal| unknown.contains(&refusal.code));
+        let refused = self.watch_list && error.api_error().is_some_and(|error| unknown.contains(&error.code));
         self.watch_list &= !refused;
         refused
     }
@@ -91,10 +91,10 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 
     use super::*;
-    use crate::client::Refusal;
+    use crate::client::ApiError;
 
-    fn refused(code: i32) -> CallError {
-        CallError::Refused(Refusal::from_event(Status {
+    fn refused(code: i32) -> RequestError {
+        RequestError::Api(ApiError::from_event(Status {
             code: Some(code),
             ..Status::default()
         }))

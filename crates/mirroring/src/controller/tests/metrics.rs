@@ -236,7 +236,7 @@ fn m122_every_sync_is_timed_and_every_write_counted() {
                 updated: 2,
                 deleted: 3,
             },
-            failures: vec![Failure::Create("no".into())],
+            failures: vec![SyncFailure::Create(write_error("no"))],
             took: Duration::from_micros(took),
             ..Outcome::default()
         };

@@ -9,6 +9,7 @@ mod wakes;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slice_controller::WriteError;
 use slice_core::Slice;
 use slice_reconciler::{Operation, Plan};
 
@@ -213,4 +214,9 @@ fn with(object: &Value, pointer: &str, value: Value) -> Value {
 /// The key, to be looked at after so many seconds.
 fn woken(seconds: u64) -> Vec<(String, Duration)> {
     vec![(KEY.to_owned(), Duration::from_secs(seconds))]
+}
+
+/// A write error with this text.
+fn write_error(text: &str) -> WriteError {
+    WriteError::Transport(text.into())
 }

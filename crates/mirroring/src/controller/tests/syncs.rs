@@ -294,5 +294,6 @@ fn an_object_without_uid_is_an_error() {
         now: stage.now,
     };
     let error = stage.controller.sync(&key(), &context).unwrap_err();
+    let error = error.to_string();
     assert!(error.starts_with("Endpoints test/test-ep has no uid"), "{error}");
 }

@@ -181,7 +181,7 @@ fn syncs_and_writes_are_counted() {
         ["endpointslices_written_per_sync_bucket{le=\"2\"} 4"]
     );
     let failure = Outcome {
-        failures: vec![Failure::Create("no".into())],
+        failures: vec![SyncFailure::Create(write_error("no"))],
         ..Outcome::default()
     };
     stage.plan("web");

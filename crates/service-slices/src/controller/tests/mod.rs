@@ -9,6 +9,7 @@ mod wakes;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use slice_controller::WriteError;
 use slice_core::Slice;
 use slice_reconciler::Operation;
 
@@ -185,4 +186,9 @@ fn with(object: &Value, pointer: &str, value: Value) -> Value {
     let (parent, field) = pointer.rsplit_once('/').unwrap();
     object.pointer_mut(parent).unwrap()[field] = value;
     object
+}
+
+/// A write error with this text.
+fn write_error(text: &str) -> WriteError {
+    WriteError::Transport(text.into())
 }

@@ -211,9 +211,9 @@ fn the_trigger_time_survives_a_failed_write() {
     for _ in 0..2 {
         let sync = stage.plan("web");
         assert_eq!(trigger(&sync).as_deref(), Some("2024-01-02T05:00:00Z"));
-        let failure = Failure::Update {
+        let failure = SyncFailure::Update {
             slice: "web-a".into(),
-            error: "no".into(),
+            error: write_error("no"),
         };
         let outcome = Outcome {
             failures: vec![failure],
@@ -265,17 +265,17 @@ fn an_address_that_cannot_be_published_is_told() {
 #[test]
 fn a_failure_is_told_in_upstreams_words() {
     let stage = stage(&service("web"), &[]);
-    let update = Failure::Update {
+    let update = || SyncFailure::Update {
         slice: "web-a".into(),
-        error: "no".into(),
+        error: write_error("no"),
     };
-    let describe = |failures: &[Failure]| {
+    let describe = |failures: &[SyncFailure]| {
         stage
             .controller
             .failure_event(&Key::new("ns", "web"), failures)
             .unwrap()
     };
-    let one = describe(std::slice::from_ref(&update));
+    let one = describe(&[update()]);
     assert_eq!(
         (&*one.reason, one.event_type.as_str()),
         ("FailedToUpdateEndpointSlices", "Warning")
@@ -289,12 +289,12 @@ fn a_failure_is_told_in_upstreams_words() {
         "Error updating Endpoint Slices for Service ns/web: failed to update web-a EndpointSlice for Service ns/web: no"
     );
     let several = describe(&[
-        Failure::Create("full".into()),
-        update.clone(),
-        update,
-        Failure::Delete {
+        SyncFailure::Create(write_error("full")),
+        update(),
+        update(),
+        SyncFailure::Delete {
             slice: "b".into(),
-            error: "x".into(),
+            error: write_error("x"),
         },
     ]);
     assert_eq!(

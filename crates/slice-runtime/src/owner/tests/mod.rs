@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use service_slices::controller::{Config, Input, ServiceController};
-use slice_controller::Seen;
+use slice_controller::{Seen, WriteError};
 use slice_reconciler::Operation;
 
 use super::*;
@@ -283,7 +283,7 @@ impl Play {
 
 fn failure(fault: Fault) -> Answer {
     Answer::Failed {
-        error: format!("{fault:?}"),
+        error: WriteError::Transport(format!("{fault:?}").into()),
         retry_after: None,
     }
 }

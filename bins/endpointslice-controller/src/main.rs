@@ -50,7 +50,7 @@ fn main() -> ExitCode {
             controller: ServiceController::new(config, registry)?,
             common: args.common,
             concurrency,
-            slice_delay: batch_period.max(SLICE_DELAY_MIN),
+            foreign_change_delay: batch_period.max(SLICE_DELAY_MIN),
         })
     })
 }

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
             controller: MirroringController::new(config, registry)?,
             common: args.common,
             concurrency,
-            slice_delay: batch_period,
+            foreign_change_delay: batch_period,
         })
     })
 }

@@ -46,7 +46,7 @@
 //!             controller: ServiceController::new(config, registry)?,
 //!             common: args.common,
 //!             concurrency,
-//!             slice_delay: Duration::from_secs(1),
+//!             foreign_change_delay: Duration::from_secs(1),
 //!         })
 //!     })
 //! }
@@ -54,12 +54,12 @@
 
 mod api;
 mod carry_out;
-mod check;
 mod client;
+mod engine;
 mod events;
 mod health;
 mod metrics;
-mod owner;
+mod preflight;
 pub mod program;
 mod queue;
 mod run;
@@ -67,8 +67,8 @@ mod slices;
 mod watch;
 mod writers;
 
-pub use check::{Obstacle, check};
 pub use client::RateLimit;
 pub use health::{Health, SourceState};
 pub use metrics::Metrics;
+pub use preflight::{PreflightError, preflight};
 pub use run::{Options, run};

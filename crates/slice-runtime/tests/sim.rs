@@ -17,73 +17,62 @@ use apisim::{
     request::Verb,
 };
 use slice_controller::{
-    Change, Controller, Event, Identity, Interner, Key, Outcome, Seen, Source, Sync, SyncContext, SyncError,
-    SyncFailure, Wakes,
+    Controller, Decoded, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncResult, WatchSpec,
 };
-use slice_runtime::{Health, Metrics, Obstacle, Options, check, run};
+use slice_core::AddressType;
+use slice_reconciler::{Changes, Plan, Summary};
+use slice_runtime::{Health, Metrics, Options, PreflightError, preflight, run};
 
-/// Looks at namespaces, and wants nothing of them.
+/// Watches namespaces, for which one key desires nothing but to be synced.
 struct Namespaces {
-    decode: fn(&[u8]) -> Result<Seen<()>, serde_json::Error>,
-    looks: Arc<AtomicUsize>,
-    interner: Interner,
+    decode: fn(&[u8]) -> Result<Decoded<()>, serde_json::Error>,
+    syncs: Arc<AtomicUsize>,
 }
 
 impl Default for Namespaces {
     fn default() -> Self {
         Self {
             decode: |_| {
-                Ok(Seen {
-                    identity: Identity::default(),
+                Ok(Decoded {
+                    object_ref: ObjectRef::default(),
                     object: (),
                 })
             },
-            looks: Arc::default(),
-            interner: Interner::default(),
+            syncs: Arc::default(),
         }
     }
 }
 
 impl Controller for Namespaces {
-    type Input = ();
+    type WatchId = ();
+    type Object = ();
 
-    fn sources(&self) -> Vec<Source<()>> {
-        vec![Source {
-            kind: "namespaces",
-            api: "api/v1",
-            resource: "namespaces",
-            namespaced: false,
-            label_selector: String::new(),
-            metadata_only: false,
-            decode: self.decode,
-        }]
+    fn watches(&self) -> Vec<WatchSpec<(), ()>> {
+        vec![WatchSpec::with_decoder((), "v1", "namespaces", self.decode).cluster_scoped()]
     }
 
-    fn interner(&mut self) -> &mut Interner {
-        &mut self.interner
+    fn apply(&mut self, _object: (), context: &mut EventContext) {
+        context.enqueue(Key::new("", "all"));
     }
 
-    fn observe(&mut self, _change: Change<()>, wakes: &mut Wakes) {
-        wakes.now(Key::new("", "all"));
+    fn delete(&mut self, _watch: (), _object: &ObjectRef, context: &mut EventContext) {
+        context.enqueue(Key::new("", "all"));
     }
 
-    fn held(&self, _kind: &'static str) -> Vec<Identity> {
-        Vec::new()
-    }
-
-    fn keys(&self) -> Vec<Key> {
-        vec![Key::new("", "all")]
-    }
-
-    fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<Sync, SyncError> {
-        self.looks.fetch_add(1, Ordering::Relaxed);
-        Ok(Sync::default())
-    }
-
-    fn finished(&mut self, _key: &Key, _outcome: &Outcome) {}
-
-    fn failure_event(&self, _key: &Key, _failures: &[SyncFailure]) -> Option<Event> {
-        None
+    fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        let summary = Summary {
+            address_type: AddressType::IPv4,
+            changes: Changes::default(),
+            endpoints: 0,
+            slices: 0,
+            slices_needed: 0,
+        };
+        let plan = Plan {
+            summaries: vec![summary],
+            ..Plan::default()
+        };
+        Ok(plan.into())
     }
 }
 
@@ -93,8 +82,8 @@ fn options() -> Options {
         event_source: "us",
         namespace: String::new(),
         concurrency: NonZeroUsize::MIN,
-        slice_delay: Duration::ZERO,
-        resync: Duration::ZERO,
+        foreign_change_delay: Duration::ZERO,
+        resync_period: Duration::ZERO,
         rate_limit: None,
         dry_run: false,
     }
@@ -118,12 +107,16 @@ async fn run_for_a_minute(controller: Namespaces, options: Options) {
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_looked_at_from_time_to_time_or_never() {
-    for (resync, looks) in [(0, 1), (7, 1 + 60 / 7)] {
+    for (resync_period, syncs) in [(0, 1), (7, 1 + 60 / 7)] {
         let controller = Namespaces::default();
-        let seen = Arc::clone(&controller.looks);
-        let resync = Duration::from_secs(resync);
-        run_for_a_minute(controller, Options { resync, ..options() }).await;
-        assert_eq!(seen.load(Ordering::Relaxed), looks, "{resync:?}");
+        let synced = Arc::clone(&controller.syncs);
+        let resync_period = Duration::from_secs(resync_period);
+        let options = Options {
+            resync_period,
+            ..options()
+        };
+        run_for_a_minute(controller, options).await;
+        assert_eq!(synced.load(Ordering::Relaxed), syncs, "{resync_period:?}");
     }
 }
 
@@ -140,13 +133,13 @@ async fn nobody_goes_on_half_blind() {
 #[tokio::test]
 async fn a_sound_server_is_no_obstacle_and_neither_is_a_busy_one() {
     let (client, faults) = server();
-    assert_eq!(check(&Namespaces::default(), client.clone(), &options()).await, []);
+    assert_eq!(preflight(&Namespaces::default(), client.clone(), &options()).await, []);
     // Each resource is listed and watched, and nothing stays open.
     assert_eq!(faults.count(&Match::default()), 4);
     for busy in [429, 500, 503] {
         let rule = faults.add(Rule::when(Match::default()).answer(busy));
         assert_eq!(
-            check(&Namespaces::default(), client.clone(), &options()).await,
+            preflight(&Namespaces::default(), client.clone(), &options()).await,
             [],
             "{busy}"
         );
@@ -159,7 +152,7 @@ async fn missing_rights_are_told_by_verb_and_resource() {
     let (client, faults) = server();
     faults.add(Rule::on(Verb::List, "namespaces").answer(403));
     faults.add(Rule::on(Verb::Watch, "endpointslices").answer(401));
-    let told: Vec<String> = check(&Namespaces::default(), client, &options())
+    let told: Vec<String> = preflight(&Namespaces::default(), client, &options())
         .await
         .iter()
         .map(ToString::to_string)
@@ -177,9 +170,9 @@ async fn missing_rights_are_told_by_verb_and_resource() {
 async fn what_is_not_served_is_told() {
     let (client, faults) = server();
     faults.add(Rule::on(Verb::List, "endpointslices").answer(404));
-    let told = check(&Namespaces::default(), client, &options()).await;
-    let (api, resource) = ("apis/discovery.k8s.io/v1", "endpointslices");
-    assert_eq!(told, [Obstacle::NotServed { api, resource }]);
+    let told = preflight(&Namespaces::default(), client, &options()).await;
+    let (api, resource) = ("apis/discovery.k8s.io/v1".to_owned(), "endpointslices");
+    assert_eq!(told, [PreflightError::NotServed { api, resource }]);
 }
 
 #[tokio::test]
@@ -189,8 +182,8 @@ async fn a_selector_that_the_server_cannot_read_is_told() {
         managed_by: "a b".to_owned(),
         ..options()
     };
-    let told = check(&Namespaces::default(), client, &malformed).await;
-    let [Obstacle::Refused { verb, resource, .. }] = &told[..] else {
+    let told = preflight(&Namespaces::default(), client, &malformed).await;
+    let [PreflightError::Refused { verb, resource, .. }] = &told[..] else {
         panic!("{told:?}");
     };
     assert_eq!((*verb, *resource), ("list", "endpointslices"));
@@ -200,8 +193,8 @@ async fn a_selector_that_the_server_cannot_read_is_told() {
 async fn a_server_that_cannot_be_reached_is_told_once() {
     let (client, faults) = server();
     faults.add(Rule::when(Match::default()).drop_request());
-    let told = check(&Namespaces::default(), client, &options()).await;
-    assert!(matches!(&told[..], [Obstacle::Unreachable(_)]), "{told:?}");
+    let told = preflight(&Namespaces::default(), client, &options()).await;
+    assert!(matches!(&told[..], [PreflightError::Unreachable(_)]), "{told:?}");
 }
 
 /// F12: a server that ends every watch at once is not asked again and again without a pause.

@@ -7,7 +7,7 @@ use prometheus::{
     register_gauge_with_registry as register_gauge, register_histogram_with_registry as register_histogram,
     register_int_counter_vec_with_registry as register_counters,
 };
-use slice_controller::{Key, Outcome};
+use slice_controller::{Key, SyncOutcome};
 use slice_reconciler::{Changes, Plan};
 
 use crate::METRICS_SUBSYSTEM;
@@ -98,8 +98,8 @@ impl Metrics {
     }
 
     /// A sync ended (M104, M122). Slices that were cleaned up count as well (D11).
-    pub(super) fn finished(&self, outcome: &Outcome) {
-        let took = outcome.took;
+    pub(super) fn finished(&self, outcome: &SyncOutcome) {
+        let took = outcome.duration;
         let milliseconds = Duration::new(took.as_secs(), took.subsec_millis() * 1_000_000);
         self.duration.observe(milliseconds.as_secs_f64());
         let writes = outcome.writes;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use slice_controller::{Event, Key, Sync, SyncContext, SyncError, SyncFailure, describe_failures};
+use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncResult, describe_failures};
 use slice_core::{AddressType, names};
-use slice_reconciler::{Partition, Plan, Request, TriggerTime, hints::EventType, plan, plan_deletion};
+use slice_reconciler::{Partition, Plan, Request, TriggerTime, plan, plan_deletion};
 
 use super::{Config, Endpoints, MirroringController, metrics::Metrics, verdict::Verdict};
 use crate::{Desired, LeftOut, options};
 
 impl MirroringController {
-    pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, SyncError> {
+    pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         let Self {
             config, index, metrics, ..
         } = self;
@@ -24,26 +24,23 @@ impl MirroringController {
                 let (plan, events) = mirror(endpoints, key, context, config, metrics)?;
                 let news = news(told, events);
                 let news = news.into_iter().map(|event| warning(endpoints, key, event));
-                Ok(Sync {
+                Ok(SyncResult {
                     plan,
                     events: news.collect(),
-                    again: None,
+                    requeue_after: None,
                 })
             }
             Verdict::CleanUp => {
                 metrics.forget(key);
-                Ok(Sync {
-                    plan: plan_deletion(context.existing, Partition::default()),
-                    ..Sync::default()
-                })
+                Ok(plan_deletion(context.existing, Partition::default()).into())
             }
-            Verdict::Wait(left) => Ok(Sync {
-                again: Some(left),
-                ..Sync::default()
+            Verdict::Wait(left) => Ok(SyncResult {
+                requeue_after: Some(left),
+                ..SyncResult::default()
             }),
             Verdict::LeaveAlone => {
                 metrics.forget(key);
-                Ok(Sync::default())
+                Ok(SyncResult::default())
             }
         }
     }
@@ -87,7 +84,7 @@ fn mirror(
         // A mirrored slice has none (M90): it goes with the annotations that are not the object's.
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: &format!("{}-", key.name),
-        names_taken: context.taken,
+        names_taken: context.reserved_names,
     };
     let options = options(max);
     let plan = plan(request, &options)?;
@@ -113,10 +110,5 @@ fn news(told: &mut Vec<crate::Event>, events: Vec<crate::Event>) -> Vec<crate::E
 }
 
 fn warning(endpoints: &Endpoints, key: &Key, event: crate::Event) -> Event {
-    Event {
-        regarding: endpoints.reference(key),
-        event_type: EventType::Warning,
-        reason: event.reason.into(),
-        message: event.message,
-    }
+    Event::warning(&endpoints.owner(key), event.reason, event.message)
 }

@@ -9,7 +9,7 @@ use prometheus::{
     register_histogram_with_registry as register_histogram,
     register_int_counter_vec_with_registry as register_counters,
 };
-use slice_controller::{Key, Writes};
+use slice_controller::{Key, WriteCounts};
 use slice_reconciler::{Plan, Summary};
 
 use crate::METRICS_SUBSYSTEM;
@@ -125,7 +125,7 @@ impl Metrics {
     }
 
     /// A sync ended (R51), with these writes (R107).
-    pub(super) fn synced(&self, success: bool, writes: Writes) {
+    pub(super) fn synced(&self, success: bool, writes: WriteCounts) {
         self.syncs
             .with_label_values(&[if success { "success" } else { "error" }])
             .inc();

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use k8s_openapi::api::core::v1::ObjectReference;
-use slice_controller::{Event, Key, Outcome, Sync, SyncContext, SyncError, SyncFailure, describe_failures};
+use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncOutcome, SyncResult, describe_failures};
 use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
 use slice_reconciler::{
     MetadataPolicy, Operation, Partition, Plan, Request, TriggerTime,
@@ -23,16 +22,16 @@ pub(super) struct InProgress {
 }
 
 impl ServiceController {
-    pub(super) fn sync_service(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, SyncError> {
+    pub(super) fn sync_service(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         let namespace = self.namespaces.get(&key.namespace);
         let Some((objects, entry)) = namespace.and_then(|objects| Some((objects, objects.service(&key.name)?))) else {
             self.forget(key);
-            return Ok(Sync::default());
+            return Ok(SyncResult::default());
         };
         if entry.selector.is_none() {
             // Its slices stay as they are (R50 steps 3 and 4), but it has no hints any more to be kept up (HD2).
             self.topology.forget(key);
-            return Ok(Sync::default());
+            return Ok(SyncResult::default());
         }
         let service = &entry.service;
         let mut pods = Vec::with_capacity(objects.count_pods_of(entry));
@@ -59,7 +58,7 @@ impl ServiceController {
                 .time()
                 .map_or(TriggerTime::Clear, |time| TriggerTime::Set(format_trigger_time(time))),
             name_prefix: &format!("{}-", key.name),
-            names_taken: context.taken,
+            names_taken: context.reserved_names,
         };
         let options = options(self.config.max_endpoints_per_slice);
         let plan = plan_with_topology(request, &options, key, &mut self.topology)?;
@@ -68,10 +67,10 @@ impl ServiceController {
         let changes = changes(&plan, context.existing);
         self.in_progress
             .insert(key.clone(), InProgress { trigger_time, changes });
-        Ok(Sync {
+        Ok(SyncResult {
             plan,
             events,
-            again: None,
+            requeue_after: None,
         })
     }
 
@@ -82,7 +81,7 @@ impl ServiceController {
         self.metrics.forget(key);
     }
 
-    pub(super) fn sync_finished(&mut self, key: &Key, outcome: &Outcome) {
+    pub(super) fn sync_finished(&mut self, key: &Key, outcome: &SyncOutcome) {
         self.metrics.synced(outcome.is_success(), outcome.writes);
         let Some(InProgress { trigger_time, changes }) = self.in_progress.remove(key) else {
             return;
@@ -99,27 +98,12 @@ impl ServiceController {
 
     pub(super) fn describe(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let service = &self.namespaces.get(&key.namespace)?.service(&key.name)?.service;
-        Some(Event {
-            regarding: reference(service),
-            event_type: EventType::Warning,
-            reason: names::FAILED_TO_UPDATE_SLICES.into(),
-            message: format!(
-                "Error updating Endpoint Slices for Service {key}: {}",
-                describe_failures("Service", key, failures)
-            ),
-        })
-    }
-}
-
-/// What events about a Service refer to.
-fn reference(service: &Service) -> ObjectReference {
-    ObjectReference {
-        api_version: Some("v1".to_owned()),
-        kind: Some("Service".to_owned()),
-        namespace: Some(service.namespace.to_string()),
-        name: Some(service.name.to_string()),
-        uid: Some(service.uid.to_string()),
-        ..ObjectReference::default()
+        let failures = describe_failures("Service", key, failures);
+        Some(Event::warning(
+            &service.owner(),
+            names::FAILED_TO_UPDATE_SLICES,
+            format!("Error updating Endpoint Slices for Service {key}: {failures}"),
+        ))
     }
 }
 
@@ -146,12 +130,7 @@ fn events(plan: &Plan, left_out: &[LeftOut<'_>], service: &Service) -> Vec<Event
     hints
         .chain(mistakes)
         .chain(refused)
-        .map(|(event_type, reason, message)| Event {
-            regarding: reference(service),
-            event_type,
-            reason: reason.into(),
-            message,
-        })
+        .map(|(event_type, reason, message)| Event::new(&service.owner(), event_type, reason, message))
         .collect()
 }
 

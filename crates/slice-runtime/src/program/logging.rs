@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn higher_levels_show_more() {
-        let ours = "slice_runtime::owner";
+        let ours = "slice_runtime::engine";
         let (requests, others) = ("kube_client::client::builder", "hyper_util::client");
         for (verbosity, target, level, expected) in [
             (0, ours, Level::INFO, true),

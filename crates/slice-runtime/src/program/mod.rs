@@ -21,7 +21,7 @@ pub use flags::CommonArgs;
 pub use period::Period;
 pub use usage::usage;
 
-use crate::{Health, Metrics, Obstacle, Options, check, run};
+use crate::{Health, Metrics, Options, PreflightError, preflight, run};
 use pages::Pages;
 
 /// What a program is, whatever its flags say.
@@ -50,8 +50,8 @@ pub struct Program<C> {
     pub common: CommonArgs,
     /// Keys with writes under way at the same time.
     pub concurrency: NonZeroUsize,
-    /// How long to wait after somebody else changed a slice.
-    pub slice_delay: Duration,
+    /// The delay after another writer changed a slice.
+    pub foreign_change_delay: Duration,
 }
 
 /// The whole of a program: `prepare` makes the controller from the flags `A`, and complains about what is wrong with them.
@@ -63,7 +63,7 @@ pub fn main<A, C>(
 ) -> ExitCode
 where
     A: CommandFactory + FromArgMatches,
-    C: Controller<Input: Send + 'static> + Send,
+    C: Controller + Send,
 {
     let args = match flags::parse(about, std::env::args_os()) {
         Ok(args) => args,
@@ -85,7 +85,7 @@ fn start<C>(
     prepare: impl FnOnce(&mut Complaints, &Registry) -> Result<Program<C>, prometheus::Error>,
 ) -> Result<(), Complaints>
 where
-    C: Controller<Input: Send + 'static> + Send,
+    C: Controller + Send,
 {
     let registry = Registry::new();
     let mut complaints = Complaints::default();
@@ -102,7 +102,7 @@ where
 
 async fn live<C>(about: &About, program: Program<C>, registry: Registry) -> Result<(), Complaints>
 where
-    C: Controller<Input: Send + 'static> + Send,
+    C: Controller + Send,
 {
     let stop = signals::stop()?;
     tokio::pin!(stop);
@@ -128,7 +128,7 @@ where
         })?),
     };
     tokio::select! {
-        obstacles = check(&program.controller, client.clone(), &options) => refuse(obstacles, &url)?,
+        errors = preflight(&program.controller, client.clone(), &options) => refuse(errors, &url)?,
         () = &mut stop => return Ok(()),
     }
     let metrics = Arc::new(Metrics::new(&registry, about.metrics_subsystem, about.work_queue)?);
@@ -154,17 +154,17 @@ fn options<C>(about: &About, program: &Program<C>) -> Options {
         event_source: about.event_source,
         namespace: common.namespace.clone(),
         concurrency: program.concurrency,
-        slice_delay: program.slice_delay,
-        resync: common.resync(fastrand::f64()),
+        foreign_change_delay: program.foreign_change_delay,
+        resync_period: common.resync(fastrand::f64()),
         rate_limit: common.rate_limit(),
         dry_run: common.dry_run,
     }
 }
 
-fn refuse(obstacles: Vec<Obstacle>, url: &::http::Uri) -> Result<(), Complaints> {
+fn refuse(errors: Vec<PreflightError>, url: &::http::Uri) -> Result<(), Complaints> {
     let mut complaints = Complaints::default();
-    for obstacle in obstacles {
-        complaints.add(&format!("{url}: {obstacle}"));
+    for error in errors {
+        complaints.add(&format!("{url}: {error}"));
     }
     complaints.check()
 }

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{AsyncBufRead, AsyncBufReadExt as _};
 use http::StatusCode;
-use slice_controller::{ErrorChain, Identity, Seen, Source};
+use slice_controller::{Decoded, ErrorChain, ObjectRef, WatchSpec};
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
@@ -25,19 +25,19 @@ pub(crate) async fn version(api: &ApiClient, target: &Target) -> Result<Box<str>
     read_version(&list).map_err(RequestError::transport)
 }
 
-/// What a watch tells. Every object is told in full at first, between `Listing` and `Listed`; and again whenever the
-/// server can no longer say what happened in between.
+/// Events of a reflector. An initial list or a relist is the sequence `Init`, `Apply`…, `InitDone`; objects missing from it
+/// were deleted.
 #[derive(Debug)]
-pub(crate) enum News<I> {
-    /// From here on all objects are told anew.
-    Listing,
-    /// An object is there, or is different now.
-    Applied(Seen<I>),
-    /// An object is gone.
-    Deleted(Identity),
-    /// All objects have been told; what was not told is gone.
-    Listed {
-        /// As of this version.
+pub(crate) enum WatchEvent<O> {
+    /// A list begins.
+    Init,
+    /// An object is new or has changed.
+    Apply(Decoded<O>),
+    /// An object was deleted.
+    Delete(ObjectRef),
+    /// The list is complete.
+    InitDone {
+        /// The version of the list.
         version: Box<str>,
     },
 }
@@ -67,15 +67,17 @@ impl Default for Times {
 }
 
 /// Lists and watches one resource.
-pub(crate) struct Watch<I> {
+pub(crate) struct Reflector<W, O> {
     pub(crate) api: ApiClient,
-    pub(crate) source: Source<I>,
+    pub(crate) spec: WatchSpec<W, O>,
     /// The namespace, or all if it is empty.
     pub(crate) namespace: String,
     pub(crate) health: Arc<SourceHealth>,
     pub(crate) times: Times,
-    /// Where it is told, under the name of the source.
-    pub(crate) out: mpsc::Sender<(&'static str, News<I>)>,
+    /// Where the events go.
+    pub(crate) out: mpsc::Sender<(usize, WatchEvent<O>)>,
+    /// The place of the watch among those of the controller, sent with each event.
+    pub(crate) index: usize,
 }
 
 /// Why a list or a watch ended.
@@ -100,10 +102,10 @@ impl From<RequestError> for End {
     }
 }
 
-impl<I: Send + 'static> Watch<I> {
+impl<W, O> Reflector<W, O> {
     /// Runs until nobody listens any more.
     pub(crate) async fn run(self) {
-        let target = Target::new(&self.source, &self.namespace);
+        let target = Target::new(&self.spec, &self.namespace);
         let mut progress = Progress::default();
         loop {
             let position = progress.position().map(ToOwned::to_owned);
@@ -124,7 +126,7 @@ impl<I: Send + 'static> Watch<I> {
                 End::Over => progress.went_well(),
                 End::Expired => {
                     tracing::info!(
-                        resource = self.source.kind,
+                        resource = self.spec.name,
                         "the server no longer knows what happened since: listing anew"
                     );
                     progress.forget_position();
@@ -142,15 +144,15 @@ impl<I: Send + 'static> Watch<I> {
         }
     }
 
-    async fn tell(&self, news: News<I>) -> Result<(), End> {
-        self.out.send((self.source.kind, news)).await.map_err(|_| End::Unheard)
+    async fn tell(&self, event: WatchEvent<O>) -> Result<(), End> {
+        self.out.send((self.index, event)).await.map_err(|_| End::Unheard)
     }
 
     /// Waits after something went wrong, and says so.
     async fn pause(&self, problem: &str, asked_for: Option<Duration>, progress: &mut Progress) {
         self.health.trouble(problem);
         let wait = progress.went_wrong(asked_for, fastrand::f64());
-        tracing::warn!(resource = self.source.kind, problem, retry_in = ?wait, "watching failed");
+        tracing::warn!(resource = self.spec.name, problem, retry_in = ?wait, "watching failed");
         tokio::time::sleep(wait).await;
     }
 
@@ -160,13 +162,13 @@ impl<I: Send + 'static> Watch<I> {
         let request = target.watch_list(&progress.newest(), self.times.silence * 10);
         let stream = self.api.open(request).await?;
         futures::pin_mut!(stream);
-        self.tell(News::Listing).await?;
+        self.tell(WatchEvent::Init).await?;
         let mut line = Vec::new();
         loop {
             let deadline = Instant::now() + self.times.silence;
             match self.next(&mut stream, &mut line, deadline).await? {
-                Frame::Applied(seen) => self.tell(News::Applied(seen)).await?,
-                Frame::Deleted(identity) => self.tell(News::Deleted(identity)).await?,
+                Frame::Apply(decoded) => self.tell(WatchEvent::Apply(decoded)).await?,
+                Frame::Delete(object) => self.tell(WatchEvent::Delete(object)).await?,
                 Frame::Bookmark {
                     version,
                     complete: true,
@@ -186,15 +188,16 @@ impl<I: Send + 'static> Watch<I> {
         let mut continue_at: Box<str> = "".into();
         loop {
             let body = self.api.call(target.page(&continue_at)).await?;
-            let page = read_page(&body, self.source.decode).map_err(|error| self.unusable("a list", &error))?;
+            let page =
+                read_page(&body, |object| self.spec.decode(object)).map_err(|error| self.unusable("a list", &error))?;
             self.health.contact();
             self.check_time(&page.version, progress)?;
             if continue_at.is_empty() {
-                self.tell(News::Listing).await?;
+                self.tell(WatchEvent::Init).await?;
             }
             for object in page.objects {
                 match object {
-                    Ok(seen) => self.tell(News::Applied(seen)).await?,
+                    Ok(decoded) => self.tell(WatchEvent::Apply(decoded)).await?,
                     Err(unreadable) => self.skip(&unreadable.to_string()),
                 }
             }
@@ -208,7 +211,7 @@ impl<I: Send + 'static> Watch<I> {
     async fn listed(&self, version: Box<str>, progress: &mut Progress) -> Result<(), End> {
         self.check_time(&version, progress)?;
         progress.reach(&version);
-        self.tell(News::Listed { version }).await?;
+        self.tell(WatchEvent::InitDone { version }).await?;
         self.health.synced();
         Ok(())
     }
@@ -217,9 +220,9 @@ impl<I: Send + 'static> Watch<I> {
     fn check_time(&self, version: &str, progress: &Progress) -> Result<(), End> {
         let seen = progress.is_back_in_time(version);
         seen.map_or(Ok(()), |seen| {
-            let kind = self.source.kind;
+            let name = self.spec.name;
             Err(End::Unusable(format!(
-                "the server lists {kind} as of version {version}, but {seen} was seen"
+                "the server lists {name} as of version {version}, but {seen} was seen"
             )))
         })
     }
@@ -237,18 +240,18 @@ impl<I: Send + 'static> Watch<I> {
         let mut line = Vec::new();
         loop {
             match self.next(stream, &mut line, deadline).await? {
-                Frame::Applied(seen) => {
-                    progress.reach(&seen.identity.resource_version);
-                    self.tell(News::Applied(seen)).await?;
+                Frame::Apply(decoded) => {
+                    progress.reach(&decoded.object_ref.resource_version);
+                    self.tell(WatchEvent::Apply(decoded)).await?;
                 }
-                Frame::Deleted(identity) => {
-                    progress.reach(&identity.resource_version);
-                    self.tell(News::Deleted(identity)).await?;
+                Frame::Delete(object) => {
+                    progress.reach(&object.resource_version);
+                    self.tell(WatchEvent::Delete(object)).await?;
                 }
                 Frame::Bookmark { version, .. } => progress.reach(&version),
                 Frame::Error(error) => return Err(RequestError::Api(error).into()),
                 Frame::Unreadable(unreadable) => {
-                    progress.reach(&unreadable.identity.resource_version);
+                    progress.reach(&unreadable.object_ref.resource_version);
                     self.skip(&unreadable.to_string());
                 }
             }
@@ -262,7 +265,7 @@ impl<I: Send + 'static> Watch<I> {
         stream: &mut (impl AsyncBufRead + Unpin),
         line: &mut Vec<u8>,
         deadline: Instant,
-    ) -> Result<Frame<I>, End> {
+    ) -> Result<Frame<O>, End> {
         line.clear();
         let read = tokio::time::timeout_at(deadline, stream.read_until(b'\n', line)).await;
         let read = read.map_err(|_| End::Over)?.map_err(RequestError::transport)?;
@@ -270,15 +273,15 @@ impl<I: Send + 'static> Watch<I> {
             return Err(End::Over);
         }
         self.health.contact();
-        read_frame(line, self.source.decode).map_err(|error| self.unusable("an event", &error))
+        read_frame(line, |object| self.spec.decode(object)).map_err(|error| self.unusable("an event", &error))
     }
 
     fn unusable(&self, what: &str, error: &serde_json::Error) -> End {
-        End::Unusable(format!("{what} of {} cannot be read: {error}", self.source.kind))
+        End::Unusable(format!("{what} of {} cannot be read: {error}", self.spec.name))
     }
 
     /// One object must not stop the rest (F25).
     fn skip(&self, problem: &str) {
-        tracing::warn!(resource = self.source.kind, problem, "an object is skipped");
+        tracing::warn!(resource = self.spec.name, problem, "an object is skipped");
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::{Request, header::ACCEPT};
-use slice_controller::Source;
+use slice_controller::WatchSpec;
 
 /// Objects per page of a list.
 const PAGE: usize = 500;
@@ -11,7 +11,7 @@ const FULL: &str = "application/json";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// Where a source is found, and in which form.
+/// Where a resource is found, and in which form.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     path: String,
@@ -21,16 +21,16 @@ pub(crate) struct Target {
 
 impl Target {
     /// In one namespace, or in all if it is empty.
-    pub(crate) fn new<I>(source: &Source<I>, namespace: &str) -> Self {
-        let scope = if source.namespaced && !namespace.is_empty() {
+    pub(crate) fn new<W, O>(spec: &WatchSpec<W, O>, namespace: &str) -> Self {
+        let scope = if spec.namespaced && !namespace.is_empty() {
             format!("namespaces/{namespace}/")
         } else {
             String::new()
         };
         Self {
-            path: format!("/{}/{scope}{}", source.api, source.resource),
-            label_selector: source.label_selector.clone(),
-            metadata_only: source.metadata_only,
+            path: format!("/{}/{scope}{}", spec.api_path(), spec.resource),
+            label_selector: spec.label_selector.clone(),
+            metadata_only: spec.metadata_only,
         }
     }
 
@@ -98,16 +98,8 @@ impl Target {
 mod tests {
     use super::*;
 
-    fn pods() -> Source<()> {
-        Source {
-            kind: "pods",
-            api: "api/v1",
-            resource: "pods",
-            namespaced: true,
-            label_selector: String::new(),
-            metadata_only: false,
-            decode: |bytes| serde_json::from_slice(bytes).map(|()| unreachable!("nothing is read here")),
-        }
+    fn pods() -> WatchSpec<(), ()> {
+        WatchSpec::new((), "v1", "pods", |()| ())
     }
 
     #[test]
@@ -123,11 +115,7 @@ mod tests {
             uri(Target::new(&pods(), "").watch_from("7", seconds)),
             "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=9&resourceVersion=7"
         );
-        let labelled = Source {
-            label_selector: "a.io/b=c,!d".into(),
-            metadata_only: true,
-            ..pods()
-        };
+        let labelled = pods().labels("a.io/b=c,!d").metadata_only();
         let request = Target::new(&labelled, "").watch_list("", seconds);
         assert_eq!(request.headers()[ACCEPT], METADATA);
         assert_eq!(
@@ -135,11 +123,7 @@ mod tests {
             "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=9&sendInitialEvents=true\
              &resourceVersionMatch=NotOlderThan&labelSelector=a.io%2Fb%3Dc%2C%21d"
         );
-        let nodes = Source {
-            resource: "nodes",
-            namespaced: false,
-            ..pods()
-        };
+        let nodes = WatchSpec::new((), "v1", "nodes", |()| ()).cluster_scoped();
         assert_eq!(uri(Target::new(&nodes, "a").page("")), "/api/v1/nodes?limit=500");
     }
 }

@@ -1,6 +1,6 @@
 //! What is measured.
 
-use slice_controller::Writes;
+use slice_controller::WriteCounts;
 use slice_core::AddressType;
 use slice_reconciler::{Changes, Summary};
 
@@ -154,11 +154,11 @@ fn t_mir_35_to_37_what_a_later_sync_counts() {
 fn m108_what_is_gone_is_forgotten() {
     type End = fn(&mut Stage);
     let ends: [(&str, End); 3] = [
-        ("the object", |stage| drop(stage.delete(ENDPOINTS, "test-ep"))),
-        ("the Service", |stage| drop(stage.delete(SERVICES, "test-ep"))),
+        ("the object", |stage| drop(stage.delete(Watch::Endpoints, "test-ep"))),
+        ("the Service", |stage| drop(stage.delete(Watch::Services, "test-ep"))),
         ("both", |stage| {
-            stage.delete(SERVICES, "test-ep");
-            stage.delete(ENDPOINTS, "test-ep");
+            stage.delete(Watch::Services, "test-ep");
+            stage.delete(Watch::Endpoints, "test-ep");
         }),
     ];
     for (id, end) in ends {
@@ -183,7 +183,7 @@ fn what_leaves_the_scope_is_forgotten() {
     stage.apply(&service(&Value::Null));
     stage.apply(&endpoints("10.0.0.1 :80"));
     stage.sync();
-    stage.delete(SERVICES, "test-ep");
+    stage.delete(Watch::Services, "test-ep");
     stage.sync();
     assert_eq!(counted(&stage), "0/0/0 +1 c1");
 }
@@ -230,17 +230,17 @@ fn t_mir_61_to_65_gauges_are_sums_over_all_objects() {
 fn m122_every_sync_is_timed_and_every_write_counted() {
     let mut stage = Stage::new();
     for (took, sum) in [(999, "0"), (1_999, "0.001"), (2_250_500, "2.251")] {
-        let outcome = Outcome {
-            writes: Writes {
+        let outcome = SyncOutcome {
+            writes: WriteCounts {
                 created: 1,
                 updated: 2,
                 deleted: 3,
             },
             failures: vec![SyncFailure::Create(write_error("no"))],
-            took: Duration::from_micros(took),
-            ..Outcome::default()
+            duration: Duration::from_micros(took),
+            ..SyncOutcome::default()
         };
-        stage.controller.finished(&key(), &outcome);
+        stage.controller.on_sync_result(&key(), &outcome);
         assert!(
             lines(&stage).contains(&format!("endpoints_sync_duration_sum {sum}")),
             "{took}"
@@ -253,7 +253,7 @@ fn m122_every_sync_is_timed_and_every_write_counted() {
 #[test]
 fn m112_to_m120_names_and_buckets_are_upstreams() {
     let mut stage = Stage::settled("10.0.0.1 :80");
-    stage.delete(ENDPOINTS, "test-ep");
+    stage.delete(Watch::Endpoints, "test-ep");
     stage.sync();
     let lines = lines(&stage);
     let described: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("# ")).collect();

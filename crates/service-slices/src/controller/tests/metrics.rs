@@ -55,7 +55,7 @@ fn gauges_follow_what_is_wanted_and_forget_what_is_gone() {
         ]
     );
     for i in 0..150 {
-        stage.delete(PODS, &format!("p{i}"));
+        stage.delete(Watch::Pods, &format!("p{i}"));
     }
     stage.sync("web");
     assert_eq!(
@@ -66,7 +66,7 @@ fn gauges_follow_what_is_wanted_and_forget_what_is_gone() {
             "desired_endpoint_slices 2"
         ]
     );
-    stage.delete(SERVICES, "web");
+    stage.delete(Watch::Services, "web");
     stage.sync("web");
     assert_eq!(
         gauges(&stage),
@@ -180,12 +180,12 @@ fn syncs_and_writes_are_counted() {
         lines(&stage, "endpointslices_written_per_sync_bucket{le=\"2\"}"),
         ["endpointslices_written_per_sync_bucket{le=\"2\"} 4"]
     );
-    let failure = Outcome {
+    let failure = SyncOutcome {
         failures: vec![SyncFailure::Create(write_error("no"))],
-        ..Outcome::default()
+        ..SyncOutcome::default()
     };
     stage.plan("web");
-    stage.controller.finished(&Key::new("ns", "web"), &failure);
+    stage.controller.on_sync_result(&Key::new("ns", "web"), &failure);
     assert_eq!(lines(&stage, "syncs")[0], r#"syncs{result="error"} 1"#);
     assert_eq!(
         lines(&stage, "endpointslices_changed_per_sync_count"),
@@ -220,7 +220,7 @@ fn t_met_03_t_mtd_01_to_09_services_are_counted_by_traffic_distribution() {
         ("s2", None, "PreferClose 0, PreferSameNode 0, PreferSameZone 0"),
     ] {
         if value == Some("gone") {
-            stage.delete(SERVICES, name);
+            stage.delete(Watch::Services, name);
         } else {
             stage.apply(&with(&service(name), "/spec/trafficDistribution", json!(value)));
         }

@@ -11,7 +11,7 @@ fn stage(service: &Value, pods: &[Value]) -> Stage {
     for pod in pods {
         stage.apply(pod);
     }
-    stage.settle();
+    stage.before_sync();
     stage
 }
 
@@ -77,7 +77,7 @@ fn a_service_that_is_gone_is_forgotten() {
     stage.apply(&service("db"));
     stage.sync("web");
     stage.sync("db");
-    stage.delete(SERVICES, "web");
+    stage.delete(Watch::Services, "web");
     assert_eq!(stage.sync("web").0, NOTHING);
     assert_eq!(stage.controller.trigger_times.len(), 1);
 }
@@ -177,7 +177,7 @@ fn two_empty_slices_become_one_placeholder() {
     second.metadata.name = Some("web-zzzzz".into());
     second.metadata.uid = Some("uid-zzzzz".into());
     stage.slices.insert("web-zzzzz".into(), second);
-    stage.delete(PODS, "p");
+    stage.delete(Watch::Pods, "p");
     assert_eq!(stage.sync("web").0, ["update 0", "delete"]);
     // I6: one that is a placeholder already is not written.
     let mut first = stage.slices.first_key_value().unwrap().1.clone();
@@ -190,7 +190,7 @@ fn two_empty_slices_become_one_placeholder() {
 /// W17, G-15: a write that failed is followed by one that still tells when the change began.
 #[test]
 fn the_trigger_time_survives_a_failed_write() {
-    let trigger = |sync: &Sync| -> Option<String> {
+    let trigger = |sync: &SyncResult| -> Option<String> {
         let Some(Operation::Update(slice)) = sync.plan.writes.first().map(|write| &write.operation) else {
             panic!("an update")
         };
@@ -215,11 +215,11 @@ fn the_trigger_time_survives_a_failed_write() {
             slice: "web-a".into(),
             error: write_error("no"),
         };
-        let outcome = Outcome {
+        let outcome = SyncOutcome {
             failures: vec![failure],
-            ..Outcome::default()
+            ..SyncOutcome::default()
         };
-        stage.controller.finished(&Key::new("ns", "web"), &outcome);
+        stage.controller.on_sync_result(&Key::new("ns", "web"), &outcome);
     }
     assert_eq!(stage.sync("web").0, ["update 2"]);
     stage.apply(&with(&service("web"), "/metadata/labels", json!({"new": "label"})));
@@ -231,7 +231,7 @@ fn the_trigger_time_survives_a_failed_write() {
 fn ports_that_cannot_be_published_are_told() {
     let port = |number: u16| json!({"name": "http", "port": number, "targetPort": number});
     let twice = with(&service("web"), "/spec/ports", json!([port(80), port(81)]));
-    let Sync { plan, events, .. } = stage(&twice, &[pod("a", "10.0.0.1")]).plan("web");
+    let SyncResult { plan, events, .. } = stage(&twice, &[pod("a", "10.0.0.1")]).plan("web");
     assert_eq!(plan.writes.len(), 1, "the placeholder");
     let [event] = &events[..] else { panic!("{events:?}") };
     assert_eq!(

@@ -2,17 +2,17 @@
 
 use futures::future::join_all;
 use http::StatusCode;
-use slice_controller::{Controller, ErrorChain, Source};
+use slice_controller::{Controller, ErrorChain, WatchSpec};
 
 use crate::{
     client::{ApiClient, RequestError},
-    run::{CALL, Options, slices_source},
+    run::{CALL, Options, slices_watch},
     watch,
 };
 
 /// What keeps a controller from running.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Obstacle {
+pub enum PreflightError {
     /// There is nobody at the other end.
     #[error("the API server cannot be reached: {0}")]
     Unreachable(String),
@@ -20,7 +20,7 @@ pub enum Obstacle {
     #[error("the API server does not serve {resource} of {api}, without which nothing can be done")]
     NotServed {
         /// The group and version, as in paths.
-        api: &'static str,
+        api: String,
         /// The resource.
         resource: &'static str,
     },
@@ -48,55 +48,58 @@ pub enum Obstacle {
 
 /// Looks for what would keep a controller from running, before it runs: each resource that it watches is listed and
 /// watched for a moment. A server that is only busy is no obstacle.
-pub async fn check<C: Controller>(controller: &C, client: kube::Client, options: &Options) -> Vec<Obstacle> {
+pub async fn preflight<C: Controller>(controller: &C, client: kube::Client, options: &Options) -> Vec<PreflightError> {
     let api = ApiClient::new(client, CALL, options.rate_limit);
-    let sources = controller.sources();
-    let slices = slices_source(&options.managed_by);
-    let probes = sources.iter().map(|source| probe(&api, source, &options.namespace));
-    let (mut obstacles, of_slices) = futures::join!(join_all(probes), probe(&api, &slices, &options.namespace));
-    obstacles.push(of_slices);
-    let mut told: Vec<Obstacle> = Vec::new();
-    for obstacle in obstacles.into_iter().filter_map(Result::err) {
+    let watches = controller.watches();
+    let slices = slices_watch(&options.managed_by);
+    let probes = watches.iter().map(|spec| probe(&api, spec, &options.namespace));
+    let (mut results, of_slices) = futures::join!(join_all(probes), probe(&api, &slices, &options.namespace));
+    results.push(of_slices);
+    let mut errors: Vec<PreflightError> = Vec::new();
+    for error in results.into_iter().filter_map(Result::err) {
         // A resource may be watched twice.
-        if !told.contains(&obstacle) {
-            told.push(obstacle);
+        if !errors.contains(&error) {
+            errors.push(error);
         }
     }
-    // It is one server, so one line says it.
-    let unreachable = |obstacle: &Obstacle| matches!(obstacle, Obstacle::Unreachable(_));
-    if let Some(place) = told.iter().position(unreachable) {
-        told = vec![told.swap_remove(place)];
+    // It is one server, so one error will do.
+    let unreachable = |error: &PreflightError| matches!(error, PreflightError::Unreachable(_));
+    if let Some(index) = errors.iter().position(unreachable) {
+        errors = vec![errors.swap_remove(index)];
     }
-    told
+    errors
 }
 
-async fn probe<I>(api: &ApiClient, source: &Source<I>, namespace: &str) -> Result<(), Obstacle> {
-    let target = watch::Target::new(source, namespace);
+async fn probe<W, O>(api: &ApiClient, spec: &WatchSpec<W, O>, namespace: &str) -> Result<(), PreflightError> {
+    let target = watch::Target::new(spec, namespace);
     let version = match watch::version(api, &target).await {
         Ok(version) => version,
-        Err(error) => return obstacle(source, "list", &error),
+        Err(error) => return classify(spec, "list", &error),
     };
     match api.open(target.watch_from(&version, CALL)).await {
         Ok(_) => Ok(()),
-        Err(error) => obstacle(source, "watch", &error),
+        Err(error) => classify(spec, "watch", &error),
     }
 }
 
 /// What a failure means; nothing, if it may pass.
-fn obstacle<I>(source: &Source<I>, verb: &'static str, error: &RequestError) -> Result<(), Obstacle> {
-    let (api, resource, message) = (source.api, source.resource, ErrorChain(error).to_string());
+fn classify<W, O>(spec: &WatchSpec<W, O>, verb: &'static str, error: &RequestError) -> Result<(), PreflightError> {
+    let (resource, message) = (spec.resource, ErrorChain(error).to_string());
     let Some(api_error) = error.api_error() else {
-        return Err(Obstacle::Unreachable(message));
+        return Err(PreflightError::Unreachable(message));
     };
     Err(match api_error.code {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Obstacle::Forbidden {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => PreflightError::Forbidden {
             verb,
             resource,
             message,
         },
-        StatusCode::NOT_FOUND => Obstacle::NotServed { api, resource },
+        StatusCode::NOT_FOUND => PreflightError::NotServed {
+            api: spec.api_path(),
+            resource,
+        },
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS | StatusCode::GONE => return Ok(()),
-        code if code.is_client_error() => Obstacle::Refused {
+        code if code.is_client_error() => PreflightError::Refused {
             verb,
             resource,
             message,

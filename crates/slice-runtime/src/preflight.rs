@@ -94,6 +94,7 @@ fn classify<W, O>(spec: &WatchSpec<W, O>, verb: &'static str, error: &RequestErr
             resource,
             message,
         },
+        StatusCode::NOT_FOUND if spec.optional => return Ok(()),
         StatusCode::NOT_FOUND => PreflightError::NotServed {
             api: spec.api_path(),
             resource,

@@ -143,6 +143,7 @@ impl<C: Controller> Engine<C> {
                     controller.delete(watch.id, &object, context);
                 }
             }
+            WatchEvent::Absent => keys = watch.relist.abandon(),
         }
         keys.extend(context.take_enqueued());
         let keys = watch.relist.defer(keys);
@@ -176,6 +177,7 @@ impl<C: Controller> Engine<C> {
                 keys = deferred;
                 self.slices.relisted(&listed, &version)
             }
+            WatchEvent::Absent => unreachable!("the watch of our slices is not optional"),
         };
         keys.extend(concerned.into_iter().map(|key| (key, delay)));
         let keys = self.slice_relist.defer(keys);
@@ -191,7 +193,7 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    /// Whether every watch has been listed: before that, nothing is synced (I11).
+    /// Whether every watch has been listed, or is of a resource that the API server lacks: before that, nothing is synced (I11).
     pub(crate) fn is_synced(&self) -> bool {
         self.slice_relist.is_synced() && self.watches.iter().all(|watch| watch.relist.is_synced())
     }

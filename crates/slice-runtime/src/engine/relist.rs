@@ -4,11 +4,21 @@ use std::time::Duration;
 
 use slice_controller::Key;
 
-/// Whether a watch has been listed, and the list that is arriving, with what it contains so far (`L`).
+/// How much of a watch is known, and the list that is arriving, with what it contains so far (`L`).
 #[derive(Debug)]
 pub(super) struct Relist<L> {
-    synced: bool,
+    progress: Progress,
     open: Option<Open<L>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    /// Nothing is known.
+    Unlisted,
+    /// The API server lacks the resource, and no list was ever completed.
+    Absent,
+    /// A list was completed: what is known stays known.
+    Listed,
 }
 
 #[derive(Debug, Default)]
@@ -22,7 +32,7 @@ struct Open<L> {
 impl<L> Default for Relist<L> {
     fn default() -> Self {
         Self {
-            synced: false,
+            progress: Progress::Unlisted,
             open: None,
         }
     }
@@ -56,17 +66,30 @@ impl<L: Default> Relist<L> {
 
     /// The list is complete: returns what it contains, and the deferred keys.
     pub(super) fn finish(&mut self) -> (L, Vec<(Key, Duration)>) {
-        self.synced = true;
+        self.progress = Progress::Listed;
         let Open { listed, deferred } = self.open.take().unwrap_or_default();
         (listed, deferred)
+    }
+
+    /// The API server lacks the resource: returns the deferred keys, as the list will not be completed.
+    pub(super) fn abandon(&mut self) -> Vec<(Key, Duration)> {
+        if self.progress == Progress::Unlisted {
+            self.progress = Progress::Absent;
+        }
+        self.open.take().map(|open| open.deferred).unwrap_or_default()
     }
 
     pub(super) fn is_listing(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Whether a list has been completed.
+    /// Whether decisions can be made: a list was completed, or there is nothing to list. The first list of a resource that
+    /// appears later is waited for as if the resource had been there from the start (I11).
     pub(super) fn is_synced(&self) -> bool {
-        self.synced
+        match self.progress {
+            Progress::Unlisted => false,
+            Progress::Absent => !self.is_listing(),
+            Progress::Listed => true,
+        }
     }
 }

@@ -9,6 +9,8 @@ use super::*;
 struct Stub {
     plan: Plan,
     synced: Vec<String>,
+    /// The label by which slices name their owner, if it is not that of Services.
+    owner_label: Option<&'static str>,
 }
 
 impl Controller for Stub {
@@ -31,24 +33,63 @@ impl Controller for Stub {
         self.synced.push(key.name.to_string());
         Ok(self.plan.clone().into())
     }
+
+    fn key_of(&self, slice: &ObjectMeta) -> Option<Key> {
+        let Some(label) = self.owner_label else {
+            return Key::from_slice_labels(slice);
+        };
+        let owner = slice.labels.as_ref()?.get(label)?;
+        Some(Key::scoped("Pool", slice.namespace.as_deref()?, owner.as_str()))
+    }
 }
 
 /// An engine with these keys enqueued, which writes one at a time.
 fn engine(plan: Plan, keys: &[&str], now: Instant) -> (Engine<Stub>, prometheus::Registry) {
+    let registry = prometheus::Registry::new();
+    let mut engine = unlisted_with(plan, &registry);
+    engine.handle_slice_event(WatchEvent::Init, now);
+    engine.handle_slice_event(WatchEvent::InitDone { version: "1".into() }, now);
+    list(&mut engine, keys, now);
+    (engine, registry)
+}
+
+/// An engine that has listed nothing yet.
+fn unlisted(plan: Plan) -> Engine<Stub> {
+    unlisted_with(plan, &prometheus::Registry::new())
+}
+
+fn unlisted_with(plan: Plan, registry: &prometheus::Registry) -> Engine<Stub> {
     let config = EngineConfig {
         managed_by: "us".to_owned(),
         concurrency: NonZeroUsize::MIN,
         foreign_change_delay: Duration::ZERO,
         dry_run: false,
     };
-    let registry = prometheus::Registry::new();
-    let metrics = Metrics::new(&registry, "stub", "stub").unwrap();
-    let synced = Vec::new();
-    let mut engine = Engine::new(Stub { plan, synced }, config, Arc::new(metrics));
-    engine.handle_slice_event(WatchEvent::Init, now);
-    engine.handle_slice_event(WatchEvent::InitDone { version: "1".into() }, now);
-    list(&mut engine, keys, now);
-    (engine, registry)
+    let metrics = Metrics::new(registry, "stub", "stub").unwrap();
+    let stub = Stub {
+        plan,
+        synced: Vec::new(),
+        owner_label: None,
+    };
+    Engine::new(stub, config, Arc::new(metrics))
+}
+
+/// A slice of ours that names a Service.
+fn slice(name: &str, service: &str) -> EndpointSlice {
+    let slice = serde_json::json!({
+        "metadata": {
+            "namespace": "ns", "name": name, "uid": format!("uid-{name}"), "resourceVersion": "2",
+            "labels": {"kubernetes.io/service-name": service},
+        },
+        "addressType": "IPv4",
+        "endpoints": [],
+    });
+    serde_json::from_value(slice).unwrap()
+}
+
+fn apply_slice(engine: &mut Engine<Stub>, object: EndpointSlice, now: Instant) {
+    let object_ref = ObjectRef::from(&object.metadata);
+    engine.handle_slice_event(WatchEvent::Apply(Decoded { object_ref, object }), now);
 }
 
 /// A complete list of these objects.
@@ -199,18 +240,53 @@ fn resync_takes_keys_that_desire_something_or_have_slices() {
     assert_eq!(synced(&mut engine, now), [""; 0]);
     assert!(engine.active_keys.is_empty());
 
-    let slice = serde_json::json!({
-        "metadata": {
-            "namespace": "ns", "name": "c-1", "uid": "1", "resourceVersion": "2",
-            "labels": {"kubernetes.io/service-name": "c"},
-        },
-        "addressType": "IPv4",
-        "endpoints": [],
-    });
-    let object: EndpointSlice = serde_json::from_value(slice).unwrap();
-    let object_ref = ObjectRef::from(&object.metadata);
-    engine.handle_slice_event(WatchEvent::Apply(Decoded { object_ref, object }), now);
+    apply_slice(&mut engine, slice("c-1", "c"), now);
     assert_eq!(synced(&mut engine, now), ["c"]);
     engine.resync_all(now);
     assert_eq!(synced(&mut engine, now), ["c"]);
+}
+
+/// CX3, I11: nothing waits for a resource that the API server lacks, but for its first list if it appears.
+#[test]
+fn nothing_waits_for_an_absent_resource() {
+    let now = Instant::now();
+    let mut engine = unlisted(Plan::default());
+    engine.handle_slice_event(WatchEvent::Init, now);
+    engine.handle_slice_event(WatchEvent::InitDone { version: "1".into() }, now);
+    assert!(!engine.is_synced());
+    engine.handle_event(0, WatchEvent::Absent, now);
+    assert!(engine.is_synced());
+    // It appears, and disappears before its list is complete.
+    engine.handle_event(0, WatchEvent::Init, now);
+    engine.handle_event(0, applied("a"), now);
+    assert_eq!((engine.is_synced(), synced(&mut engine, now)), (false, vec![]));
+    engine.handle_event(0, WatchEvent::Absent, now);
+    assert_eq!(synced(&mut engine, now), ["a"]);
+    list(&mut engine, &["b"], now);
+    assert_eq!(synced(&mut engine, now), ["a", "b"], "the complete list lacks a");
+    // What is known stays known when it disappears, and while it is listed again.
+    engine.handle_event(0, WatchEvent::Absent, now);
+    assert_eq!((engine.is_synced(), synced(&mut engine, now)), (true, vec![]));
+    engine.handle_event(0, WatchEvent::Init, now);
+    assert!(engine.is_synced());
+    engine.handle_event(0, WatchEvent::InitDone { version: "2".into() }, now);
+    assert_eq!(synced(&mut engine, now), ["b"]);
+}
+
+/// CX1, CX2: the key of a slice is the controller's to say, with a scope.
+#[test]
+fn slices_belong_to_the_key_that_the_controller_says() {
+    let now = Instant::now();
+    let (mut engine, _) = engine(Plan::default(), &[], now);
+    engine.controller.owner_label = Some("example.com/pool");
+    let mut pool_slice = slice("db-1", "db");
+    let labels = pool_slice.metadata.labels.as_mut().unwrap();
+    labels.insert("example.com/pool".to_owned(), "pool".to_owned());
+    for slice in [pool_slice, slice("db-2", "db")] {
+        apply_slice(&mut engine, slice, now);
+    }
+    assert_eq!(synced(&mut engine, now), ["pool"]);
+    let key = Key::scoped("Pool", "ns", "pool");
+    assert_eq!(engine.slices.keys().collect::<Vec<_>>(), [&key]);
+    assert_eq!(engine.slices.of(&key).len(), 1);
 }

@@ -81,6 +81,7 @@ fn line(kind: &str, state: &SourceState, now: Instant) -> String {
             let seconds = now.saturating_duration_since(*since).as_secs();
             format!("[-]{kind} failed: {trouble} (for {seconds} s{known})\n")
         }
+        None if state.absent => format!("[+]{kind} absent: the API server does not serve it{known}\n"),
         None if state.synced => format!("[+]{kind} ok\n"),
         None => format!("[-]{kind} failed: not listed yet\n"),
     }

@@ -40,7 +40,12 @@ pub(crate) enum WatchEvent<O> {
         /// The version of the list.
         version: Box<str>,
     },
+    /// The API server lacks the resource, which is optional. Objects that are known stay known.
+    Absent,
 }
+
+/// How long to wait before a resource that the API server lacks is tried again.
+const ABSENT_RETRY: Duration = Duration::from_secs(30);
 
 /// How long things may take.
 #[derive(Clone, Copy, Debug)]
@@ -102,11 +107,19 @@ impl From<RequestError> for End {
     }
 }
 
+/// Whether the API server lacks the resource: lists of a resource that it serves are found even if they are empty.
+fn is_not_found(error: &RequestError) -> bool {
+    error
+        .api_error()
+        .is_some_and(|error| error.code == StatusCode::NOT_FOUND)
+}
+
 impl<W, O> Reflector<W, O> {
     /// Runs until nobody listens any more.
     pub(crate) async fn run(self) {
         let target = Target::new(&self.spec, &self.namespace);
         let mut progress = Progress::default();
+        let mut absent = false;
         loop {
             let position = progress.position().map(ToOwned::to_owned);
             let begin = Instant::now();
@@ -115,6 +128,7 @@ impl<W, O> Reflector<W, O> {
                 None if progress.watch_list => self.list_by_watch(&target, &mut progress).await,
                 None => self.list_by_pages(&target, &mut progress).await,
             };
+            absent &= progress.position().is_none();
             let Err(end) = end else { continue };
             match end {
                 End::Unheard => return,
@@ -132,6 +146,24 @@ impl<W, O> Reflector<W, O> {
                     progress.forget_position();
                     // Not with everybody else to whom the same happened.
                     tokio::time::sleep(progress.went_wrong(None, fastrand::f64())).await;
+                }
+                End::Failed(error) if self.spec.optional && is_not_found(&error) => {
+                    // A resource that appears again may have other objects: they are listed.
+                    progress.forget_position();
+                    progress.went_well();
+                    self.health.absent();
+                    if !absent {
+                        absent = true;
+                        tracing::info!(
+                            resource = self.spec.name,
+                            retry_in = ?ABSENT_RETRY,
+                            "the API server does not serve this optional resource"
+                        );
+                        if self.tell(WatchEvent::Absent).await.is_err() {
+                            return;
+                        }
+                    }
+                    tokio::time::sleep(ABSENT_RETRY).await;
                 }
                 End::Failed(error) if progress.position().is_none() && progress.refuses_watch_list(&error) => {}
                 End::Failed(error) => {

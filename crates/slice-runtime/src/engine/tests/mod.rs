@@ -157,7 +157,7 @@ impl Play {
             WatchEvent::Init => WatchEvent::Init,
             WatchEvent::InitDone { version } => WatchEvent::InitDone { version },
             WatchEvent::Delete(object) => WatchEvent::Delete(object),
-            WatchEvent::Apply(_) => unreachable!("slices are applied in another way"),
+            WatchEvent::Apply(_) | WatchEvent::Absent => unreachable!("no such event of slices"),
         };
         self.engine.handle_slice_event(event, self.now);
     }

@@ -71,6 +71,26 @@ fn trouble_after_the_list_is_told_and_does_not_end_readiness() {
     assert_eq!(ask(&pages, "/readyz?verbose"), (200, passed.to_owned()));
 }
 
+/// An optional resource that the API server lacks is named, and does not keep a program from being ready.
+#[test]
+fn an_absent_resource_does_not_prevent_readiness() {
+    let pages = pages();
+    let (pods, pools) = (pages.health.add("pods"), pages.health.add("pools"));
+    pods.synced();
+    pools.absent();
+    assert_eq!(ask(&pages, "/readyz"), (200, "ok".to_owned()));
+    let absent = |known: &str| {
+        format!("[+]pods ok\n[+]pools absent: the API server does not serve it{known}\nreadyz check passed\n")
+    };
+    assert_eq!(ask(&pages, "/readyz?verbose"), (200, absent("")));
+    pools.synced();
+    let passed = "[+]pods ok\n[+]pools ok\nreadyz check passed\n";
+    assert_eq!(ask(&pages, "/readyz?verbose"), (200, passed.to_owned()));
+    pools.absent();
+    let known = "; what was seen before is kept";
+    assert_eq!(ask(&pages, "/readyz?verbose"), (200, absent(known)));
+}
+
 #[test]
 fn metrics_are_in_the_text_format() {
     let pages = pages();

@@ -1,4 +1,4 @@
-//! What the author of a controller says, and what the runtime answers.
+//! The trait that the author of a controller implements, with what it is given and returns.
 
 use std::time::Duration;
 
@@ -63,8 +63,8 @@ pub struct SyncContext<'a> {
 
 /// What was decided about a key.
 ///
-/// A key without slices whose result is the default is forgotten until it is enqueued again; all others are synced at every
-/// resync.
+/// A key without slices is forgotten until it is enqueued again if its plan has no summaries, and there are no events and no
+/// requeue. All other keys are synced at every resync.
 #[derive(Clone, Debug, Default)]
 pub struct SyncResult {
     /// The writes.

@@ -58,7 +58,7 @@ pub enum SyncFailure {
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// Another writer changed, created or deleted the slice first.
-    #[error("it has been changed by somebody else")]
+    #[error("another writer changed it first")]
     Conflict,
     /// The API server answered with an error.
     #[error("{message}")]
@@ -77,10 +77,10 @@ pub enum WriteError {
     #[error(transparent)]
     Transport(BoxError),
     /// The API server carried out the write, but its response cannot be decoded.
-    #[error("the server's answer cannot be read")]
+    #[error("the response cannot be decoded")]
     Response(#[source] serde_json::Error),
     /// The task that sent the write ended before the response came.
-    #[error("the writer ended before the answer came")]
+    #[error("the write was aborted before the response came")]
     Aborted,
 }
 

@@ -1,7 +1,7 @@
 //! The interface between a controller and the runtime that runs it.
 //!
-//! The author of a [`Controller`] says what to watch, which keys a change concerns, and which slices a key should have. It is a
-//! state machine without I/O: tasks, sockets, relists, retries and clocks belong to `slice-runtime`, or to a test.
+//! A [`Controller`] determines what to watch, which keys a change concerns, and which slices a key should have. It is a state
+//! machine without I/O: tasks, sockets, relists, retries and clocks belong to `slice-runtime`, or to a test.
 //!
 //! ```
 //! use std::collections::{BTreeSet, HashMap};

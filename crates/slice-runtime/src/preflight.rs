@@ -1,4 +1,4 @@
-//! Whether there is an API server that serves what is needed, and lets us have it.
+//! Checks before a controller runs: that the API server can be reached, serves what is needed, and grants the rights.
 
 use futures::future::join_all;
 use http::StatusCode;
@@ -10,13 +10,13 @@ use crate::{
     watch,
 };
 
-/// What keeps a controller from running.
+/// What prevents a controller from running.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PreflightError {
-    /// There is nobody at the other end.
+    /// The API server cannot be reached.
     #[error("the API server cannot be reached: {0}")]
     Unreachable(String),
-    /// The server does not know the resource.
+    /// The API server does not serve the resource.
     #[error("the API server does not serve {resource} of {api}, without which nothing can be done")]
     NotServed {
         /// The group and version, as in paths.
@@ -24,30 +24,30 @@ pub enum PreflightError {
         /// The resource.
         resource: &'static str,
     },
-    /// We may not.
+    /// A right is missing.
     #[error("not allowed to {verb} {resource}: {message}")]
     Forbidden {
-        /// What we may not do.
+        /// The verb that is not allowed.
         verb: &'static str,
-        /// With what.
+        /// The resource.
         resource: &'static str,
-        /// What the server says.
+        /// The message of the API server.
         message: String,
     },
-    /// The server does not understand us: a selector is malformed, say.
+    /// The API server rejects the request, such as for a malformed selector.
     #[error("the API server refuses to {verb} {resource}: {message}")]
     Refused {
-        /// What it refuses.
+        /// The verb.
         verb: &'static str,
-        /// Of what.
+        /// The resource.
         resource: &'static str,
-        /// What the server says.
+        /// The message of the API server.
         message: String,
     },
 }
 
-/// Looks for what would keep a controller from running, before it runs: each resource that it watches is listed and
-/// watched for a moment. A server that is only busy is no obstacle.
+/// Checks what would prevent a controller from running: each resource that it watches is listed and watched for a moment. An
+/// API server that is only busy is no error, nor is one that lacks an optional resource.
 pub async fn preflight<C: Controller>(controller: &C, client: kube::Client, options: &Options) -> Vec<PreflightError> {
     let api = ApiClient::new(client, CALL, options.rate_limit);
     let watches = controller.watches();

@@ -25,7 +25,7 @@ use crate::{
 
 /// News that wait to be heard, per channel. When it is full the watches wait, and the server with them.
 const NEWS: usize = 1024;
-/// Keys that are looked at before news are heard again.
+/// Keys that are synced before watch events are handled again.
 const KEYS_AT_ONCE: usize = 64;
 /// How long one call may take.
 pub(crate) const CALL: Duration = Duration::from_secs(15);
@@ -41,7 +41,7 @@ pub struct Options {
     pub managed_by: String,
     /// The component that events come from.
     pub event_source: &'static str,
-    /// The only namespace that is looked at; all, if empty.
+    /// The only namespace that is watched; all, if empty.
     pub namespace: String,
     /// Keys with writes under way at the same time.
     pub concurrency: NonZeroUsize,

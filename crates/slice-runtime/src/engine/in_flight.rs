@@ -75,8 +75,8 @@ impl InFlight {
         self.pending = pending.collect();
     }
 
-    /// A write was answered or skipped. `is_ours` and `key_of` tell
-    /// which slices are ours, and whose.
+    /// A write was answered or skipped. `is_ours` and `key_of` determine which slices are ours, and their
+    /// keys.
     pub(super) fn on_write_result(
         &mut self,
         write: usize,

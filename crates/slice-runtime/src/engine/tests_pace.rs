@@ -273,9 +273,9 @@ fn nothing_waits_for_an_absent_resource() {
     assert_eq!(synced(&mut engine, now), ["b"]);
 }
 
-/// CX1, CX2: the key of a slice is the controller's to say, with a scope.
+/// CX1, CX2: the controller determines the key of a slice, which may have a scope.
 #[test]
-fn slices_belong_to_the_key_that_the_controller_says() {
+fn slices_belong_to_the_key_that_key_of_returns() {
     let now = Instant::now();
     let (mut engine, _) = engine(Plan::default(), &[], now);
     engine.controller.owner_label = Some("example.com/pool");

@@ -3,6 +3,8 @@
 mod frames;
 mod progress;
 mod request;
+#[cfg(test)]
+mod tests;
 
 use std::{sync::Arc, time::Duration};
 
@@ -159,9 +161,10 @@ impl<W, O> Reflector<W, O> {
                             retry_in = ?ABSENT_RETRY,
                             "the API server does not serve this optional resource"
                         );
-                        if self.tell(WatchEvent::Absent).await.is_err() {
-                            return;
-                        }
+                    }
+                    // Each time: a list may have begun since.
+                    if self.tell(WatchEvent::Absent).await.is_err() {
+                        return;
                     }
                     tokio::time::sleep(ABSENT_RETRY).await;
                 }

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod optional;
+#[path = "../reporter/mod.rs"]
+mod reporter;
 
 use std::{
     num::NonZeroUsize,

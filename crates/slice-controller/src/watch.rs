@@ -8,7 +8,6 @@ use serde::{Deserialize, de::DeserializeOwned};
 /// A resource to watch, and how its objects are decoded.
 ///
 /// Decode only what matters to the controller: the runtime keeps nothing else of an object.
-#[derive(Clone)]
 pub struct WatchSpec<W, O> {
     /// How the controller tells its watches apart.
     pub id: W,

@@ -82,7 +82,9 @@ pub async fn run<C>(
         out,
     ));
     let (out, inputs) = mpsc::channel(NEWS);
-    for (index, spec) in controller.watches().into_iter().enumerate() {
+    let watches = controller.watches();
+    let ids = watches.iter().map(|spec| spec.id).collect();
+    for (index, spec) in watches.into_iter().enumerate() {
         tasks.spawn(reflect(index, spec, &api, &options, &health, out.clone()));
     }
     let config = EngineConfig {
@@ -99,7 +101,7 @@ pub async fn run<C>(
         events
     };
     let runner = Runner {
-        engine: Engine::new(controller, config, metrics),
+        engine: Engine::new(controller, ids, config, metrics),
         writers: Writers::new(SliceApi { client: api }),
         events,
         resync_period: options.resync_period,

@@ -57,7 +57,7 @@ pub(crate) struct Engine<C: Controller> {
     controller: C,
     config: EngineConfig,
     context: EventContext,
-    /// In the order of [`Controller::watches`].
+    /// In the order of the reflectors.
     watches: Vec<WatchState<C::WatchId>>,
     slices: Slices,
     slice_relist: Relist<HashSet<String>>,
@@ -93,9 +93,10 @@ pub(crate) struct Batch {
 }
 
 impl<C: Controller> Engine<C> {
-    pub(crate) fn new(controller: C, config: EngineConfig, metrics: Arc<Metrics>) -> Self {
-        let watches = controller.watches().into_iter().map(|spec| WatchState {
-            id: spec.id,
+    /// An engine that knows nothing yet. Events come from reflectors of these watches, in this order.
+    pub(crate) fn new(controller: C, watches: Vec<C::WatchId>, config: EngineConfig, metrics: Arc<Metrics>) -> Self {
+        let watches = watches.into_iter().map(|id| WatchState {
+            id,
             known: KnownObjects::default(),
             relist: Relist::default(),
         });

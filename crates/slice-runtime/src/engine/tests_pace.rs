@@ -71,7 +71,7 @@ fn unlisted_with(plan: Plan, registry: &prometheus::Registry) -> Engine<Stub> {
         synced: Vec::new(),
         owner_label: None,
     };
-    Engine::new(stub, config, Arc::new(metrics))
+    Engine::new(stub, vec![()], config, Arc::new(metrics))
 }
 
 /// A slice of ours that names a Service.
@@ -102,15 +102,18 @@ fn list(engine: &mut Engine<Stub>, keys: &[&str], now: Instant) {
 }
 
 fn applied(key: &str) -> WatchEvent<String> {
-    let object_ref = ObjectRef {
-        namespace: "ns".into(),
-        name: key.into(),
-        ..ObjectRef::default()
-    };
     WatchEvent::Apply(Decoded {
-        object_ref,
+        object_ref: object_ref(key),
         object: key.to_owned(),
     })
+}
+
+fn object_ref(name: &str) -> ObjectRef {
+    ObjectRef {
+        namespace: "ns".into(),
+        name: name.into(),
+        ..ObjectRef::default()
+    }
 }
 
 /// Syncs what is due; answers the names of the keys.
@@ -195,10 +198,7 @@ fn objects_missing_from_a_complete_relist_are_deleted() {
     engine.handle_event(0, WatchEvent::Init, now);
     engine.handle_event(0, applied("a"), now);
     engine.handle_event(0, applied("b"), now);
-    let WatchEvent::Apply(b) = applied("b") else {
-        unreachable!("it is applied")
-    };
-    engine.handle_event(0, WatchEvent::Delete(b.object_ref), now);
+    engine.handle_event(0, WatchEvent::Delete(object_ref("b")), now);
     assert_eq!(synced(&mut engine, now), [""; 0]);
     engine.handle_event(0, WatchEvent::InitDone { version: "2".into() }, now);
     assert_eq!(synced(&mut engine, now), ["a", "b", "c", "d"]);
@@ -207,6 +207,9 @@ fn objects_missing_from_a_complete_relist_are_deleted() {
     assert_eq!(synced(&mut engine, now), ["a"]);
     list(&mut engine, &[], now);
     assert_eq!(synced(&mut engine, now), ["a"]);
+    // An event for an object that was never applied, such as one that cannot be decoded, reaches the controller.
+    engine.handle_event(0, WatchEvent::Delete(object_ref("unknown")), now);
+    assert_eq!(synced(&mut engine, now), ["unknown"]);
 }
 
 /// R6, I12: a resync takes the keys that desire something, and those with slices; nothing is kept of the others.

@@ -92,8 +92,9 @@ impl Play {
         };
         let controller = ServiceController::new(config, &registry).unwrap();
         let metrics = Metrics::new(&registry, "test", "test").unwrap();
+        let watches = controller.watches().iter().map(|spec| spec.id).collect();
         Self {
-            engine: Engine::new(controller, engine_config(), Arc::new(metrics)),
+            engine: Engine::new(controller, watches, engine_config(), Arc::new(metrics)),
             world,
             now: Instant::now(),
             told: BTreeMap::new(),

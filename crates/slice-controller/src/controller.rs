@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use slice_core::Slice;
 use slice_reconciler::Plan;
 
-use crate::{Event, Identity, Interner, Key, Source, Wakes};
+use crate::{Event, Identity, Interner, Key, Measurement, MetricSpec, Source, Wakes};
 
 /// A controller: a state machine that is told what changes, and says what to write.
 ///
@@ -45,6 +45,17 @@ pub trait Controller {
 
     /// What people are told about a key that keeps failing.
     fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event>;
+
+    /// The metrics that it records.
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &[]
+    }
+
+    /// Takes the measurements since the last call; called after each [`sync`](Self::sync) and
+    /// [`finished`](Self::finished).
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        Vec::new()
+    }
 }
 
 /// What happened to a watched object.
@@ -120,6 +131,16 @@ impl Writes {
     #[must_use]
     pub fn any(self) -> bool {
         self != Self::default()
+    }
+
+    /// The number of writes of each operation, by its name in metrics.
+    #[must_use]
+    pub fn by_operation(self) -> [(&'static str, usize); 3] {
+        [
+            ("create", self.created),
+            ("update", self.updated),
+            ("delete", self.deleted),
+        ]
     }
 }
 

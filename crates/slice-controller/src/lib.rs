@@ -162,6 +162,7 @@ mod failures;
 mod interner;
 mod key;
 mod metadata;
+mod metrics;
 mod source;
 mod wakes;
 
@@ -171,5 +172,9 @@ pub use failures::describe_failures;
 pub use interner::Interner;
 pub use key::Key;
 pub use metadata::{AnnotatedMetadata, SlimMetadata};
+pub use metrics::{
+    DEFAULT_BUCKETS, GaugeSums, Measurement, Measurements, MetricFamily, MetricKind, MetricSpec, MetricValue,
+    MetricValues, exponential_buckets,
+};
 pub use source::{Identity, Seen, Source};
 pub use wakes::Wakes;

@@ -35,7 +35,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    program::main(&ABOUT, |args: Args, complaints, registry| {
+    program::main(&ABOUT, |args: Args, complaints| {
         let syncs = args.concurrent_service_endpoint_syncs;
         let endpoints = args.max_endpoints_per_slice;
         let batch_period = args.endpointslice_updates_batch_period.get();
@@ -46,11 +46,11 @@ fn main() -> ExitCode {
             batch_period,
             service_selector: args.common.service_selector.clone(),
         };
-        Ok(Program {
-            controller: ServiceController::new(config, registry)?,
+        Program {
+            controller: ServiceController::new(config),
             common: args.common,
             concurrency,
             slice_delay: batch_period.max(SLICE_DELAY_MIN),
-        })
+        }
     })
 }

@@ -32,7 +32,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    program::main(&ABOUT, |args: Args, complaints, registry| {
+    program::main(&ABOUT, |args: Args, complaints| {
         let syncs = args.mirroring_concurrent_service_endpoint_syncs;
         let addresses = args.mirroring_max_endpoints_per_subset;
         let batch_period = args.mirroring_endpointslice_updates_batch_period.get();
@@ -45,11 +45,11 @@ fn main() -> ExitCode {
             batch_period,
             service_selector: args.common.service_selector.clone(),
         };
-        Ok(Program {
-            controller: MirroringController::new(config, registry)?,
+        Program {
+            controller: MirroringController::new(config),
             common: args.common,
             concurrency,
             slice_delay: batch_period,
-        })
+        }
     })
 }

@@ -55,29 +55,43 @@ pub struct Measurement {
     value: f64,
 }
 
+impl Measurement {
+    /// A value, with one value for each label of the metric. Label values are fixed strings, so that the number of time
+    /// series is bounded.
+    ///
+    /// # Panics
+    /// If the number of label values is not that of the labels.
+    #[must_use]
+    pub fn new(metric: &'static MetricSpec, labels: &[&'static str], value: f64) -> Self {
+        assert_eq!(labels.len(), metric.labels.len(), "label values of {}", metric.name);
+        Self {
+            metric,
+            labels: labels.to_vec(),
+            value,
+        }
+    }
+
+    /// A number of things, with label values as in [`new`](Self::new).
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
+    pub fn of_count(metric: &'static MetricSpec, labels: &[&'static str], count: usize) -> Self {
+        Self::new(metric, labels, count as f64)
+    }
+}
+
 /// Measurements that wait to be applied.
 #[derive(Debug, Default)]
 pub struct Measurements(Vec<Measurement>);
 
 impl Measurements {
-    /// Records a value, with one value for each label of the metric. Label values are fixed strings, so that the number of
-    /// time series is bounded.
-    ///
-    /// # Panics
-    /// If the number of label values is not that of the labels.
+    /// Records a value, as [`Measurement::new`] takes it.
     pub fn record(&mut self, metric: &'static MetricSpec, labels: &[&'static str], value: f64) {
-        assert_eq!(labels.len(), metric.labels.len(), "label values of {}", metric.name);
-        self.0.push(Measurement {
-            metric,
-            labels: labels.to_vec(),
-            value,
-        });
+        self.0.push(Measurement::new(metric, labels, value));
     }
 
     /// Records a number of things.
-    #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
     pub fn record_count(&mut self, metric: &'static MetricSpec, labels: &[&'static str], count: usize) {
-        self.record(metric, labels, count as f64);
+        self.0.push(Measurement::of_count(metric, labels, count));
     }
 
     /// Takes what was recorded.

@@ -34,7 +34,7 @@
 //! }
 //!
 //! fn main() -> ExitCode {
-//!     program::main(&ABOUT, |args: Args, complaints, registry| {
+//!     program::main(&ABOUT, |args: Args, complaints| {
 //!         let concurrency = complaints.within("concurrency", args.concurrency, CONCURRENCY);
 //!         let config = Config {
 //!             managed_by: args.common.controller_name.clone(),
@@ -42,12 +42,12 @@
 //!             batch_period: Duration::ZERO,
 //!             service_selector: args.common.service_selector.clone(),
 //!         };
-//!         Ok(Program {
-//!             controller: ServiceController::new(config, registry)?,
+//!         Program {
+//!             controller: ServiceController::new(config),
 //!             common: args.common,
 //!             concurrency,
 //!             slice_delay: Duration::from_secs(1),
-//!         })
+//!         }
 //!     })
 //! }
 //! ```

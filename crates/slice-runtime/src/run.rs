@@ -74,10 +74,17 @@ pub async fn run<C>(
     // Everything that was started ends with this set.
     let mut tasks = JoinSet::new();
     let (out, slices) = mpsc::channel(NEWS);
-    tasks.spawn(watch(slices_source(&options.managed_by), &api, &options, &health, out));
+    tasks.spawn(watch(
+        slices_source(&options.managed_by),
+        &api,
+        &options,
+        &health,
+        &metrics,
+        out,
+    ));
     let (out, inputs) = mpsc::channel(NEWS);
     for source in controller.sources() {
-        tasks.spawn(watch(source, &api, &options, &health, out.clone()));
+        tasks.spawn(watch(source, &api, &options, &health, &metrics, out.clone()));
     }
     let settings = Settings {
         managed_by: options.managed_by.clone(),
@@ -86,9 +93,9 @@ pub async fn run<C>(
         dry_run: options.dry_run,
     };
     let events = if options.dry_run {
-        Events::logged()
+        Events::logged(Arc::clone(&metrics))
     } else {
-        let (events, recording) = Events::new(api.clone(), options.event_source);
+        let (events, recording) = Events::new(api.clone(), options.event_source, Arc::clone(&metrics));
         tasks.spawn(recording);
         events
     };
@@ -128,11 +135,13 @@ fn watch<I: Send + 'static>(
     api: &ApiClient,
     options: &Options,
     health: &Health,
+    metrics: &Arc<Metrics>,
     out: mpsc::Sender<Said<I>>,
 ) -> impl Future<Output = ()> + use<I> {
     let watch = Watch {
         api: api.clone(),
         health: health.add(source.kind),
+        metrics: Arc::clone(metrics),
         source,
         namespace: options.namespace.clone(),
         times: Times::default(),

@@ -1,7 +1,5 @@
 //! A controller of a few lines on the in-memory API server.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::{
     num::NonZeroUsize,
     sync::{
@@ -107,12 +105,12 @@ fn server() -> (kube::Client, Faults) {
 }
 
 /// Runs a controller for a minute, which passes as soon as everybody waits for it.
-async fn run_for_a_minute(controller: Namespaces, options: Options) {
-    let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
+async fn run_for_a_minute(controller: Namespaces, options: Options) -> Arc<Metrics> {
     let (client, _) = server();
-    let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));
+    let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("test", "test")));
     let minute = tokio::time::sleep(Duration::from_secs(60));
-    run(controller, client, options, health, metrics, minute).await;
+    run(controller, client, options, health, Arc::clone(&metrics), minute).await;
+    metrics
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,6 +132,18 @@ async fn nobody_goes_on_half_blind() {
         ..Namespaces::default()
     };
     run_for_a_minute(controller, options()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_cannot_be_decoded_are_counted() {
+    let controller = Namespaces {
+        decode: |_| Err(serde::de::Error::custom("not a namespace")),
+        ..Namespaces::default()
+    };
+    let page = run_for_a_minute(controller, options()).await.page();
+    let skipped = "test_objects_skipped_total{resource=\"namespaces\"} 4\n";
+    assert!(page.contains(skipped), "{page}");
+    assert!(page.contains("test_events_dropped_total 0\n"), "{page}");
 }
 
 #[tokio::test]
@@ -223,7 +233,7 @@ async fn watches_that_end_at_once_are_no_storm() {
         std::future::ready(Ok::<_, std::convert::Infallible>(response))
     };
     let client = kube::Client::new(tower::service_fn(answer), "default");
-    let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
+    let metrics = Metrics::new("test", "test");
     // The time of the test, which passes as soon as everybody waits for it.
     let minute = tokio::time::sleep(Duration::from_secs(60));
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));

@@ -13,14 +13,15 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{
-    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Source, Sync, SyncContext, Wakes,
+    Change, Controller, Event, Failure, Identity, Interner, Key, Measurement, MetricSpec, Outcome, Source, Sync,
+    SyncContext, Wakes,
 };
 use slice_core::names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
 use crate::{eligible, has_selector};
 use endpoints::Endpoints;
 use index::Index;
-use metrics::Metrics;
+use metrics::{METRICS, Metrics};
 
 const ENDPOINTS: &str = "endpoints";
 const SERVICES: &str = "services";
@@ -63,14 +64,15 @@ pub struct MirroringController {
 }
 
 impl MirroringController {
-    /// A controller that knows nothing yet. Its metrics go to the registry.
-    pub fn new(config: Config, registry: &prometheus::Registry) -> Result<Self, prometheus::Error> {
-        Ok(Self {
+    /// A controller that knows nothing yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
             config,
             index: Index::default(),
             interner: Interner::default(),
-            metrics: Metrics::new(registry)?,
-        })
+            metrics: Metrics::new(),
+        }
     }
 
     fn key(&mut self, namespace: &str, name: &str) -> Key {
@@ -197,10 +199,18 @@ impl Controller for MirroringController {
     }
 
     fn finished(&mut self, _key: &Key, outcome: &Outcome) {
-        self.metrics.finished(outcome);
+        self.metrics.record_sync(outcome);
     }
 
     fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
         self.describe(key, failures)
+    }
+
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &METRICS
+    }
+
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        self.metrics.take()
     }
 }

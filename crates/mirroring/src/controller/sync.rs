@@ -91,7 +91,7 @@ fn mirror(
     };
     let options = options(max);
     let plan = plan(request, &options).map_err(|error| error.to_string())?;
-    metrics.planned(key, &plan, skipped);
+    metrics.record_plan(key, &plan, skipped);
     // Addresses have been told as a number.
     let unread = left_out
         .iter()

@@ -13,14 +13,15 @@ use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::Time};
 use slice_controller::{
-    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Source, Sync, SyncContext, Wakes,
+    Change, Controller, Event, Failure, Identity, Interner, Key, Measurement, MetricSpec, Outcome, Source, Sync,
+    SyncContext, Wakes,
 };
 use slice_core::TriggerTimes;
 use slice_reconciler::hints::TopologyCache;
 
 use crate::{NamedPort, NodeState, Pod, Service};
 use index::{Labels, Namespace, ServiceEntry};
-use metrics::Metrics;
+use metrics::{METRICS, Metrics};
 use nodes::Nodes;
 use sync::InProgress;
 
@@ -69,9 +70,10 @@ pub struct ServiceController {
 }
 
 impl ServiceController {
-    /// A controller that knows nothing yet. Its metrics go to the registry.
-    pub fn new(config: Config, registry: &prometheus::Registry) -> Result<Self, prometheus::Error> {
-        Ok(Self {
+    /// A controller that knows nothing yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
             config,
             namespaces: HashMap::new(),
             nodes: Nodes::default(),
@@ -81,8 +83,8 @@ impl ServiceController {
             in_progress: HashMap::new(),
             interner: Interner::default(),
             last_named_ports: None,
-            metrics: Metrics::new(registry)?,
-        })
+            metrics: Metrics::new(),
+        }
     }
 
     fn put_pod(&mut self, pod: &api::Pod, wakes: &mut Wakes) {
@@ -253,6 +255,14 @@ impl Controller for ServiceController {
 
     fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
         self.describe(key, failures)
+    }
+
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &METRICS
+    }
+
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        self.metrics.take()
     }
 }
 

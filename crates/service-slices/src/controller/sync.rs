@@ -7,7 +7,7 @@ use slice_controller::{Event, Failure, Key, Outcome, Sync, SyncContext, describe
 use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
 use slice_reconciler::{
     MetadataPolicy, Operation, Partition, Plan, Request, TriggerTime,
-    hints::{EventType, HintMode, Verdict},
+    hints::{EventType, HintMode, TrafficDistribution, Verdict},
     plan_with_topology,
 };
 
@@ -64,7 +64,8 @@ impl ServiceController {
         let options = options(self.config.max_endpoints_per_slice);
         let plan = plan_with_topology(request, &options, key, &mut self.topology).map_err(|error| error.to_string())?;
         let events = events(&plan, &left_out, service);
-        self.metrics.planned(key, &plan, traffic_distribution(service.hints));
+        self.metrics
+            .record_plan(key, &plan, traffic_distribution(service.hints));
         let changes = changes(&plan, context.existing);
         self.in_progress
             .insert(key.clone(), InProgress { trigger_time, changes });
@@ -83,7 +84,7 @@ impl ServiceController {
     }
 
     pub(super) fn sync_finished(&mut self, key: &Key, outcome: &Outcome) {
-        self.metrics.synced(outcome.is_success(), outcome.writes);
+        self.metrics.record_sync(outcome.is_success(), outcome.writes);
         let Some(InProgress { trigger_time, changes }) = self.in_progress.remove(key) else {
             return;
         };
@@ -91,7 +92,7 @@ impl ServiceController {
             self.trigger_times.commit(trigger_time);
             if !outcome.namespace_terminating {
                 for (labels, slices) in changes {
-                    self.metrics.changed(labels, slices);
+                    self.metrics.record_changes(labels, slices);
                 }
             }
         }
@@ -155,9 +156,9 @@ fn events(plan: &Plan, left_out: &[LeftOut<'_>], service: &Service) -> Vec<Event
         .collect()
 }
 
-fn traffic_distribution(hints: HintMode) -> Option<&'static str> {
+fn traffic_distribution(hints: HintMode) -> Option<TrafficDistribution> {
     match hints {
-        HintMode::TrafficDistribution(distribution) => Some(distribution.as_str()),
+        HintMode::TrafficDistribution(distribution) => Some(distribution),
         HintMode::Auto | HintMode::None => None,
     }
 }

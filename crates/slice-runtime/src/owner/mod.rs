@@ -83,6 +83,7 @@ impl<C: Controller> Owner<C> {
     pub(crate) fn new(controller: C, settings: Settings, metrics: Arc<Metrics>) -> Self {
         let mut kinds: Vec<_> = controller.sources().iter().map(|source| source.kind).collect();
         kinds.push(SLICES);
+        metrics.register(controller.metrics());
         Self {
             controller,
             settings,
@@ -222,6 +223,7 @@ impl<C: Controller> Owner<C> {
             now: time,
         };
         let decided = self.controller.sync(&key, &context);
+        self.metrics.apply(self.controller.take_measurements());
         self.metrics.queue.taken(now.saturating_duration_since(due.since));
         let mut flight = InFlight::new(due, now);
         match decided {
@@ -281,6 +283,7 @@ impl<C: Controller> Owner<C> {
         } = flight;
         outcome.took = now.saturating_duration_since(started);
         self.controller.finished(key, &outcome);
+        self.metrics.apply(self.controller.take_measurements());
         self.queue.done(key, ended, now);
         if let Some(again) = again.filter(|_| outcome.is_success()) {
             self.ask([(key.clone(), again)], now);

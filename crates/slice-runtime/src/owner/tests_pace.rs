@@ -53,15 +53,14 @@ impl Controller for Stub {
 }
 
 /// An owner that is told of these keys, and writes one at a time.
-fn owner(plan: Plan, keys: &[&str], now: Instant) -> (Owner<Stub>, prometheus::Registry) {
+fn owner(plan: Plan, keys: &[&str], now: Instant) -> (Owner<Stub>, Arc<Metrics>) {
     let settings = Settings {
         managed_by: "us".to_owned(),
         concurrency: NonZeroUsize::MIN,
         slice_delay: Duration::ZERO,
         dry_run: false,
     };
-    let registry = prometheus::Registry::new();
-    let metrics = Metrics::new(&registry, "stub", "stub").unwrap();
+    let metrics = Arc::new(Metrics::new("stub", "stub"));
     let mut owner = Owner::new(
         Stub {
             plan,
@@ -69,14 +68,14 @@ fn owner(plan: Plan, keys: &[&str], now: Instant) -> (Owner<Stub>, prometheus::R
             interner: Interner::default(),
         },
         settings,
-        Arc::new(metrics),
+        Arc::clone(&metrics),
     );
     owner.hear_slices(News::Listing, now);
     owner.hear_slices(News::Listed { version: "1".into() }, now);
     for key in keys {
         owner.hear("stubs", applied(key), now);
     }
-    (owner, registry)
+    (owner, metrics)
 }
 
 fn applied(key: &str) -> News<String> {
@@ -121,10 +120,8 @@ fn nothing_is_to_be_done_while_all_writers_are_busy() {
 /// R131: as in the work queues of Kubernetes, where a key that waits is not added.
 #[test]
 fn who_asks_for_what_was_asked_for_is_not_counted() {
-    let (_, registry) = owner(Plan::default(), &["a", "b", "a", "a"], Instant::now());
-    let metrics = prometheus::TextEncoder::new()
-        .encode_to_string(&registry.gather())
-        .unwrap();
+    let (_, metrics) = owner(Plan::default(), &["a", "b", "a", "a"], Instant::now());
+    let metrics = metrics.page();
     assert!(metrics.contains("workqueue_adds_total{name=\"stub\"} 2\n"), "{metrics}");
 }
 

@@ -13,7 +13,6 @@ mod usage;
 use std::{num::NonZeroUsize, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::{CommandFactory, FromArgMatches};
-use prometheus::Registry;
 use slice_controller::Controller;
 
 pub use complaints::{CONCURRENCY, Complaints, ENDPOINTS_PER_SLICE};
@@ -57,10 +56,7 @@ pub struct Program<C> {
 /// The whole of a program: `prepare` makes the controller from the flags `A`, and complains about what is wrong with them.
 ///
 /// What keeps it from running is told in one line each, and ends it with a failure.
-pub fn main<A, C>(
-    about: &About,
-    prepare: impl FnOnce(A, &mut Complaints, &Registry) -> Result<Program<C>, prometheus::Error>,
-) -> ExitCode
+pub fn main<A, C>(about: &About, prepare: impl FnOnce(A, &mut Complaints) -> Program<C>) -> ExitCode
 where
     A: CommandFactory + FromArgMatches,
     C: Controller<Input: Send + 'static> + Send,
@@ -69,7 +65,7 @@ where
         Ok(args) => args,
         Err(error) => return usage(&error, about.name),
     };
-    match start(about, |complaints, registry| prepare(args, complaints, registry)) {
+    match start(about, |complaints| prepare(args, complaints)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(complaints) => {
             for complaint in complaints.lines() {
@@ -80,27 +76,23 @@ where
     }
 }
 
-fn start<C>(
-    about: &About,
-    prepare: impl FnOnce(&mut Complaints, &Registry) -> Result<Program<C>, prometheus::Error>,
-) -> Result<(), Complaints>
+fn start<C>(about: &About, prepare: impl FnOnce(&mut Complaints) -> Program<C>) -> Result<(), Complaints>
 where
     C: Controller<Input: Send + 'static> + Send,
 {
-    let registry = Registry::new();
     let mut complaints = Complaints::default();
-    let program = prepare(&mut complaints, &registry)?;
+    let program = prepare(&mut complaints);
     program.common.check(&mut complaints);
     complaints.check()?;
     logging::start(program.common.logging_format, program.common.v);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(live(about, program, registry));
+    let ended = runtime.block_on(live(about, program));
     // Whoever still waits for a name to be resolved does so in vain.
     runtime.shutdown_background();
     ended
 }
 
-async fn live<C>(about: &About, program: Program<C>, registry: Registry) -> Result<(), Complaints>
+async fn live<C>(about: &About, program: Program<C>) -> Result<(), Complaints>
 where
     C: Controller<Input: Send + 'static> + Send,
 {
@@ -131,12 +123,11 @@ where
         obstacles = check(&program.controller, client.clone(), &options) => refuse(obstacles, &url)?,
         () = &mut stop => return Ok(()),
     }
-    let metrics = Arc::new(Metrics::new(&registry, about.metrics_subsystem, about.work_queue)?);
+    let metrics = Arc::new(Metrics::new(about.metrics_subsystem, about.work_queue));
     let health = Arc::new(Health::default());
     if let Some(listener) = listener {
         tracing::info!(address = %listener.local_addr()?, "metrics and health are served");
         let pages = Pages {
-            registry,
             metrics: Arc::clone(&metrics),
             health: Arc::clone(&health),
         };

@@ -14,6 +14,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     client::{ApiClient, CallError},
     health::SourceHealth,
+    metrics::Metrics,
 };
 use frames::{Frame, read_frame, read_page, read_version};
 use progress::Progress;
@@ -73,6 +74,7 @@ pub(crate) struct Watch<I> {
     /// The namespace, or all if it is empty.
     pub(crate) namespace: String,
     pub(crate) health: Arc<SourceHealth>,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) times: Times,
     /// Where it is told, under the name of the source.
     pub(crate) out: mpsc::Sender<(&'static str, News<I>)>,
@@ -279,5 +281,6 @@ impl<I: Send + 'static> Watch<I> {
     /// One object must not stop the rest (F25).
     fn skip(&self, problem: &str) {
         tracing::warn!(resource = self.source.kind, problem, "an object is skipped");
+        self.metrics.object_skipped(self.source.kind);
     }
 }

@@ -9,6 +9,7 @@ mod wakes;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slice_controller::MetricValues;
 use slice_core::Slice;
 use slice_reconciler::{Operation, Plan};
 
@@ -24,7 +25,7 @@ fn key() -> Key {
 /// A controller, and all slices there are.
 struct Stage {
     controller: MirroringController,
-    registry: prometheus::Registry,
+    metrics: MetricValues,
     slices: Vec<Slice>,
     taken: Vec<String>,
     now: Timestamp,
@@ -46,10 +47,14 @@ impl Stage {
     }
 
     fn with(config: Config) -> Self {
-        let registry = prometheus::Registry::new();
+        let controller = MirroringController::new(config);
+        let mut metrics = MetricValues::default();
+        for metric in controller.metrics() {
+            metrics.register(metric);
+        }
         Self {
-            controller: MirroringController::new(config, &registry).unwrap(),
-            registry,
+            controller,
+            metrics,
             slices: Vec::new(),
             taken: Vec::new(),
             now: Timestamp::UNIX_EPOCH,
@@ -144,6 +149,14 @@ impl Stage {
         }
         self.controller.finished(&key(), &outcome);
         words.join("; ")
+    }
+
+    /// The values of all metrics.
+    fn metrics(&mut self) -> &MetricValues {
+        for measurement in self.controller.take_measurements() {
+            self.metrics.apply(measurement);
+        }
+        &self.metrics
     }
 
     fn pass(&mut self, time: Duration) {

@@ -74,15 +74,14 @@ impl Play {
 
     /// A new owner for a world that has been there before.
     fn restarted(world: World, max: usize, batch_period: Duration) -> Self {
-        let registry = prometheus::Registry::new();
         let config = Config {
             managed_by: service_slices::MANAGED_BY.to_owned(),
             max_endpoints_per_slice: NonZeroUsize::new(max).unwrap(),
             batch_period,
             service_selector: String::new(),
         };
-        let controller = ServiceController::new(config, &registry).unwrap();
-        let metrics = Metrics::new(&registry, "test", "test").unwrap();
+        let controller = ServiceController::new(config);
+        let metrics = Metrics::new("test", "test");
         let mut play = Self {
             owner: Owner::new(controller, settings(), Arc::new(metrics)),
             world,

@@ -16,6 +16,16 @@ pub enum Obstacle {
     /// There is nobody at the other end.
     #[error("the API server cannot be reached: {0}")]
     Unreachable(String),
+    /// No request can be built, for example because the namespace is malformed.
+    #[error("cannot {verb} {resource}: {message}")]
+    Unbuilt {
+        /// What was to be done.
+        verb: &'static str,
+        /// With what.
+        resource: &'static str,
+        /// Why no request can be built.
+        message: String,
+    },
     /// The server does not know the resource.
     #[error("the API server does not serve {resource} of {api}, without which nothing can be done")]
     NotServed {
@@ -85,6 +95,13 @@ async fn probe<I>(api: &ApiClient, source: &Source<I>, namespace: &str) -> Resul
 /// What a failure means; nothing, if it may pass.
 fn obstacle<I>(source: &Source<I>, verb: &'static str, error: &CallError) -> Result<(), Obstacle> {
     let (api, resource, message) = (source.api, source.resource, error.to_string());
+    if let CallError::Unbuilt(_) = error {
+        return Err(Obstacle::Unbuilt {
+            verb,
+            resource,
+            message,
+        });
+    }
     let Some(refusal) = error.refusal() else {
         return Err(Obstacle::Unreachable(message));
     };

@@ -206,6 +206,19 @@ async fn a_selector_that_the_server_cannot_read_is_told() {
 }
 
 #[tokio::test]
+async fn a_namespace_that_cannot_be_in_a_path_is_reported() {
+    let (client, _) = server();
+    let malformed = Options {
+        namespace: "a b".to_owned(),
+        ..options()
+    };
+    let obstacles = check(&Namespaces::default(), client, &malformed).await;
+    let lines: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
+    let expected = "cannot list endpointslices: failed to build request: invalid uri character";
+    assert_eq!(lines, [expected]);
+}
+
+#[tokio::test]
 async fn a_server_that_cannot_be_reached_is_told_once() {
     let (client, faults) = server();
     faults.add(Rule::when(Match::default()).drop_request());

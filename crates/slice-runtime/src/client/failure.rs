@@ -8,6 +8,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 /// A call that failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CallError {
+    /// The request could not be built, and was not sent.
+    #[error(transparent)]
+    Unbuilt(#[from] kube::core::request::Error),
     /// The server said no.
     #[error("{0}")]
     Refused(Refusal),
@@ -38,7 +41,7 @@ impl CallError {
     pub(crate) fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) => Some(refusal),
-            Self::NoAnswer(_) | Self::Lost(_) => None,
+            Self::Unbuilt(_) | Self::NoAnswer(_) | Self::Lost(_) => None,
         }
     }
 }

@@ -13,6 +13,9 @@ use kube::client::Body;
 
 pub(crate) use failure::{CallError, Refusal};
 
+/// A request, unless it could not be built.
+pub(crate) type BuiltRequest = Result<Request<Vec<u8>>, kube::core::request::Error>;
+
 /// Talks to the API server.
 #[derive(Clone)]
 pub(crate) struct ApiClient {
@@ -45,7 +48,8 @@ impl ApiClient {
     }
 
     /// Sends a request and reads the whole answer.
-    pub(crate) async fn call(&self, request: Request<Vec<u8>>) -> Result<Bytes, CallError> {
+    pub(crate) async fn call(&self, request: BuiltRequest) -> Result<Bytes, CallError> {
+        let request = request?;
         self.wait_for_turn().await;
         let answer = async {
             let response = self.send(request).await?;
@@ -59,7 +63,8 @@ impl ApiClient {
     }
 
     /// Sends a request and hands over the answer as it comes. Only the time until it begins is bounded here.
-    pub(crate) async fn open(&self, request: Request<Vec<u8>>) -> Result<impl AsyncBufRead + use<>, CallError> {
+    pub(crate) async fn open(&self, request: BuiltRequest) -> Result<impl AsyncBufRead + use<>, CallError> {
+        let request = request?;
         self.wait_for_turn().await;
         let response = tokio::time::timeout(self.deadline, self.send(request))
             .await

@@ -75,6 +75,7 @@ impl Refusal {
     pub(crate) fn from_event(status: Status) -> Self {
         let code = status.code.and_then(|code| u16::try_from(code).ok());
         Self {
+            // Without a valid code it is an internal error.
             code: code
                 .and_then(|code| StatusCode::from_u16(code).ok())
                 .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),

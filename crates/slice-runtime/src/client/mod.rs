@@ -24,6 +24,9 @@ pub(crate) struct ApiClient {
     limiter: Option<Arc<DefaultDirectRateLimiter>>,
 }
 
+/// One request a day: a lower rate is taken for that, so that the period fits a [`Duration`].
+const LEAST_PER_SECOND: f64 = 1.0 / 86_400.0;
+
 /// How many requests are sent in a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateLimit {
@@ -37,7 +40,8 @@ impl ApiClient {
     /// A client whose calls end after `deadline`, answered or not.
     pub(crate) fn new(client: kube::Client, deadline: Duration, limit: Option<RateLimit>) -> Self {
         let quota = limit.and_then(|limit| {
-            let period = Duration::try_from_secs_f64(limit.per_second.recip()).ok()?;
+            let period = Duration::from_secs_f64(limit.per_second.max(LEAST_PER_SECOND).recip());
+            // A period of nothing is no limit.
             Some(Quota::with_period(period)?.allow_burst(limit.burst))
         });
         Self {

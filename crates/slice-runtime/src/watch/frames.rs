@@ -28,9 +28,10 @@ pub(super) enum Frame<I> {
 
 /// An object that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{}/{} cannot be read: {error}", identity.namespace, identity.name)]
+#[error("{} cannot be read: {error}", named(identity.as_ref()))]
 pub(super) struct Unreadable {
-    pub(super) identity: Identity,
+    /// None, if not even that can be read.
+    pub(super) identity: Option<Identity>,
     pub(super) error: serde_json::Error,
 }
 
@@ -95,7 +96,7 @@ pub(super) fn read_frame<I>(line: &[u8], decode: Decode<I>) -> Result<Frame<I>, 
         "BOOKMARK" => {
             let Bookmark { metadata } = serde_json::from_slice(object)?;
             Frame::Bookmark {
-                version: metadata.resource_version,
+                version: given(metadata.resource_version)?,
                 complete: metadata
                     .annotations
                     .get(INITIAL_EVENTS_END)
@@ -119,21 +120,37 @@ pub(super) fn read_page<I>(body: &[u8], decode: Decode<I>) -> Result<Page<I>, se
             .iter()
             .map(|item| read_object(item.get().as_bytes(), decode))
             .collect(),
-        version: list.metadata.resource_version,
+        version: given(list.metadata.resource_version)?,
         continue_at: list.metadata.continue_at,
     })
 }
 
 /// Reads as of which version a list is.
 pub(super) fn read_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
-    serde_json::from_slice(body).map(|list: List<'_>| list.metadata.resource_version)
+    serde_json::from_slice(body).and_then(|list: List<'_>| given(list.metadata.resource_version))
+}
+
+/// The version of a list or of a bookmark, which the next watch starts from.
+fn given(version: Box<str>) -> Result<Box<str>, serde_json::Error> {
+    if version.is_empty() {
+        return Err(serde::de::Error::custom("there is no resourceVersion"));
+    }
+    Ok(version)
 }
 
 fn read_object<I>(object: &[u8], decode: Decode<I>) -> Result<Seen<I>, Unreadable> {
     decode(object).map_err(|error| Unreadable {
-        identity: identity(object).unwrap_or_default(),
+        identity: identity(object).ok(),
         error,
     })
+}
+
+/// The name of an object, for messages.
+fn named(identity: Option<&Identity>) -> String {
+    identity.map_or_else(
+        || "an object without readable metadata".to_owned(),
+        |identity| format!("{}/{}", identity.namespace, identity.name),
+    )
 }
 
 fn identity(object: &[u8]) -> Result<Identity, serde_json::Error> {
@@ -217,11 +234,28 @@ mod tests {
             [false, true]
         );
         assert!(
-            read_page(br#"{"metadata": {}, "items": null}"#, decode)
+            read_page(br#"{"metadata": {"resourceVersion": "3"}, "items": null}"#, decode)
                 .unwrap()
                 .objects
                 .is_empty()
         );
+        let frame = read(r#"{"type": "ADDED", "object": {"metadata": 7}}"#);
+        assert!(
+            matches!(frame, Frame::Unreadable(unreadable) if unreadable.identity.is_none()
+                && unreadable.to_string().starts_with("an object without readable metadata cannot be read: invalid type"))
+        );
+    }
+
+    /// A watch from an empty version begins with the current state, and deletions before it are missed.
+    #[test]
+    fn lists_and_bookmarks_have_a_version() {
+        for metadata in ["{}", r#"{"resourceVersion": ""}"#] {
+            let list = format!(r#"{{"metadata": {metadata}, "items": []}}"#);
+            assert!(read_page(list.as_bytes(), decode).is_err(), "{list}");
+            assert!(read_version(list.as_bytes()).is_err(), "{list}");
+            let bookmark = format!(r#"{{"type": "BOOKMARK", "object": {{"metadata": {metadata}}}}}"#);
+            assert!(read_frame(bookmark.as_bytes(), decode).is_err(), "{bookmark}");
+        }
     }
 
     #[test]

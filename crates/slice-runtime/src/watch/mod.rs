@@ -249,7 +249,9 @@ impl<I: Send + 'static> Watch<I> {
                 Frame::Bookmark { version, .. } => progress.reach(&version),
                 Frame::Refused(refusal) => return Err(CallError::Refused(refusal).into()),
                 Frame::Unreadable(unreadable) => {
-                    progress.reach(&unreadable.identity.resource_version);
+                    if let Some(identity) = &unreadable.identity {
+                        progress.reach(&identity.resource_version);
+                    }
                     self.skip(&unreadable.to_string());
                 }
             }

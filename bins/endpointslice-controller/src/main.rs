@@ -37,7 +37,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    program::run_with(&INFO, |args: Args, complaints, registry| {
+    program::run_with(&INFO, |args: Args, complaints| {
         let syncs = args.concurrent_service_endpoint_syncs;
         let endpoints = args.max_endpoints_per_slice;
         let batch_period = args.endpointslice_updates_batch_period.get();
@@ -48,11 +48,11 @@ fn main() -> ExitCode {
             batch_period,
             service_selector: args.common.service_selector.clone(),
         };
-        Ok(ProgramSpec {
-            controller: ServiceController::new(config, registry)?,
+        ProgramSpec {
+            controller: ServiceController::new(config),
             common: args.common,
             concurrency,
             foreign_change_delay: batch_period.max(SLICE_DELAY_MIN),
-        })
+        }
     })
 }

@@ -30,7 +30,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    program::run_with(&INFO, |args: Args, complaints, registry| {
+    program::run_with(&INFO, |args: Args, complaints| {
         let syncs = args.mirroring_concurrent_service_endpoint_syncs;
         let addresses = args.mirroring_max_endpoints_per_subset;
         let batch_period = args.mirroring_endpointslice_updates_batch_period.get();
@@ -43,11 +43,11 @@ fn main() -> ExitCode {
             batch_period,
             service_selector: args.common.service_selector.clone(),
         };
-        Ok(ProgramSpec {
-            controller: MirroringController::new(config, registry)?,
+        ProgramSpec {
+            controller: MirroringController::new(config),
             common: args.common,
             concurrency,
             foreign_change_delay: batch_period,
-        })
+        }
     })
 }

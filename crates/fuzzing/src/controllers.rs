@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
 
 use jiff::Timestamp;
 use mirroring::controller::MirroringController;
-use prometheus::Registry;
 use service_slices::controller::ServiceController;
 use slice_controller::{Controller, EventContext, Key, SyncContext, SyncOutcome, SyncResult};
 use slice_core::Slice;
@@ -18,16 +17,14 @@ pub(crate) fn check(objects: &[Vec<u8>], existing: &[Slice], max: NonZeroUsize) 
         batch_period: Duration::ZERO,
         service_selector: String::new(),
     };
-    let service = ServiceController::new(service, &Registry::new());
-    live(service.expect("its metrics are new"), objects, existing);
+    live(ServiceController::new(service), objects, existing);
     let mirroring = mirroring::controller::Config {
         managed_by: mirroring::MANAGED_BY.to_owned(),
         max_endpoints_per_subset: max,
         batch_period: Duration::ZERO,
         service_selector: String::new(),
     };
-    let mirroring = MirroringController::new(mirroring, &Registry::new());
-    live(mirroring.expect("its metrics are new"), objects, existing);
+    live(MirroringController::new(mirroring), objects, existing);
 }
 
 fn live<C: Controller>(mut controller: C, objects: &[Vec<u8>], existing: &[Slice]) {

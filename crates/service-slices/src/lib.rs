@@ -74,6 +74,7 @@ mod pod;
 mod pod_addresses;
 mod pod_endpoint;
 mod pods_at_once;
+mod quantity;
 mod service;
 
 pub use desired::{Desired, LeftOut, Reason, desired};

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::Slice;
 use slice_reconciler::Plan;
 
-use crate::{Event, EventContext, Key, ObjectRef, SyncError, SyncFailure, WatchSpec};
+use crate::{Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncError, SyncFailure, WatchSpec};
 
 /// A controller: what it watches, which keys a change concerns, and which slices a key should have.
 ///
@@ -47,6 +47,17 @@ pub trait Controller {
     /// The event to record for a key that fails repeatedly.
     fn failure_event(&self, _key: &Key, _failures: &[SyncFailure]) -> Option<Event> {
         None
+    }
+
+    /// The metrics that it records.
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &[]
+    }
+
+    /// Takes the measurements since the last call; called after each [`sync`](Self::sync) and
+    /// [`on_sync_result`](Self::on_sync_result).
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        Vec::new()
     }
 }
 
@@ -121,5 +132,15 @@ impl WriteCounts {
     #[must_use]
     pub fn any(self) -> bool {
         self != Self::default()
+    }
+
+    /// The number of writes of each operation, by its name in metrics.
+    #[must_use]
+    pub fn by_operation(self) -> [(&'static str, usize); 3] {
+        [
+            ("create", self.created),
+            ("update", self.updated),
+            ("delete", self.deleted),
+        ]
     }
 }

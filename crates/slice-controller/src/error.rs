@@ -60,6 +60,9 @@ pub enum WriteError {
     /// Another writer changed, created or deleted the slice first.
     #[error("another writer changed it first")]
     Conflict,
+    /// The request could not be built, and was not sent.
+    #[error(transparent)]
+    Request(BoxError),
     /// The API server answered with an error.
     #[error("{message}")]
     Api {

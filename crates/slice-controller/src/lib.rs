@@ -114,6 +114,7 @@ mod failures;
 mod interner;
 mod key;
 mod metadata;
+mod metrics;
 mod watch;
 
 pub use context::EventContext;
@@ -124,4 +125,8 @@ pub use failures::describe_failures;
 pub use interner::Interner;
 pub use key::Key;
 pub use metadata::{AnnotatedMetadata, SlimMetadata};
+pub use metrics::{
+    DEFAULT_BUCKETS, GaugeSums, Measurement, Measurements, MetricFamily, MetricKind, MetricSpec, MetricValue,
+    MetricValues, exponential_buckets,
+};
 pub use watch::{Decoded, ObjectRef, WatchSpec};

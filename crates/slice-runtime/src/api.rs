@@ -1,9 +1,14 @@
 //! The writes to slices, and what their answers mean.
 
-use http::{Method, Request, StatusCode, header::CONTENT_TYPE};
-use k8s_openapi::{
-    api::discovery::v1::EndpointSlice,
-    apimachinery::pkg::apis::meta::v1::{DeleteOptions, Preconditions},
+use http::StatusCode;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::{
+    Resource as _,
+    core::{
+        Request,
+        params::{DeleteParams, GetParams, PostParams, Preconditions},
+        request::Error,
+    },
 };
 use slice_controller::WriteError;
 use slice_reconciler::{Deletion, Operation};
@@ -50,7 +55,8 @@ impl SliceApi {
     }
 
     async fn create(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
-        let answer = self.send(Method::POST, path(namespace, ""), slice).await;
+        let create = |body| requests(namespace).create(&PostParams::default(), body);
+        let answer = self.client.call(body(slice).and_then(create)).await;
         match answer {
             Err(RequestError::Api(error)) if error.has_cause("NamespaceTerminating") => Answer::NamespaceTerminating,
             Err(RequestError::Api(error)) if error.is("AlreadyExists") => self.read(namespace, name(slice)).await,
@@ -59,7 +65,8 @@ impl SliceApi {
     }
 
     async fn update(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
-        let answer = self.send(Method::PUT, path(namespace, name(slice)), slice).await;
+        let replace = |body| requests(namespace).replace(name(slice), &PostParams::default(), body);
+        let answer = self.client.call(body(slice).and_then(replace)).await;
         match answer {
             Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Changed(None),
             Err(RequestError::Api(error)) if error.code == StatusCode::CONFLICT => {
@@ -70,15 +77,16 @@ impl SliceApi {
     }
 
     async fn delete(&self, namespace: &str, deletion: &Deletion) -> Answer {
-        let options = DeleteOptions {
+        let params = DeleteParams {
             preconditions: Some(Preconditions {
                 uid: deletion.uid.clone(),
                 resource_version: deletion.resource_version.clone(),
             }),
-            ..DeleteOptions::default()
+            ..DeleteParams::default()
         };
         let answer = self
-            .send(Method::DELETE, path(namespace, &deletion.name), &options)
+            .client
+            .call(requests(namespace).delete(&deletion.name, &params))
             .await;
         match answer {
             Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Gone,
@@ -104,8 +112,7 @@ impl SliceApi {
 
     /// The slice that is there in fact.
     async fn read(&self, namespace: &str, name: &str) -> Answer {
-        let mut request = Request::new(Vec::new());
-        *request.uri_mut() = path(namespace, name);
+        let request = requests(namespace).get(name, &GetParams::default());
         match self.client.call(request).await {
             Ok(body) => match serde_json::from_slice(&body) {
                 Ok(slice) => Answer::Changed(Some(Box::new(slice))),
@@ -114,22 +121,6 @@ impl SliceApi {
             Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Changed(None),
             Err(error) => failed(error),
         }
-    }
-
-    async fn send(
-        &self,
-        method: Method,
-        uri: http::Uri,
-        body: &impl serde::Serialize,
-    ) -> Result<bytes::Bytes, RequestError> {
-        let body = serde_json::to_vec(body).map_err(RequestError::transport)?;
-        let mut request = Request::new(body);
-        *request.method_mut() = method;
-        *request.uri_mut() = uri;
-        request
-            .headers_mut()
-            .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-        self.client.call(request).await
     }
 }
 
@@ -155,13 +146,16 @@ fn failed(error: RequestError) -> Answer {
     }
 }
 
-fn name(slice: &EndpointSlice) -> &str {
-    slice.metadata.name.as_deref().unwrap_or_default()
+/// The requests about slices in a namespace.
+fn requests(namespace: &str) -> Request {
+    Request::new(EndpointSlice::url_path(&(), Some(namespace)))
 }
 
-/// Names that the API server has accepted, or would, need no encoding.
-fn path(namespace: &str, name: &str) -> http::Uri {
-    let slash = if name.is_empty() { "" } else { "/" };
-    let path = format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices{slash}{name}");
-    path.parse().unwrap_or_default()
+fn body(slice: &EndpointSlice) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(slice).map_err(Error::SerializeBody)
+}
+
+/// A name that is missing is empty, and no request is built with an empty name.
+fn name(slice: &EndpointSlice) -> &str {
+    slice.metadata.name.as_deref().unwrap_or_default()
 }

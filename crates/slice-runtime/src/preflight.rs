@@ -16,6 +16,16 @@ pub enum PreflightError {
     /// The API server cannot be reached.
     #[error("the API server cannot be reached: {0}")]
     Unreachable(String),
+    /// The request cannot be built, for example because the namespace is malformed.
+    #[error("cannot {verb} {resource}: {message}")]
+    InvalidRequest {
+        /// The verb.
+        verb: &'static str,
+        /// The resource.
+        resource: &'static str,
+        /// Why the request cannot be built.
+        message: String,
+    },
     /// The API server does not serve the resource.
     #[error("the API server does not serve {resource} of {api}, without which nothing can be done")]
     NotServed {
@@ -85,6 +95,13 @@ async fn probe<W, O>(api: &ApiClient, spec: &WatchSpec<W, O>, namespace: &str) -
 /// What a failure means; nothing, if it may pass.
 fn classify<W, O>(spec: &WatchSpec<W, O>, verb: &'static str, error: &RequestError) -> Result<(), PreflightError> {
     let (resource, message) = (spec.resource, ErrorChain(error).to_string());
+    if let RequestError::Build(_) = error {
+        return Err(PreflightError::InvalidRequest {
+            verb,
+            resource,
+            message,
+        });
+    }
     let Some(api_error) = error.api_error() else {
         return Err(PreflightError::Unreachable(message));
     };

@@ -79,13 +79,14 @@ pub async fn run<C>(
         &api,
         &options,
         &health,
+        &metrics,
         out,
     ));
     let (out, inputs) = mpsc::channel(NEWS);
     let watches = controller.watches();
     let ids = watches.iter().map(|spec| spec.id).collect();
     for (index, spec) in watches.into_iter().enumerate() {
-        tasks.spawn(reflect(index, spec, &api, &options, &health, out.clone()));
+        tasks.spawn(reflect(index, spec, &api, &options, &health, &metrics, out.clone()));
     }
     let config = EngineConfig {
         managed_by: options.managed_by.clone(),
@@ -94,9 +95,9 @@ pub async fn run<C>(
         dry_run: options.dry_run,
     };
     let events = if options.dry_run {
-        Events::logged()
+        Events::logged(Arc::clone(&metrics))
     } else {
-        let (events, recording) = Events::new(api.clone(), options.event_source);
+        let (events, recording) = Events::new(api.clone(), options.event_source, Arc::clone(&metrics));
         tasks.spawn(recording);
         events
     };
@@ -131,11 +132,13 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     api: &ApiClient,
     options: &Options,
     health: &Health,
+    metrics: &Arc<Metrics>,
     out: mpsc::Sender<Indexed<O>>,
 ) -> impl Future<Output = ()> + use<W, O> {
     let reflector = Reflector {
         api: api.clone(),
         health: health.add(spec.name),
+        metrics: Arc::clone(metrics),
         spec,
         namespace: options.namespace.clone(),
         times: Times::default(),

@@ -99,6 +99,6 @@ async fn an_optional_custom_resource_appears_and_disappears() {
             assert_eq!(reports.next().await, report);
         }
     };
-    let metrics = Arc::new(Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap());
+    let metrics = Arc::new(Metrics::new("test", "test"));
     run(controller, client, options(), Arc::clone(&health), metrics, story).await;
 }

@@ -20,7 +20,7 @@ use super::{
 pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
     let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
     let key = key(step).context("a step has neither Service nor Endpoints nor slices")?;
-    let mut controller = controller(step, max)?;
+    let mut controller = controller(step, max);
     let mut context = SyncContext {
         existing: &existing,
         reserved_names: &[],
@@ -42,21 +42,21 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
 }
 
 /// A controller that has seen the objects of a step.
-fn controller(step: &Step, max: NonZeroUsize) -> anyhow::Result<MirroringController> {
+fn controller(step: &Step, max: NonZeroUsize) -> MirroringController {
     let config = Config {
         managed_by: MANAGED_BY.to_owned(),
         max_endpoints_per_subset: max,
         batch_period: Duration::ZERO,
         service_selector: String::new(),
     };
-    let mut controller = MirroringController::new(config, &prometheus::Registry::new())?;
+    let mut controller = MirroringController::new(config);
     let service = step.service.clone().map(|service| Input::Service(Box::new(service)));
     let endpoints = step.endpoints.clone();
     let endpoints = endpoints.map(|endpoints| Input::Endpoints(Box::new(endpoints)));
     for input in service.into_iter().chain(endpoints) {
         controller.apply(input, &mut EventContext::default());
     }
-    Ok(controller)
+    controller
 }
 
 /// The name that a Service, its Endpoints object and their slices share.

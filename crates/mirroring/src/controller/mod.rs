@@ -13,15 +13,15 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{
-    Controller, Event, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncFailure, SyncOutcome, SyncResult,
-    WatchSpec,
+    Controller, Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError, SyncFailure,
+    SyncOutcome, SyncResult, WatchSpec,
 };
 use slice_core::names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
 use crate::{eligible, has_selector};
 use endpoints::Endpoints;
 use index::Index;
-use metrics::Metrics;
+use metrics::{METRICS, Metrics};
 
 /// What the controller watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,13 +70,14 @@ pub struct MirroringController {
 }
 
 impl MirroringController {
-    /// A controller that knows nothing yet. Its metrics go to the registry.
-    pub fn new(config: Config, registry: &prometheus::Registry) -> Result<Self, prometheus::Error> {
-        Ok(Self {
+    /// A controller that knows nothing yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
             config,
             index: Index::default(),
-            metrics: Metrics::new(registry)?,
-        })
+            metrics: Metrics::new(),
+        }
     }
 
     /// An object that asks not to be mirrored is as good as none (M2, M3), and need not be kept.
@@ -160,11 +161,19 @@ impl Controller for MirroringController {
     }
 
     fn on_sync_result(&mut self, _key: &Key, outcome: &SyncOutcome) {
-        self.metrics.finished(outcome);
+        self.metrics.record_sync(outcome);
     }
 
     fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         self.describe(key, failures)
+    }
+
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &METRICS
+    }
+
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        self.metrics.take()
     }
 }
 

@@ -88,7 +88,7 @@ fn mirror(
     };
     let options = options(max);
     let plan = plan(request, &options)?;
-    metrics.planned(key, &plan, skipped);
+    metrics.record_plan(key, &plan, skipped);
     // Addresses have been told as a number.
     let unread = left_out
         .iter()

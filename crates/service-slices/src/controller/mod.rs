@@ -13,15 +13,15 @@ use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::Time};
 use slice_controller::{
-    Controller, Event, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncFailure, SyncOutcome, SyncResult,
-    WatchSpec,
+    Controller, Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError, SyncFailure,
+    SyncOutcome, SyncResult, WatchSpec,
 };
 use slice_core::TriggerTimes;
 use slice_reconciler::hints::TopologyCache;
 
 use crate::{NamedPort, NodeState, Pod, Service};
 use index::{Labels, Namespace, ServiceEntry};
-use metrics::Metrics;
+use metrics::{METRICS, Metrics};
 use nodes::Nodes;
 use sync::InProgress;
 
@@ -76,9 +76,10 @@ pub struct ServiceController {
 }
 
 impl ServiceController {
-    /// A controller that knows nothing yet. Its metrics go to the registry.
-    pub fn new(config: Config, registry: &prometheus::Registry) -> Result<Self, prometheus::Error> {
-        Ok(Self {
+    /// A controller that knows nothing yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
             config,
             namespaces: HashMap::new(),
             nodes: Nodes::default(),
@@ -87,8 +88,8 @@ impl ServiceController {
             trigger_times: TriggerTimes::new(),
             in_progress: HashMap::new(),
             last_named_ports: None,
-            metrics: Metrics::new(registry)?,
-        })
+            metrics: Metrics::new(),
+        }
     }
 
     fn apply_pod(&mut self, pod: &api::Pod, context: &mut EventContext) {
@@ -230,6 +231,14 @@ impl Controller for ServiceController {
 
     fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         self.describe(key, failures)
+    }
+
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &METRICS
+    }
+
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        self.metrics.take()
     }
 }
 

@@ -6,7 +6,7 @@ use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncOutc
 use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
 use slice_reconciler::{
     MetadataPolicy, Operation, Partition, Plan, Request, TriggerTime,
-    hints::{EventType, HintMode, Verdict},
+    hints::{EventType, HintMode, TrafficDistribution, Verdict},
     plan_with_topology,
 };
 
@@ -63,7 +63,8 @@ impl ServiceController {
         let options = options(self.config.max_endpoints_per_slice);
         let plan = plan_with_topology(request, &options, key, &mut self.topology)?;
         let events = events(&plan, &left_out, service);
-        self.metrics.planned(key, &plan, traffic_distribution(service.hints));
+        self.metrics
+            .record_plan(key, &plan, traffic_distribution(service.hints));
         let changes = changes(&plan, context.existing);
         self.in_progress
             .insert(key.clone(), InProgress { trigger_time, changes });
@@ -82,7 +83,7 @@ impl ServiceController {
     }
 
     pub(super) fn sync_finished(&mut self, key: &Key, outcome: &SyncOutcome) {
-        self.metrics.synced(outcome.is_success(), outcome.writes);
+        self.metrics.record_sync(outcome.is_success(), outcome.writes);
         let Some(InProgress { trigger_time, changes }) = self.in_progress.remove(key) else {
             return;
         };
@@ -90,7 +91,7 @@ impl ServiceController {
             self.trigger_times.commit(trigger_time);
             if !outcome.namespace_terminating {
                 for (labels, slices) in changes {
-                    self.metrics.changed(labels, slices);
+                    self.metrics.record_changes(labels, slices);
                 }
             }
         }
@@ -134,9 +135,9 @@ fn events(plan: &Plan, left_out: &[LeftOut<'_>], service: &Service) -> Vec<Event
         .collect()
 }
 
-fn traffic_distribution(hints: HintMode) -> Option<&'static str> {
+fn traffic_distribution(hints: HintMode) -> Option<TrafficDistribution> {
     match hints {
-        HintMode::TrafficDistribution(distribution) => Some(distribution.as_str()),
+        HintMode::TrafficDistribution(distribution) => Some(distribution),
         HintMode::Auto | HintMode::None => None,
     }
 }

@@ -9,6 +9,9 @@ use slice_controller::{BoxError, WriteError};
 /// A request that failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
+    /// The request could not be built, and was not sent.
+    #[error(transparent)]
+    Build(#[from] kube::core::request::Error),
     /// The server answered with an error.
     #[error("{0}")]
     Api(ApiError),
@@ -29,7 +32,7 @@ impl RequestError {
     pub(crate) fn api_error(&self) -> Option<&ApiError> {
         match self {
             Self::Api(error) => Some(error),
-            Self::Timeout(_) | Self::Transport(_) => None,
+            Self::Build(_) | Self::Timeout(_) | Self::Transport(_) => None,
         }
     }
 }
@@ -37,6 +40,7 @@ impl RequestError {
 impl From<RequestError> for WriteError {
     fn from(error: RequestError) -> Self {
         match error {
+            RequestError::Build(error) => Self::Request(error.into()),
             RequestError::Api(error) => Self::Api {
                 code: error.code.as_u16(),
                 message: error.to_string(),
@@ -77,6 +81,7 @@ impl ApiError {
     pub(crate) fn from_event(status: Status) -> Self {
         let code = status.code.and_then(|code| u16::try_from(code).ok());
         Self {
+            // Without a valid code it is an internal error.
             code: code
                 .and_then(|code| StatusCode::from_u16(code).ok())
                 .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),

@@ -100,6 +100,7 @@ impl<C: Controller> Engine<C> {
             known: KnownObjects::default(),
             relist: Relist::default(),
         });
+        metrics.register(controller.metrics());
         Self {
             watches: watches.collect(),
             controller,
@@ -259,6 +260,7 @@ impl<C: Controller> Engine<C> {
             now: time,
         };
         let decided = self.controller.sync(&key, &context);
+        self.metrics.apply(self.controller.take_measurements());
         self.metrics.queue.taken(now.saturating_duration_since(due.since));
         let mut flight = InFlight::new(due, now);
         match decided {
@@ -332,6 +334,7 @@ impl<C: Controller> Engine<C> {
         } = flight;
         outcome.duration = now.saturating_duration_since(started);
         self.controller.on_sync_result(key, &outcome);
+        self.metrics.apply(self.controller.take_measurements());
         self.queue.done(key, ended, now);
         if outcome.is_success() {
             if is_active {

@@ -1,6 +1,6 @@
 //! How many keys are synced, and when the next one is; what a relist and a resync enqueue.
 
-use slice_controller::{Decoded, ObjectRef, SyncError, WatchSpec};
+use slice_controller::{Decoded, Measurement, Measurements, MetricKind, MetricSpec, ObjectRef, SyncError, WatchSpec};
 use slice_reconciler::{Deletion, Operation, Plan};
 
 use super::*;
@@ -11,7 +11,17 @@ struct Stub {
     synced: Vec<String>,
     /// The label by which slices name their owner, if it is not that of Services.
     owner_label: Option<&'static str>,
+    measurements: Measurements,
 }
+
+static METRICS: [&MetricSpec; 1] = [&CALLS];
+
+static CALLS: MetricSpec = MetricSpec {
+    name: "calls",
+    help: "Calls of the controller",
+    kind: MetricKind::Counter,
+    labels: &["method"],
+};
 
 impl Controller for Stub {
     type WatchId = ();
@@ -31,6 +41,7 @@ impl Controller for Stub {
 
     fn sync(&mut self, key: &Key, _context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         self.synced.push(key.name.to_string());
+        self.measurements.record_count(&CALLS, &["sync"], 1);
         Ok(self.plan.clone().into())
     }
 
@@ -41,37 +52,45 @@ impl Controller for Stub {
         let owner = slice.labels.as_ref()?.get(label)?;
         Some(Key::scoped("Pool", slice.namespace.as_deref()?, owner.as_str()))
     }
+
+    fn on_sync_result(&mut self, _key: &Key, _outcome: &SyncOutcome) {
+        self.measurements.record_count(&CALLS, &["on_sync_result"], 1);
+    }
+
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &METRICS
+    }
+
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        self.measurements.take()
+    }
 }
 
 /// An engine with these keys enqueued, which writes one at a time.
-fn engine(plan: Plan, keys: &[&str], now: Instant) -> (Engine<Stub>, prometheus::Registry) {
-    let registry = prometheus::Registry::new();
-    let mut engine = unlisted_with(plan, &registry);
+fn engine(plan: Plan, keys: &[&str], now: Instant) -> (Engine<Stub>, Arc<Metrics>) {
+    let mut engine = unlisted(plan);
     engine.handle_slice_event(WatchEvent::Init, now);
     engine.handle_slice_event(WatchEvent::InitDone { version: "1".into() }, now);
     list(&mut engine, keys, now);
-    (engine, registry)
+    let metrics = Arc::clone(&engine.metrics);
+    (engine, metrics)
 }
 
 /// An engine that has listed nothing yet.
 fn unlisted(plan: Plan) -> Engine<Stub> {
-    unlisted_with(plan, &prometheus::Registry::new())
-}
-
-fn unlisted_with(plan: Plan, registry: &prometheus::Registry) -> Engine<Stub> {
     let config = EngineConfig {
         managed_by: "us".to_owned(),
         concurrency: NonZeroUsize::MIN,
         foreign_change_delay: Duration::ZERO,
         dry_run: false,
     };
-    let metrics = Metrics::new(registry, "stub", "stub").unwrap();
     let stub = Stub {
         plan,
         synced: Vec::new(),
         owner_label: None,
+        measurements: Measurements::default(),
     };
-    Engine::new(stub, vec![()], config, Arc::new(metrics))
+    Engine::new(stub, vec![()], config, Arc::new(Metrics::new("stub", "stub")))
 }
 
 /// A slice of ours that names a Service.
@@ -161,11 +180,29 @@ fn nothing_is_to_be_done_while_all_writers_are_busy() {
 /// R131: as in the work queues of Kubernetes, where a key that waits is not added.
 #[test]
 fn who_asks_for_what_was_asked_for_is_not_counted() {
-    let (_, registry) = engine(Plan::default(), &["a", "b", "a", "a"], Instant::now());
-    let metrics = prometheus::TextEncoder::new()
-        .encode_to_string(&registry.gather())
-        .unwrap();
+    let (_, metrics) = engine(Plan::default(), &["a", "b", "a", "a"], Instant::now());
+    let metrics = metrics.page();
     assert!(metrics.contains("workqueue_adds_total{name=\"stub\"} 2\n"), "{metrics}");
+}
+
+#[test]
+fn measurements_are_taken_after_a_sync_and_after_its_result() {
+    let now = Instant::now();
+    let (mut engine, metrics) = engine(one_write(), &["a"], now);
+    let value = |method: &str| {
+        let page = metrics.page();
+        let sample = format!("stub_calls{{method=\"{method}\"}} ");
+        page.lines()
+            .find_map(|line| line.strip_prefix(&sample))
+            .map(str::to_owned)
+    };
+    let work = engine.process_due(9, now, Timestamp::now());
+    assert_eq!(["sync", "on_sync_result"].map(value), [Some("1".to_owned()), None]);
+    engine.on_writes_done(&work.jobs[0].key, now);
+    assert_eq!(
+        ["sync", "on_sync_result"].map(value),
+        ["1", "1"].map(|value| Some(value.to_owned()))
+    );
 }
 
 /// Between the first object of a relist and its end, what is known is half old and half new: keys that are concerned wait

@@ -13,7 +13,6 @@ mod usage;
 use std::{num::NonZeroUsize, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::{CommandFactory, FromArgMatches, Parser};
-use prometheus::Registry;
 use slice_controller::Controller;
 
 pub use complaints::{CONCURRENCY, Complaints, ENDPOINTS_PER_SLICE};
@@ -99,22 +98,17 @@ const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(1);
 ///
 /// What prevents it from running is printed in one line each, and ends it with a failure.
 pub fn run<C: Controller + Send>(info: ProgramInfo, controller: impl FnOnce(&CommonArgs) -> C) -> ExitCode {
-    run_with(&info, |args: DefaultArgs, complaints, _registry| {
-        Ok(ProgramSpec {
-            controller: controller(&args.common),
-            concurrency: complaints.within("concurrency", args.concurrency, CONCURRENCY),
-            foreign_change_delay: FOREIGN_CHANGE_DELAY,
-            common: args.common,
-        })
+    run_with(&info, |args: DefaultArgs, complaints| ProgramSpec {
+        controller: controller(&args.common),
+        concurrency: complaints.within("concurrency", args.concurrency, CONCURRENCY),
+        foreign_change_delay: FOREIGN_CHANGE_DELAY,
+        common: args.common,
     })
 }
 
 /// As [`run`], for a program with flags `A` of its own: `prepare` makes the controller from them, and reports what is wrong
 /// with them.
-pub fn run_with<A, C>(
-    info: &ProgramInfo,
-    prepare: impl FnOnce(A, &mut Complaints, &Registry) -> Result<ProgramSpec<C>, prometheus::Error>,
-) -> ExitCode
+pub fn run_with<A, C>(info: &ProgramInfo, prepare: impl FnOnce(A, &mut Complaints) -> ProgramSpec<C>) -> ExitCode
 where
     A: CommandFactory + FromArgMatches,
     C: Controller + Send,
@@ -123,7 +117,7 @@ where
         Ok(args) => args,
         Err(error) => return usage(&error, info.name),
     };
-    match start(info, |complaints, registry| prepare(args, complaints, registry)) {
+    match start(info, |complaints| prepare(args, complaints)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(complaints) => {
             for complaint in complaints.lines() {
@@ -134,27 +128,23 @@ where
     }
 }
 
-fn start<C>(
-    info: &ProgramInfo,
-    prepare: impl FnOnce(&mut Complaints, &Registry) -> Result<ProgramSpec<C>, prometheus::Error>,
-) -> Result<(), Complaints>
+fn start<C>(info: &ProgramInfo, prepare: impl FnOnce(&mut Complaints) -> ProgramSpec<C>) -> Result<(), Complaints>
 where
     C: Controller + Send,
 {
-    let registry = Registry::new();
     let mut complaints = Complaints::default();
-    let program = prepare(&mut complaints, &registry)?;
+    let program = prepare(&mut complaints);
     program.common.check(&mut complaints);
     complaints.check()?;
     logging::start(program.common.logging_format, program.common.v, &info.log_target());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(run_until_stopped(info, program, registry));
+    let ended = runtime.block_on(run_until_stopped(info, program));
     // Whoever still waits for a name to be resolved does so in vain.
     runtime.shutdown_background();
     ended
 }
 
-async fn run_until_stopped<C>(info: &ProgramInfo, program: ProgramSpec<C>, registry: Registry) -> Result<(), Complaints>
+async fn run_until_stopped<C>(info: &ProgramInfo, program: ProgramSpec<C>) -> Result<(), Complaints>
 where
     C: Controller + Send,
 {
@@ -185,12 +175,11 @@ where
         errors = preflight(&program.controller, client.clone(), &options) => refuse(errors, &url)?,
         () = &mut stop => return Ok(()),
     }
-    let metrics = Arc::new(Metrics::new(&registry, &info.metrics_prefix(), info.work_queue)?);
+    let metrics = Arc::new(Metrics::new(&info.metrics_prefix(), info.work_queue));
     let health = Arc::new(Health::default());
     if let Some(listener) = listener {
         tracing::info!(address = %listener.local_addr()?, "metrics and health are served");
         let pages = Pages {
-            registry,
             metrics: Arc::clone(&metrics),
             health: Arc::clone(&health),
         };

@@ -26,9 +26,10 @@ pub(super) enum Frame<O> {
 
 /// An object that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{}/{} cannot be read: {error}", object_ref.namespace, object_ref.name)]
+#[error("{} cannot be read: {error}", display_name(object_ref.as_ref()))]
 pub(super) struct Unreadable {
-    pub(super) object_ref: ObjectRef,
+    /// None if the metadata cannot be read either.
+    pub(super) object_ref: Option<ObjectRef>,
     pub(super) error: serde_json::Error,
 }
 
@@ -89,7 +90,7 @@ pub(super) fn read_frame<O>(
         "BOOKMARK" => {
             let Bookmark { metadata } = serde_json::from_slice(object)?;
             Frame::Bookmark {
-                version: metadata.resource_version,
+                version: given(metadata.resource_version)?,
                 complete: metadata
                     .annotations
                     .get(INITIAL_EVENTS_END)
@@ -116,14 +117,22 @@ pub(super) fn read_page<O>(
             .iter()
             .map(|item| read_object(item.get().as_bytes(), &decode))
             .collect(),
-        version: list.metadata.resource_version,
+        version: given(list.metadata.resource_version)?,
         continue_at: list.metadata.continue_at,
     })
 }
 
 /// Reads as of which version a list is.
 pub(super) fn read_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
-    serde_json::from_slice(body).map(|list: List<'_>| list.metadata.resource_version)
+    serde_json::from_slice(body).and_then(|list: List<'_>| given(list.metadata.resource_version))
+}
+
+/// The version of a list or of a bookmark, which the next watch starts from.
+fn given(version: Box<str>) -> Result<Box<str>, serde_json::Error> {
+    if version.is_empty() {
+        return Err(serde::de::Error::custom("there is no resourceVersion"));
+    }
+    Ok(version)
 }
 
 fn read_object<O>(
@@ -131,9 +140,17 @@ fn read_object<O>(
     decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
 ) -> Result<Decoded<O>, Unreadable> {
     decode(object).map_err(|error| Unreadable {
-        object_ref: ObjectRef::decode(object).unwrap_or_default(),
+        object_ref: ObjectRef::decode(object).ok(),
         error,
     })
+}
+
+/// The name of an object, for messages.
+fn display_name(object: Option<&ObjectRef>) -> String {
+    object.map_or_else(
+        || "an object without readable metadata".to_owned(),
+        |object| format!("{}/{}", object.namespace, object.name),
+    )
 }
 
 #[cfg(test)]
@@ -213,11 +230,28 @@ mod tests {
             [false, true]
         );
         assert!(
-            read_page(br#"{"metadata": {}, "items": null}"#, decode)
+            read_page(br#"{"metadata": {"resourceVersion": "3"}, "items": null}"#, decode)
                 .unwrap()
                 .objects
                 .is_empty()
         );
+        let frame = read(r#"{"type": "ADDED", "object": {"metadata": 7}}"#);
+        assert!(
+            matches!(frame, Frame::Unreadable(unreadable) if unreadable.object_ref.is_none()
+                && unreadable.to_string().starts_with("an object without readable metadata cannot be read: invalid type"))
+        );
+    }
+
+    /// A watch from an empty version begins with the current state, and deletions before it are missed.
+    #[test]
+    fn lists_and_bookmarks_have_a_version() {
+        for metadata in ["{}", r#"{"resourceVersion": ""}"#] {
+            let list = format!(r#"{{"metadata": {metadata}, "items": []}}"#);
+            assert!(read_page(list.as_bytes(), decode).is_err(), "{list}");
+            assert!(read_version(list.as_bytes()).is_err(), "{list}");
+            let bookmark = format!(r#"{{"type": "BOOKMARK", "object": {{"metadata": {metadata}}}}}"#);
+            assert!(read_frame(bookmark.as_bytes(), decode).is_err(), "{bookmark}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     client::{ApiClient, RequestError},
     health::SourceHealth,
+    metrics::Metrics,
 };
 use frames::{Frame, read_frame, read_page, read_version};
 use progress::Progress;
@@ -80,6 +81,7 @@ pub(crate) struct Reflector<W, O> {
     /// The namespace, or all if it is empty.
     pub(crate) namespace: String,
     pub(crate) health: Arc<SourceHealth>,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) times: Times,
     /// Where the events go.
     pub(crate) out: mpsc::Sender<(usize, WatchEvent<O>)>,
@@ -286,7 +288,9 @@ impl<W, O> Reflector<W, O> {
                 Frame::Bookmark { version, .. } => progress.reach(&version),
                 Frame::Error(error) => return Err(RequestError::Api(error).into()),
                 Frame::Unreadable(unreadable) => {
-                    progress.reach(&unreadable.object_ref.resource_version);
+                    if let Some(object) = &unreadable.object_ref {
+                        progress.reach(&object.resource_version);
+                    }
                     self.skip(&unreadable.to_string());
                 }
             }
@@ -318,5 +322,6 @@ impl<W, O> Reflector<W, O> {
     /// One object must not stop the rest (F25).
     fn skip(&self, problem: &str) {
         tracing::warn!(resource = self.spec.name, problem, "an object is skipped");
+        self.metrics.object_skipped(self.spec.name);
     }
 }

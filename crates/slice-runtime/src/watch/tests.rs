@@ -38,6 +38,7 @@ fn reflector(
         spec: WatchSpec::with_decoder((), "example.com/v1", "pools", decode).optional(),
         namespace: String::new(),
         health: Health::default().add("pools"),
+        metrics: Arc::new(Metrics::new("test", "test")),
         times: Times::default(),
         out,
         index: 7,

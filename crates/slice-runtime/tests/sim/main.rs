@@ -101,12 +101,12 @@ fn server() -> (kube::Client, Faults) {
 }
 
 /// Runs a controller for a minute, which passes as soon as everybody waits for it.
-async fn run_for_a_minute(controller: Namespaces, options: Options) {
-    let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
+async fn run_for_a_minute(controller: Namespaces, options: Options) -> Arc<Metrics> {
     let (client, _) = server();
-    let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));
+    let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("test", "test")));
     let minute = tokio::time::sleep(Duration::from_secs(60));
-    run(controller, client, options, health, metrics, minute).await;
+    run(controller, client, options, health, Arc::clone(&metrics), minute).await;
+    metrics
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,6 +132,18 @@ async fn nobody_goes_on_half_blind() {
         ..Namespaces::default()
     };
     run_for_a_minute(controller, options()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_cannot_be_decoded_are_counted() {
+    let controller = Namespaces {
+        decode: |_| Err(serde::de::Error::custom("not a namespace")),
+        ..Namespaces::default()
+    };
+    let page = run_for_a_minute(controller, options()).await.page();
+    let skipped = "test_objects_skipped_total{resource=\"namespaces\"} 4\n";
+    assert!(page.contains(skipped), "{page}");
+    assert!(page.contains("test_events_dropped_total 0\n"), "{page}");
 }
 
 #[tokio::test]
@@ -194,6 +206,19 @@ async fn a_selector_that_the_server_cannot_read_is_told() {
 }
 
 #[tokio::test]
+async fn a_namespace_that_cannot_be_in_a_path_is_reported() {
+    let (client, _) = server();
+    let malformed = Options {
+        namespace: "a b".to_owned(),
+        ..options()
+    };
+    let errors = preflight(&Namespaces::default(), client, &malformed).await;
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let expected = "cannot list endpointslices: failed to build request: invalid uri character";
+    assert_eq!(lines, [expected]);
+}
+
+#[tokio::test]
 async fn a_server_that_cannot_be_reached_is_told_once() {
     let (client, faults) = server();
     faults.add(Rule::when(Match::default()).drop_request());
@@ -221,7 +246,7 @@ async fn watches_that_end_at_once_are_no_storm() {
         std::future::ready(Ok::<_, std::convert::Infallible>(response))
     };
     let client = kube::Client::new(tower::service_fn(answer), "default");
-    let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
+    let metrics = Metrics::new("test", "test");
     // The time of the test, which passes as soon as everybody waits for it.
     let minute = tokio::time::sleep(Duration::from_secs(60));
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));

@@ -9,7 +9,7 @@ mod wakes;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use slice_controller::WriteError;
+use slice_controller::{MetricValues, WriteError};
 use slice_core::Slice;
 use slice_reconciler::{Operation, Plan};
 
@@ -25,7 +25,7 @@ fn key() -> Key {
 /// A controller, and all slices there are.
 struct Stage {
     controller: MirroringController,
-    registry: prometheus::Registry,
+    metrics: MetricValues,
     context: EventContext,
     slices: Vec<Slice>,
     taken: Vec<String>,
@@ -48,10 +48,14 @@ impl Stage {
     }
 
     fn with(config: Config) -> Self {
-        let registry = prometheus::Registry::new();
+        let controller = MirroringController::new(config);
+        let mut metrics = MetricValues::default();
+        for metric in controller.metrics() {
+            metrics.register(metric);
+        }
         Self {
-            controller: MirroringController::new(config, &registry).unwrap(),
-            registry,
+            controller,
+            metrics,
             context: EventContext::default(),
             slices: Vec::new(),
             taken: Vec::new(),
@@ -148,6 +152,14 @@ impl Stage {
         }
         self.controller.on_sync_result(&key(), &outcome);
         words.join("; ")
+    }
+
+    /// The values of all metrics.
+    fn metrics(&mut self) -> &MetricValues {
+        for measurement in self.controller.take_measurements() {
+            self.metrics.apply(measurement);
+        }
+        &self.metrics
     }
 
     fn pass(&mut self, time: Duration) {

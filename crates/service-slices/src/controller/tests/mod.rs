@@ -9,7 +9,7 @@ mod wakes;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use slice_controller::WriteError;
+use slice_controller::{MetricValues, WriteError};
 use slice_core::Slice;
 use slice_reconciler::Operation;
 
@@ -18,7 +18,7 @@ use super::*;
 /// A controller, and the slices that it has written.
 struct Stage {
     controller: ServiceController,
-    registry: prometheus::Registry,
+    metrics: MetricValues,
     context: EventContext,
     slices: BTreeMap<String, Slice>,
     version: i64,
@@ -30,16 +30,20 @@ impl Stage {
     }
 
     fn with(batch_period: Duration) -> Self {
-        let registry = prometheus::Registry::new();
         let config = Config {
             managed_by: crate::MANAGED_BY.to_owned(),
             max_endpoints_per_slice: NonZeroUsize::new(100).unwrap(),
             batch_period,
             service_selector: String::new(),
         };
+        let controller = ServiceController::new(config);
+        let mut metrics = MetricValues::default();
+        for metric in controller.metrics() {
+            metrics.register(metric);
+        }
         Self {
-            controller: ServiceController::new(config, &registry).unwrap(),
-            registry,
+            controller,
+            metrics,
             context: EventContext::default(),
             slices: BTreeMap::new(),
             version: 0,
@@ -129,6 +133,14 @@ impl Stage {
                 "delete".to_owned()
             }
         }
+    }
+
+    /// The values of all metrics.
+    fn metrics(&mut self) -> &MetricValues {
+        for measurement in self.controller.take_measurements() {
+            self.metrics.apply(measurement);
+        }
+        &self.metrics
     }
 
     fn store(&mut self, mut slice: Slice, verb: &str) -> String {

@@ -83,15 +83,14 @@ impl Play {
 
     /// A new engine that has listed nothing yet.
     fn unlisted(world: World, max: usize, batch_period: Duration) -> Self {
-        let registry = prometheus::Registry::new();
         let config = Config {
             managed_by: service_slices::MANAGED_BY.to_owned(),
             max_endpoints_per_slice: NonZeroUsize::new(max).unwrap(),
             batch_period,
             service_selector: String::new(),
         };
-        let controller = ServiceController::new(config, &registry).unwrap();
-        let metrics = Metrics::new(&registry, "test", "test").unwrap();
+        let controller = ServiceController::new(config);
+        let metrics = Metrics::new("test", "test");
         let watches = controller.watches().iter().map(|spec| spec.id).collect();
         Self {
             engine: Engine::new(controller, watches, engine_config(), Arc::new(metrics)),

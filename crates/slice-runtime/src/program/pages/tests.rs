@@ -10,11 +10,9 @@ struct Asked {
 }
 
 fn pages() -> Pages {
-    let registry = Registry::new();
     Pages {
-        metrics: Arc::new(Metrics::new(&registry, "stub", "stub").unwrap()),
+        metrics: Arc::new(Metrics::new("stub", "stub")),
         health: Arc::default(),
-        registry,
     }
 }
 
@@ -96,13 +94,20 @@ fn metrics_are_in_the_text_format() {
     let pages = pages();
     pages.health.add("pods").synced();
     let Asked { status, content, body } = ask_by(&pages, Method::GET, "/metrics");
-    assert_eq!((status, content.as_str()), (200, "text/plain; version=0.0.4"));
+    assert_eq!(
+        (status, content.as_str()),
+        (200, "text/plain; version=0.0.4; charset=utf-8")
+    );
     assert!(
         body.contains("# TYPE workqueue_depth gauge\nworkqueue_depth{name=\"stub\"} 0\n"),
         "{body}"
     );
+    let silence = body
+        .lines()
+        .find_map(|line| line.strip_prefix("stub_watch_silence_seconds{resource=\"pods\"} "));
+    assert!(silence.unwrap().parse::<f64>().unwrap() >= 0.0, "{body}");
     assert!(
-        body.contains("stub_watch_silence_seconds{resource=\"pods\"} 0"),
+        body.contains("workqueue_work_duration_seconds_bucket{name=\"stub\",le=\"1e-08\"} 0\n"),
         "{body}"
     );
 }

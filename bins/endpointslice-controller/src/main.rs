@@ -4,15 +4,17 @@ use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 use service_slices::controller::{Config, ServiceController};
-use slice_runtime::program::{self, About, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, Period, Program};
+use slice_runtime::program::{self, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, Period, ProgramInfo, ProgramSpec};
 
-const ABOUT: About = About {
-    name: env!("CARGO_PKG_NAME"),
-    version: env!("CARGO_PKG_VERSION"),
-    managed_by: service_slices::MANAGED_BY,
+const INFO: ProgramInfo = ProgramInfo {
     event_source: service_slices::EVENT_SOURCE,
     metrics_subsystem: service_slices::METRICS_SUBSYSTEM,
     work_queue: service_slices::WORK_QUEUE,
+    ..ProgramInfo::new(
+        env!("CARGO_PKG_NAME"),
+        env!("CARGO_PKG_VERSION"),
+        service_slices::MANAGED_BY,
+    )
 };
 
 /// A slice that somebody else changed is looked at after this time at the earliest (R23).
@@ -35,7 +37,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    program::main(&ABOUT, |args: Args, complaints, registry| {
+    program::run_with(&INFO, |args: Args, complaints| {
         let syncs = args.concurrent_service_endpoint_syncs;
         let endpoints = args.max_endpoints_per_slice;
         let batch_period = args.endpointslice_updates_batch_period.get();
@@ -46,11 +48,11 @@ fn main() -> ExitCode {
             batch_period,
             service_selector: args.common.service_selector.clone(),
         };
-        Ok(Program {
-            controller: ServiceController::new(config, registry)?,
+        ProgramSpec {
+            controller: ServiceController::new(config),
             common: args.common,
             concurrency,
-            slice_delay: batch_period.max(SLICE_DELAY_MIN),
-        })
+            foreign_change_delay: batch_period.max(SLICE_DELAY_MIN),
+        }
     })
 }

@@ -4,15 +4,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use mirroring::controller::{Config, MirroringController};
-use slice_runtime::program::{self, About, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, Period, Program};
+use slice_runtime::program::{self, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, Period, ProgramInfo, ProgramSpec};
 
-const ABOUT: About = About {
-    name: env!("CARGO_PKG_NAME"),
-    version: env!("CARGO_PKG_VERSION"),
-    managed_by: mirroring::MANAGED_BY,
+const INFO: ProgramInfo = ProgramInfo {
     event_source: mirroring::EVENT_SOURCE,
     metrics_subsystem: mirroring::METRICS_SUBSYSTEM,
     work_queue: mirroring::WORK_QUEUE,
+    ..ProgramInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), mirroring::MANAGED_BY)
 };
 
 /// Mirrors hand-made Endpoints objects into EndpointSlices
@@ -32,7 +30,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    program::main(&ABOUT, |args: Args, complaints, registry| {
+    program::run_with(&INFO, |args: Args, complaints| {
         let syncs = args.mirroring_concurrent_service_endpoint_syncs;
         let addresses = args.mirroring_max_endpoints_per_subset;
         let batch_period = args.mirroring_endpointslice_updates_batch_period.get();
@@ -45,11 +43,11 @@ fn main() -> ExitCode {
             batch_period,
             service_selector: args.common.service_selector.clone(),
         };
-        Ok(Program {
-            controller: MirroringController::new(config, registry)?,
+        ProgramSpec {
+            controller: MirroringController::new(config),
             common: args.common,
             concurrency,
-            slice_delay: batch_period,
-        })
+            foreign_change_delay: batch_period,
+        }
     })
 }

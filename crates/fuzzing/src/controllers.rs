@@ -1,14 +1,13 @@
-//! Objects as a watch sends them, in the hands of the controllers: read by their own decoders, observed, decided about, and
-//! gone again.
+//! Objects as a watch sends them, handled by the controllers: decoded by their own decoders, applied, synced and deleted.
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
 
 use jiff::Timestamp;
 use mirroring::controller::MirroringController;
-use prometheus::Registry;
 use service_slices::controller::ServiceController;
-use slice_controller::{Change, Controller, Outcome, SyncContext, Wakes};
+use slice_controller::{Controller, EventContext, Key, SyncContext, SyncOutcome, SyncResult};
 use slice_core::Slice;
+use slice_reconciler::{Operation, Plan, Write};
 
 /// Both controllers, each from its first object to its last. Every object is taken for whatever a controller watches.
 pub(crate) fn check(objects: &[Vec<u8>], existing: &[Slice], max: NonZeroUsize) {
@@ -18,50 +17,64 @@ pub(crate) fn check(objects: &[Vec<u8>], existing: &[Slice], max: NonZeroUsize) 
         batch_period: Duration::ZERO,
         service_selector: String::new(),
     };
-    let service = ServiceController::new(service, &Registry::new());
-    live(service.expect("its metrics are new"), objects, existing);
+    live(ServiceController::new(service), objects, existing);
     let mirroring = mirroring::controller::Config {
         managed_by: mirroring::MANAGED_BY.to_owned(),
         max_endpoints_per_subset: max,
         batch_period: Duration::ZERO,
         service_selector: String::new(),
     };
-    let mirroring = MirroringController::new(mirroring, &Registry::new());
-    live(mirroring.expect("its metrics are new"), objects, existing);
+    live(MirroringController::new(mirroring), objects, existing);
 }
 
 fn live<C: Controller>(mut controller: C, objects: &[Vec<u8>], existing: &[Slice]) {
-    let sources = controller.sources();
-    let mut wakes = Wakes::default();
-    for source in &sources {
-        // What cannot be read is not observed: the runtime skips it, too.
-        for seen in objects.iter().filter_map(|object| (source.decode)(object).ok()) {
-            controller.observe(Change::Applied(seen.object), &mut wakes);
+    let watches = controller.watches();
+    let mut context = EventContext::default();
+    let mut applied = Vec::new();
+    for watch in &watches {
+        // What cannot be decoded is not applied: the runtime skips it, too.
+        for decoded in objects.iter().filter_map(|object| watch.decode(object).ok()) {
+            applied.push((watch.id, decoded.object_ref));
+            controller.apply(decoded.object, &mut context);
         }
     }
-    look(&mut controller, wakes, existing);
-    let mut wakes = Wakes::default();
-    for source in &sources {
-        let kind = source.kind;
-        for identity in controller.held(kind) {
-            controller.observe(Change::Deleted { kind, identity }, &mut wakes);
-        }
-        assert_eq!(controller.held(kind), [], "what is gone is not held");
+    let keys = sync_enqueued(&mut controller, &mut context, existing, |_| {});
+    for (watch, object) in &applied {
+        controller.delete(*watch, object, &mut context);
     }
-    look(&mut controller, wakes, existing);
+    for key in keys {
+        context.enqueue(key);
+    }
+    sync_enqueued(&mut controller, &mut context, existing, |plan| {
+        let writes = &plan.writes;
+        let deletes = |write: &Write| matches!(write.operation, Operation::Delete(_));
+        assert!(
+            writes.iter().all(deletes),
+            "nothing is left to be published: {writes:?}"
+        );
+    });
 }
 
-/// Decides about all keys that were woken, as if every write succeeded.
-fn look<C: Controller>(controller: &mut C, mut wakes: Wakes, existing: &[Slice]) {
-    controller.settle(&mut wakes);
-    for (key, _) in wakes.drain() {
+/// Syncs all keys that were enqueued as if every write succeeded, and returns them.
+fn sync_enqueued<C: Controller>(
+    controller: &mut C,
+    context: &mut EventContext,
+    existing: &[Slice],
+    check: impl Fn(&Plan),
+) -> BTreeSet<Key> {
+    controller.before_sync(context);
+    let keys: BTreeSet<Key> = context.take_enqueued().into_iter().map(|(key, _)| key).collect();
+    for key in &keys {
         let context = SyncContext {
             existing,
-            taken: &[],
+            reserved_names: &[],
             now: Timestamp::UNIX_EPOCH,
         };
-        // That an owner cannot be planned for is an answer.
-        let _ = controller.sync(&key, &context);
-        controller.finished(&key, &Outcome::default());
+        // An owner that cannot be planned for is an error, not a panic.
+        if let Ok(SyncResult { plan, .. }) = controller.sync(key, &context) {
+            check(&plan);
+        }
+        controller.on_sync_result(key, &SyncOutcome::default());
     }
+    keys
 }

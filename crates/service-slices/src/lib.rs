@@ -73,6 +73,7 @@ mod options;
 mod pod;
 mod pod_addresses;
 mod pod_endpoint;
+mod quantity;
 mod service;
 
 pub use desired::{Desired, LeftOut, Reason, desired};

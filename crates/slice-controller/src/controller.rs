@@ -1,112 +1,124 @@
-//! What a controller is asked, and what it answers.
+//! The trait that the author of a controller implements, with what it is given and returns.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::Slice;
 use slice_reconciler::Plan;
 
-use crate::{Event, Identity, Interner, Key, Source, Wakes};
+use crate::{Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncError, SyncFailure, WatchSpec};
 
-/// A controller: a state machine that is told what changes, and says what to write.
+/// A controller: what it watches, which keys a change concerns, and which slices a key should have.
 ///
-/// The slices themselves are not among what it watches: they are kept by who runs it, with writes that the watch has not
-/// shown yet laid over them, and handed to [`sync`](Self::sync).
+/// The rest belongs to the runtime: reflectors, relists, the work queue, retries, the cache of existing slices and the
+/// writes. Everything that a controller knows arrives by [`apply`](Self::apply) and [`delete`](Self::delete).
 pub trait Controller {
-    /// The objects that it watches, slim.
-    type Input;
+    /// How the controller tells its watches apart: an enum, or `()` for a single one.
+    type WatchId: Copy + Send + Sync + 'static;
+    /// A watched object, decoded; an enum if several types are watched.
+    type Object: Send + 'static;
 
-    /// What it watches.
-    fn sources(&self) -> Vec<Source<Self::Input>>;
+    /// What to watch.
+    fn watches(&self) -> Vec<WatchSpec<Self::WatchId, Self::Object>>;
 
-    /// Where strings are shared. Its slices are read with it, so that they hold the same strings as what it observed with it:
-    /// kept once, and compared without a look at them.
-    fn interner(&mut self) -> &mut Interner;
+    /// An object is new or has changed: keeps what matters of it, and enqueues the keys that the change concerns. After a
+    /// relist, objects arrive again that have not changed; they should enqueue nothing.
+    fn apply(&mut self, object: Self::Object, context: &mut EventContext);
 
-    /// Takes in a change, and wakes the keys that it concerns. An object that says nothing new concerns nobody: after a
-    /// lost connection everything may be told again.
-    fn observe(&mut self, change: Change<Self::Input>, wakes: &mut Wakes);
+    /// An object was deleted: forgets it, and enqueues the keys that this concerns. The object may be unknown.
+    fn delete(&mut self, watch: Self::WatchId, object: &ObjectRef, context: &mut EventContext);
 
-    /// Is told that no more changes wait to be observed, before keys are looked at: for what is better done once for many
-    /// changes than for each.
-    fn settle(&mut self, _wakes: &mut Wakes) {}
+    /// Decides which slices a key should have. Called with complete knowledge only: every watch has been listed.
+    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError>;
 
-    /// The objects of one [`Source`] that it holds, by namespace and name: those that a new list does not contain are gone.
-    fn held(&self, kind: &'static str) -> Vec<Identity>;
+    /// The key of a slice with our managed-by label; none if the slice is not to be touched. A key has the namespace of its
+    /// slices.
+    fn key_of(&self, slice: &ObjectMeta) -> Option<Key> {
+        Key::from_slice_labels(slice)
+    }
 
-    /// All keys there are, for a look at each of them from time to time.
-    fn keys(&self) -> Vec<Key>;
+    /// Called before keys are synced, for work that is better done once for many watch events than for each.
+    fn before_sync(&mut self, _context: &mut EventContext) {}
 
-    /// Decides about one key.
-    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String>;
+    /// Called with the outcome of each sync, before the next sync of that key.
+    fn on_sync_result(&mut self, _key: &Key, _outcome: &SyncOutcome) {}
 
-    /// Is told what became of the last sync of a key, before the next one.
-    fn finished(&mut self, key: &Key, outcome: &Outcome);
+    /// The event to record for a key that fails repeatedly.
+    fn failure_event(&self, _key: &Key, _failures: &[SyncFailure]) -> Option<Event> {
+        None
+    }
 
-    /// What people are told about a key that keeps failing.
-    fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event>;
+    /// The metrics that it records.
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &[]
+    }
+
+    /// Takes the measurements since the last call; called after each [`sync`](Self::sync) and
+    /// [`on_sync_result`](Self::on_sync_result).
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        Vec::new()
+    }
 }
 
-/// What happened to a watched object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change<I> {
-    /// It is there, or is different now.
-    Applied(I),
-    /// It is gone.
-    Deleted {
-        /// The [`Source`] that it was seen in.
-        kind: &'static str,
-        /// Which one.
-        identity: Identity,
-    },
-}
-
-/// What a decision is made with, besides what was observed.
+/// What a decision is made with, besides what the controller knows.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncContext<'a> {
-    /// The slices of the key, in the order of their names; those that are being deleted included.
+    /// The existing slices of the key in the order of their names, terminating ones included.
     pub existing: &'a [Slice],
-    /// Names in the namespace that are known to belong to others.
-    pub taken: &'a [String],
-    /// The time.
+    /// Names that new slices must not have: objects of others were found to have them.
+    pub reserved_names: &'a [String],
+    /// The current time.
     pub now: Timestamp,
 }
 
 /// What was decided about a key.
+///
+/// A key without slices is forgotten until it is enqueued again if its plan has no summaries, and there are no events and no
+/// requeue. All other keys are synced at every resync.
 #[derive(Clone, Debug, Default)]
-pub struct Sync {
-    /// What to write.
+pub struct SyncResult {
+    /// The writes.
     pub plan: Plan,
-    /// What to tell people, whatever becomes of the plan.
+    /// Events to record, whether or not the writes succeed.
     pub events: Vec<Event>,
-    /// When to look again, even if nothing happens.
-    pub again: Option<Duration>,
+    /// When to sync the key again, even if nothing changes.
+    pub requeue_after: Option<Duration>,
 }
 
-/// What became of a sync.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+impl From<Plan> for SyncResult {
+    fn from(plan: Plan) -> Self {
+        Self {
+            plan,
+            ..Self::default()
+        }
+    }
+}
+
+/// How a sync ended.
+#[derive(Debug, Default)]
+pub struct SyncOutcome {
     /// Writes that succeeded.
-    pub writes: Writes,
-    /// What went wrong; empty after success.
-    pub failures: Vec<Failure>,
-    /// Whether the namespace is going away: creates were refused for that, and this is not a failure (R107).
+    pub writes: WriteCounts,
+    /// What failed; empty after success.
+    pub failures: Vec<SyncFailure>,
+    /// Whether creates were refused because the namespace is terminating, which is no failure (R107).
     pub namespace_terminating: bool,
-    /// How long it took, from the decision to the last answer.
-    pub took: Duration,
+    /// The time from the decision to the last response.
+    pub duration: Duration,
 }
 
-impl Outcome {
-    /// Whether everything that was planned is done, as far as it can be.
+impl SyncOutcome {
+    /// Whether nothing failed.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.failures.is_empty()
     }
 }
 
-/// Writes, counted.
+/// Numbers of writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Writes {
+pub struct WriteCounts {
     /// Slices created.
     pub created: usize,
     /// Slices updated.
@@ -115,37 +127,20 @@ pub struct Writes {
     pub deleted: usize,
 }
 
-impl Writes {
+impl WriteCounts {
     /// Whether there are any.
     #[must_use]
     pub fn any(self) -> bool {
         self != Self::default()
     }
-}
 
-/// One thing that went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// Nothing could be decided.
-    #[error("{0}")]
-    Sync(String),
-    /// A slice could not be created.
-    #[error("failed to create a slice: {0}")]
-    Create(String),
-    /// A slice could not be updated.
-    #[error("failed to update slice {slice}: {error}")]
-    Update {
-        /// Its name.
-        slice: String,
-        /// Why.
-        error: String,
-    },
-    /// A slice could not be deleted.
-    #[error("failed to delete slice {slice}: {error}")]
-    Delete {
-        /// Its name.
-        slice: String,
-        /// Why.
-        error: String,
-    },
+    /// The number of writes of each operation, by its name in metrics.
+    #[must_use]
+    pub fn by_operation(self) -> [(&'static str, usize); 3] {
+        [
+            ("create", self.created),
+            ("update", self.updated),
+            ("delete", self.deleted),
+        ]
+    }
 }

@@ -1,19 +1,48 @@
-//! What people are told.
+//! Events to record.
 
 use std::borrow::Cow;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use slice_reconciler::hints::EventType;
+use slice_reconciler::{Owner, hints::EventType};
 
 /// An event to be recorded on an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// The object that it is about.
     pub regarding: ObjectReference,
-    /// How it is meant.
+    /// Normal or warning.
     pub event_type: EventType,
     /// One of the reasons in [`slice_core::names`], or a controller's own.
     pub reason: Cow<'static, str>,
-    /// For people.
+    /// The text for users.
     pub message: String,
+}
+
+impl Event {
+    /// An event about the owner of slices.
+    pub fn new(
+        owner: &Owner<'_>,
+        event_type: EventType,
+        reason: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            regarding: ObjectReference {
+                api_version: Some(owner.api_version.to_owned()),
+                kind: Some(owner.kind.to_owned()),
+                namespace: Some(owner.namespace.to_owned()),
+                name: Some(owner.name.to_owned()),
+                uid: Some(owner.uid.to_owned()),
+                ..ObjectReference::default()
+            },
+            event_type,
+            reason: reason.into(),
+            message: message.into(),
+        }
+    }
+
+    /// A warning about the owner of slices.
+    pub fn warning(owner: &Owner<'_>, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self::new(owner, EventType::Warning, reason, message)
+    }
 }

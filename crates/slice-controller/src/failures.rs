@@ -1,21 +1,29 @@
-//! Failures, told to people.
+//! The text of an event about failures.
 
-use crate::{Failure, Key};
+use crate::{ErrorChain, Key, SyncFailure};
 
-/// All failures of a key as one text, as upstream puts it: one as itself, several in brackets, equal ones once. `kind` is
-/// the owner's, such as `Service`.
+/// All failures of a key as one text in upstream's form: one as itself, several in brackets, equal ones once. `kind` is the
+/// owner's, such as `Service`.
 #[must_use]
-pub fn describe_failures(kind: &str, key: &Key, failures: &[Failure]) -> String {
+pub fn describe_failures(kind: &str, key: &Key, failures: &[SyncFailure]) -> String {
     let mut texts: Vec<String> = Vec::new();
     for failure in failures {
         let text = match failure {
-            Failure::Sync(error) => error.clone(),
-            Failure::Create(error) => format!("failed to create EndpointSlice for {kind} {key}: {error}"),
-            Failure::Update { slice, error } => {
-                format!("failed to update {slice} EndpointSlice for {kind} {key}: {error}")
+            SyncFailure::Sync(error) => ErrorChain(error).to_string(),
+            SyncFailure::Create(error) => {
+                format!("failed to create EndpointSlice for {kind} {key}: {}", ErrorChain(error))
             }
-            Failure::Delete { slice, error } => {
-                format!("failed to delete {slice} EndpointSlice for {kind} {key}: {error}")
+            SyncFailure::Update { slice, error } => {
+                format!(
+                    "failed to update {slice} EndpointSlice for {kind} {key}: {}",
+                    ErrorChain(error)
+                )
+            }
+            SyncFailure::Delete { slice, error } => {
+                format!(
+                    "failed to delete {slice} EndpointSlice for {kind} {key}: {}",
+                    ErrorChain(error)
+                )
             }
         };
         if !texts.contains(&text) {
@@ -31,31 +39,37 @@ pub fn describe_failures(kind: &str, key: &Key, failures: &[Failure]) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{SyncError, WriteError};
 
     /// R107, R132, M103.
     #[test]
     fn one_failure_stands_alone_and_several_in_brackets() {
         let key = Key::new("ns", "db");
-        let create = Failure::Create("no".into());
-        let update = Failure::Update {
+        let no = || WriteError::Transport("no".into());
+        let create = || SyncFailure::Create(no());
+        let update = SyncFailure::Update {
             slice: "db-1".into(),
-            error: "gone".into(),
+            error: WriteError::Api {
+                code: 410,
+                reason: "Gone".into(),
+                message: "gone".into(),
+            },
         };
-        let delete = Failure::Delete {
+        let delete = SyncFailure::Delete {
             slice: "db-2".into(),
-            error: "no".into(),
+            error: no(),
         };
         let created = "failed to create EndpointSlice for Endpoints ns/db: no";
         let updated = "failed to update db-1 EndpointSlice for Endpoints ns/db: gone";
         let deleted = "failed to delete db-2 EndpointSlice for Endpoints ns/db: no";
         for (failures, expected) in [
-            (vec![create.clone()], created.to_owned()),
-            (vec![create.clone(), create.clone()], created.to_owned()),
+            (vec![create()], created.to_owned()),
+            (vec![create(), create()], created.to_owned()),
             (
-                vec![create, update, delete],
+                vec![create(), update, delete],
                 format!("[{created}, {updated}, {deleted}]"),
             ),
-            (vec![Failure::Sync("no uid".into())], "no uid".to_owned()),
+            (vec![SyncFailure::Sync(SyncError::other("no uid"))], "no uid".to_owned()),
         ] {
             assert_eq!(describe_failures("Endpoints", &key, &failures), expected);
         }

@@ -1,100 +1,65 @@
-//! The seam between a controller and what runs it.
+//! The interface between a controller and the runtime that runs it.
 //!
-//! A [`Controller`] is a state machine: it takes changes of the objects it watches and answers with keys to look at; given
-//! a key and its slices, it answers with a plan. Tasks, sockets, retries and clocks belong to who runs it, which is
-//! `slice-runtime`, or a test.
+//! A [`Controller`] determines what to watch, which keys a change concerns, and which slices a key should have. It is a state
+//! machine without I/O: tasks, sockets, relists, retries and clocks belong to `slice-runtime`, or to a test.
 //!
 //! ```
-//! use std::collections::{BTreeMap, BTreeSet};
+//! use std::collections::{BTreeSet, HashMap};
 //!
-//! use k8s_openapi::{api::core::v1::ObjectReference, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+//! use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 //! use serde::Deserialize;
 //! use slice_controller::{
-//!     AnnotatedMetadata, Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Seen, Source, Sync,
-//!     SyncContext, Wakes,
+//!     Controller, Event, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncResult, WatchSpec,
 //! };
 //! use slice_core::{Address, AddressType, Endpoint, EndpointSet, PortMapKey, names};
-//! use slice_reconciler::{
-//!     Group, MetadataPolicy, Options, Owner, Partition, Request, hints::EventType, plan, plan_deletion,
-//! };
+//! use slice_reconciler::{Group, LeftOut, MetadataPolicy, Options, Owner, Partition, Request, plan, plan_deletion};
+//!
+//! #[derive(Deserialize)]
+//! struct Service {
+//!     metadata: ObjectMeta,
+//! }
 //!
 //! /// Publishes the IPv4 address that a Service has in an annotation.
 //! #[derive(Default)]
 //! struct Annotated {
-//!     services: BTreeMap<Key, ObjectMeta>,
-//!     interner: Interner,
+//!     services: HashMap<Key, ObjectMeta>,
 //! }
 //!
 //! impl Controller for Annotated {
-//!     type Input = ObjectMeta;
+//!     type WatchId = ();
+//!     type Object = ObjectMeta;
 //!
-//!     fn sources(&self) -> Vec<Source<ObjectMeta>> {
-//!         #[derive(Deserialize)]
-//!         struct Service {
-//!             metadata: AnnotatedMetadata,
-//!         }
-//!         vec![Source {
-//!             kind: "services",
-//!             api: "api/v1",
-//!             resource: "services",
-//!             namespaced: true,
-//!             label_selector: String::new(),
-//!             metadata_only: true,
-//!             decode: |bytes| {
-//!                 let object = ObjectMeta::from(serde_json::from_slice::<Service>(bytes)?.metadata);
-//!                 Ok(Seen { identity: Identity::from(&object), object })
-//!             },
-//!         }]
+//!     fn watches(&self) -> Vec<WatchSpec<(), ObjectMeta>> {
+//!         vec![WatchSpec::new((), "v1", "services", |service: Service| service.metadata).metadata_only()]
 //!     }
 //!
-//!     fn interner(&mut self) -> &mut Interner {
-//!         &mut self.interner
-//!     }
-//!
-//!     fn observe(&mut self, change: Change<ObjectMeta>, wakes: &mut Wakes) {
-//!         let (key, is_news) = match change {
-//!             Change::Applied(service) => {
-//!                 let Identity { namespace, name, .. } = Identity::from(&service);
-//!                 let key = Key::new(namespace, name);
-//!                 let before = self.services.insert(key.clone(), service);
-//!                 let is_news = before.as_ref() != self.services.get(&key);
-//!                 (key, is_news)
-//!             }
-//!             Change::Deleted { identity, .. } => {
-//!                 let key = Key::new(identity.namespace, identity.name);
-//!                 let is_news = self.services.remove(&key).is_some();
-//!                 (key, is_news)
-//!             }
-//!         };
-//!         if is_news {
-//!             wakes.now(key);
+//!     fn apply(&mut self, service: ObjectMeta, context: &mut EventContext) {
+//!         let key = Key::from(&service);
+//!         if self.services.get(&key) != Some(&service) {
+//!             self.services.insert(key.clone(), service);
+//!             context.enqueue(key);
 //!         }
 //!     }
 //!
-//!     fn held(&self, _kind: &'static str) -> Vec<Identity> {
-//!         self.services.values().map(Identity::from).collect()
+//!     fn delete(&mut self, _watch: (), service: &ObjectRef, context: &mut EventContext) {
+//!         let key = Key::from(service);
+//!         if self.services.remove(&key).is_some() {
+//!             context.enqueue(key);
+//!         }
 //!     }
 //!
-//!     fn keys(&self) -> Vec<Key> {
-//!         self.services.keys().cloned().collect()
-//!     }
-//!
-//!     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+//!     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
 //!         let Some(service) = self.services.get(key) else {
-//!             let plan = plan_deletion(context.existing, Partition::default());
-//!             return Ok(Sync { plan, ..Sync::default() });
+//!             return Ok(plan_deletion(context.existing, Partition::default()).into());
 //!         };
 //!         let address = service.annotations.as_ref().and_then(|all| all.get("example.com/address"));
 //!         let endpoint = address.map(|address| Endpoint {
 //!             addresses: [Address::stored(address)].into_iter().collect(),
 //!             ..Endpoint::default()
 //!         });
-//!         let mut group = Group {
-//!             address_type: AddressType::IPv4,
-//!             ports: PortMapKey::new([]),
-//!             endpoints: EndpointSet::default(),
-//!         };
-//!         group.endpoints.extend(&endpoint);
+//!         let mut endpoints = EndpointSet::default();
+//!         endpoints.extend(&endpoint);
+//!         let group = Group { address_type: AddressType::IPv4, ports: PortMapKey::new([]), endpoints };
 //!         // The labels by which the slices, and with them their key, are found again.
 //!         let label = |key: &str, value: &str| (key.to_owned(), Some(value.to_owned()));
 //!         let metadata = MetadataPolicy {
@@ -105,71 +70,63 @@
 //!             .into(),
 //!             ..MetadataPolicy::default()
 //!         };
-//!         let prefix = format!("{}-", key.name);
 //!         let owner = Owner::of("v1", "Service", service);
-//!         let request = Request {
-//!             supported: BTreeSet::from([AddressType::IPv4]),
-//!             groups: vec![group],
-//!             names_taken: context.taken,
-//!             ..Request::new(owner, context.existing, &metadata, &prefix)
-//!         };
-//!         let plan = plan(request, &Options::default()).map_err(|error| error.to_string())?;
-//!         // What cannot be published is told, and the rest goes on.
-//!         let events = plan.left_out.iter().map(|left_out| Event {
-//!             regarding: ObjectReference {
-//!                 api_version: Some("v1".to_owned()),
-//!                 kind: Some("Service".to_owned()),
-//!                 namespace: service.namespace.clone(),
-//!                 name: service.name.clone(),
-//!                 uid: service.uid.clone(),
-//!                 ..ObjectReference::default()
+//!         let prefix = format!("{}-", key.name);
+//!         let plan = plan(
+//!             Request {
+//!                 supported: BTreeSet::from([AddressType::IPv4]),
+//!                 groups: vec![group],
+//!                 names_taken: context.reserved_names,
+//!                 ..Request::new(owner, context.existing, &metadata, &prefix)
 //!             },
-//!             event_type: EventType::Warning,
-//!             reason: "NotPublished".into(),
-//!             message: left_out.to_string(),
-//!         });
-//!         Ok(Sync { events: events.collect(), plan, again: None })
-//!     }
-//!
-//!     fn finished(&mut self, _key: &Key, _outcome: &Outcome) {}
-//!
-//!     fn failure_event(&self, _key: &Key, _failures: &[Failure]) -> Option<Event> {
-//!         None
+//!             &Options::default(),
+//!         )?;
+//!         // An address that cannot be published is reported, and the others are published.
+//!         let event = |left_out: &LeftOut| Event::warning(&owner, "NotPublished", left_out.to_string());
+//!         let events = plan.left_out.iter().map(event).collect();
+//!         Ok(SyncResult { events, plan, requeue_after: None })
 //!     }
 //! }
 //!
-//! // Who runs it reads objects by its sources, tells it of them, and looks at the keys that it wakes.
+//! // In a test: decode objects by the watch, apply them, and sync the keys that they enqueue.
 //! let mut controller = Annotated::default();
+//! let mut context = EventContext::default();
 //! for (address, writes, events) in [("10.0.0.1", 1, 0), ("nowhere", 0, 1)] {
 //!     let service = format!(
 //!         r#"{{"metadata": {{"namespace": "shop", "name": "db", "uid": "51fe",
 //!             "annotations": {{"example.com/address": "{address}"}}}}}}"#
 //!     );
-//!     let seen = (controller.sources()[0].decode)(service.as_bytes())?;
-//!     let mut wakes = Wakes::default();
-//!     controller.observe(Change::Applied(seen.object), &mut wakes);
-//!     let (key, _) = wakes.drain().next().ok_or("it is news")?;
-//!     let context = SyncContext { existing: &[], taken: &[], now: jiff::Timestamp::UNIX_EPOCH };
-//!     let sync = controller.sync(&key, &context)?;
-//!     assert_eq!((sync.plan.writes.len(), sync.events.len()), (writes, events));
+//!     let decoded = controller.watches()[0].decode(service.as_bytes())?;
+//!     controller.apply(decoded.object, &mut context);
+//!     let (key, _) = context.take_enqueued().pop().ok_or("the Service has changed")?;
+//!     let context = SyncContext { existing: &[], reserved_names: &[], now: jiff::Timestamp::UNIX_EPOCH };
+//!     let result = controller.sync(&key, &context)?;
+//!     assert_eq!((result.plan.writes.len(), result.events.len()), (writes, events));
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod context;
 mod controller;
+mod error;
 mod event;
 mod failures;
 mod interner;
 mod key;
 mod metadata;
-mod source;
-mod wakes;
+mod metrics;
+mod watch;
 
-pub use controller::{Change, Controller, Failure, Outcome, Sync, SyncContext, Writes};
+pub use context::EventContext;
+pub use controller::{Controller, SyncContext, SyncOutcome, SyncResult, WriteCounts};
+pub use error::{BoxError, ErrorChain, SyncError, SyncFailure, WriteError};
 pub use event::Event;
 pub use failures::describe_failures;
 pub use interner::Interner;
 pub use key::Key;
 pub use metadata::{AnnotatedMetadata, SlimMetadata};
-pub use source::{Identity, Seen, Source};
-pub use wakes::Wakes;
+pub use metrics::{
+    DEFAULT_BUCKETS, GaugeSums, Measurement, Measurements, MetricFamily, MetricKind, MetricSpec, MetricValue,
+    MetricValues, exponential_buckets,
+};
+pub use watch::{Decoded, ObjectRef, WatchSpec};

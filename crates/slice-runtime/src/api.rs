@@ -1,14 +1,20 @@
 //! The writes to slices, and what their answers mean.
 
-use http::{Method, Request, StatusCode, header::CONTENT_TYPE};
-use k8s_openapi::{
-    api::discovery::v1::EndpointSlice,
-    apimachinery::pkg::apis::meta::v1::{DeleteOptions, Preconditions},
+use http::StatusCode;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::{
+    Resource as _,
+    core::{
+        Request,
+        params::{DeleteParams, GetParams, PostParams, Preconditions},
+        request::Error,
+    },
 };
+use slice_controller::WriteError;
 use slice_reconciler::{Deletion, Operation};
 use std::time::Duration;
 
-use crate::client::{ApiClient, CallError};
+use crate::client::{ApiClient, RequestError};
 
 /// Writes slices.
 #[derive(Clone)]
@@ -30,7 +36,7 @@ pub(crate) enum Answer {
     /// It failed, or may have.
     Failed {
         /// Why.
-        error: String,
+        error: WriteError,
         /// When the server wants to be asked again.
         retry_after: Option<Duration>,
     },
@@ -49,21 +55,21 @@ impl SliceApi {
     }
 
     async fn create(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
-        let answer = self.send(Method::POST, path(namespace, ""), slice).await;
+        let create = |body| requests(namespace).create(&PostParams::default(), body);
+        let answer = self.client.call(body(slice).and_then(create)).await;
         match answer {
-            Err(CallError::Refused(refusal)) if refusal.has_cause("NamespaceTerminating") => {
-                Answer::NamespaceTerminating
-            }
-            Err(CallError::Refused(refusal)) if refusal.is("AlreadyExists") => self.read(namespace, name(slice)).await,
+            Err(RequestError::Api(error)) if error.has_cause("NamespaceTerminating") => Answer::NamespaceTerminating,
+            Err(RequestError::Api(error)) if error.is("AlreadyExists") => self.read(namespace, name(slice)).await,
             answer => stored(answer),
         }
     }
 
     async fn update(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
-        let answer = self.send(Method::PUT, path(namespace, name(slice)), slice).await;
+        let replace = |body| requests(namespace).replace(name(slice), &PostParams::default(), body);
+        let answer = self.client.call(body(slice).and_then(replace)).await;
         match answer {
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::NOT_FOUND => Answer::Changed(None),
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::CONFLICT => {
+            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Changed(None),
+            Err(RequestError::Api(error)) if error.code == StatusCode::CONFLICT => {
                 self.read(namespace, name(slice)).await
             }
             answer => stored(answer),
@@ -71,19 +77,20 @@ impl SliceApi {
     }
 
     async fn delete(&self, namespace: &str, deletion: &Deletion) -> Answer {
-        let options = DeleteOptions {
+        let params = DeleteParams {
             preconditions: Some(Preconditions {
                 uid: deletion.uid.clone(),
                 resource_version: deletion.resource_version.clone(),
             }),
-            ..DeleteOptions::default()
+            ..DeleteParams::default()
         };
         let answer = self
-            .send(Method::DELETE, path(namespace, &deletion.name), &options)
+            .client
+            .call(requests(namespace).delete(&deletion.name, &params))
             .await;
         match answer {
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::NOT_FOUND => Answer::Gone,
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::CONFLICT => {
+            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Gone,
+            Err(RequestError::Api(error)) if error.code == StatusCode::CONFLICT => {
                 self.read(namespace, &deletion.name).await
             }
             // Either a status, or the slice, which finalizers may still hold.
@@ -99,70 +106,56 @@ impl SliceApi {
                 }
                 _ => Answer::Gone,
             },
-            Err(error) => failed(&error),
+            Err(error) => failed(error),
         }
     }
 
     /// The slice that is there in fact.
     async fn read(&self, namespace: &str, name: &str) -> Answer {
-        let mut request = Request::new(Vec::new());
-        *request.uri_mut() = path(namespace, name);
+        let request = requests(namespace).get(name, &GetParams::default());
         match self.client.call(request).await {
             Ok(body) => match serde_json::from_slice(&body) {
                 Ok(slice) => Answer::Changed(Some(Box::new(slice))),
-                Err(error) => unreadable(&error),
+                Err(error) => unreadable(error),
             },
-            Err(CallError::Refused(refusal)) if refusal.code == StatusCode::NOT_FOUND => Answer::Changed(None),
-            Err(error) => failed(&error),
+            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Changed(None),
+            Err(error) => failed(error),
         }
     }
-
-    async fn send(
-        &self,
-        method: Method,
-        uri: http::Uri,
-        body: &impl serde::Serialize,
-    ) -> Result<bytes::Bytes, CallError> {
-        let body = serde_json::to_vec(body).map_err(|error| CallError::lost(&error))?;
-        let mut request = Request::new(body);
-        *request.method_mut() = method;
-        *request.uri_mut() = uri;
-        request
-            .headers_mut()
-            .insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
-        self.client.call(request).await
-    }
 }
 
-fn stored(answer: Result<bytes::Bytes, CallError>) -> Answer {
+fn stored(answer: Result<bytes::Bytes, RequestError>) -> Answer {
     match answer.map(|body| serde_json::from_slice(&body)) {
         Ok(Ok(slice)) => Answer::Stored(Box::new(slice)),
-        Ok(Err(error)) => unreadable(&error),
-        Err(error) => failed(&error),
+        Ok(Err(error)) => unreadable(error),
+        Err(error) => failed(error),
     }
 }
 
-fn unreadable(error: &serde_json::Error) -> Answer {
+fn unreadable(error: serde_json::Error) -> Answer {
     Answer::Failed {
-        error: format!("the server's answer cannot be read: {error}"),
+        error: WriteError::Response(error),
         retry_after: None,
     }
 }
 
-fn failed(error: &CallError) -> Answer {
+fn failed(error: RequestError) -> Answer {
     Answer::Failed {
-        error: error.to_string(),
-        retry_after: error.refusal().and_then(|refusal| refusal.retry_after),
+        retry_after: error.api_error().and_then(|error| error.retry_after),
+        error: error.into(),
     }
 }
 
-fn name(slice: &EndpointSlice) -> &str {
-    slice.metadata.name.as_deref().unwrap_or_default()
+/// The requests about slices in a namespace.
+fn requests(namespace: &str) -> Request {
+    Request::new(EndpointSlice::url_path(&(), Some(namespace)))
 }
 
-/// Names that the API server has accepted, or would, need no encoding.
-fn path(namespace: &str, name: &str) -> http::Uri {
-    let slash = if name.is_empty() { "" } else { "/" };
-    let path = format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices{slash}{name}");
-    path.parse().unwrap_or_default()
+fn body(slice: &EndpointSlice) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(slice).map_err(Error::SerializeBody)
+}
+
+/// A name that is missing is empty, and no request is built with an empty name.
+fn name(slice: &EndpointSlice) -> &str {
+    slice.metadata.name.as_deref().unwrap_or_default()
 }

@@ -2,10 +2,12 @@
 
 mod recorder;
 
+use std::sync::Arc;
+
 use slice_controller::Event;
 use tokio::sync::mpsc;
 
-use crate::client::ApiClient;
+use crate::{client::ApiClient, metrics::Metrics};
 use recorder::Recorder;
 
 /// Events that wait to be written; more are dropped.
@@ -15,11 +17,12 @@ const WAITING: usize = 256;
 pub(crate) struct Events {
     /// Where they are written; nowhere, if they are only logged.
     out: Option<mpsc::Sender<Event>>,
+    metrics: Arc<Metrics>,
 }
 
 impl Events {
     /// Where events go, and the task that writes them.
-    pub(crate) fn new(api: ApiClient, source: &'static str) -> (Self, impl Future<Output = ()>) {
+    pub(crate) fn new(api: ApiClient, source: &'static str, metrics: Arc<Metrics>) -> (Self, impl Future<Output = ()>) {
         let (out, mut events) = mpsc::channel(WAITING);
         let recording = async move {
             let mut recorder = Recorder::new(api, source);
@@ -27,12 +30,13 @@ impl Events {
                 recorder.record(event).await;
             }
         };
-        (Self { out: Some(out) }, recording)
+        let out = Some(out);
+        (Self { out, metrics }, recording)
     }
 
     /// Logs events and writes none.
-    pub(crate) fn logged() -> Self {
-        Self { out: None }
+    pub(crate) fn logged(metrics: Arc<Metrics>) -> Self {
+        Self { out: None, metrics }
     }
 
     pub(crate) fn record(&self, events: Vec<Event>) {
@@ -43,7 +47,36 @@ impl Events {
             };
             if let Err(error) = out.try_send(event) {
                 tracing::warn!(%error, "an event is dropped: too many wait to be written");
+                self.metrics.event_dropped();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use k8s_openapi::api::core::v1::ObjectReference;
+    use slice_reconciler::hints::EventType;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn events_beyond_the_capacity_are_dropped_and_counted() {
+        let metrics = Arc::new(Metrics::new("test", "test"));
+        let client = kube::Client::new(apisim::ApiSim::new(), "default");
+        let api = ApiClient::new(client, Duration::from_secs(1), None);
+        // The task is not run, so that nothing is taken out of the channel.
+        let (events, _recording) = Events::new(api, "test", Arc::clone(&metrics));
+        let event = Event {
+            regarding: ObjectReference::default(),
+            event_type: EventType::Normal,
+            reason: "Test".into(),
+            message: String::new(),
+        };
+        events.record(vec![event; WAITING + 2]);
+        let page = metrics.page();
+        assert!(page.contains("test_events_dropped_total 2\n"), "{page}");
     }
 }

@@ -29,11 +29,11 @@ impl Health {
             .collect()
     }
 
-    /// Whether every resource has been listed.
+    /// Whether every resource has been listed, except for optional ones that the API server lacks.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let sources = self.sources();
-        !sources.is_empty() && sources.iter().all(|(_, state)| state.synced)
+        !sources.is_empty() && sources.iter().all(|(_, state)| state.synced || state.absent)
     }
 }
 
@@ -48,6 +48,8 @@ pub(crate) struct SourceHealth {
 pub struct SourceState {
     /// Whether it has been listed once; what is known then stays known.
     pub synced: bool,
+    /// Whether it is optional, and the API server lacks it at present.
+    pub absent: bool,
     /// When the server was last heard.
     pub last_contact: Option<Instant>,
     /// What goes wrong, and since when.
@@ -72,6 +74,15 @@ impl SourceHealth {
     pub(crate) fn synced(&self) {
         let mut state = lock(&self.state);
         state.synced = true;
+        state.absent = false;
+        state.trouble = None;
+        state.last_contact = Some(Instant::now());
+    }
+
+    /// The API server lacks the resource, which is optional.
+    pub(crate) fn absent(&self) {
+        let mut state = lock(&self.state);
+        state.absent = true;
         state.trouble = None;
         state.last_contact = Some(Instant::now());
     }

@@ -1,65 +1,59 @@
-//! The machinery under the controllers: the only crate that talks to a network.
+//! The runtime of a controller: the only crate that talks to a network.
 //!
-//! A change travels one way: watch → slim decode → index → queue → desired → plan → write. This crate owns both ends and
-//! the queue in between (tasks, sockets, retries, clocks); a [`Controller`](slice_controller::Controller) owns what lies
-//! between them and does no I/O. [`run`] brings the two together, and [`program`] makes a program of it.
+//! A change travels one way: watch → decode → controller → work queue → sync → plan → writes. This crate owns both ends and
+//! the queue in between (tasks, sockets, relists, retries, clocks); a [`Controller`](slice_controller::Controller) owns what
+//! lies between them and does no I/O. [`run`] brings the two together, and [`program`] makes a program of it.
 //!
-//! A whole program, with flags, logs, metrics and an orderly end, here for the controller of `service-slices`; how to write
-//! your own is shown by [`slice_controller`].
+//! A whole program, with flags, logs, metrics, health and an orderly shutdown; the controller is any that [`slice_controller`]
+//! shows how to write.
 //!
 //! ```no_run
-//! use std::{num::NonZeroUsize, process::ExitCode, time::Duration};
+//! use std::process::ExitCode;
 //!
-//! use clap::Parser;
-//! use service_slices::controller::{Config, ServiceController};
-//! use slice_runtime::program::{self, About, CONCURRENCY, CommonArgs, Program};
-//!
-//! const ABOUT: About = About {
-//!     name: "my-controller",
-//!     version: "0.1.0",
-//!     managed_by: "my-controller.example.com",
-//!     event_source: "my-controller",
-//!     metrics_subsystem: "my_controller",
-//!     work_queue: "my_controller",
-//! };
-//!
-//! /// Writes the EndpointSlices of Services that select pods
-//! #[derive(Debug, Parser)]
-//! struct Args {
-//!     /// Services with writes under way at the same time
-//!     #[arg(long, default_value_t = 5)]
-//!     concurrency: i64,
-//!     #[command(flatten)]
-//!     common: CommonArgs,
-//! }
+//! use slice_runtime::program::{self, ProgramInfo};
+//! # use slice_controller::{Controller, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncResult, WatchSpec};
+//! #
+//! # struct MyController;
+//! #
+//! # impl MyController {
+//! #     fn new(_managed_by: &str) -> Self {
+//! #         Self
+//! #     }
+//! # }
+//! #
+//! # impl Controller for MyController {
+//! #     type WatchId = ();
+//! #     type Object = ();
+//! #
+//! #     fn watches(&self) -> Vec<WatchSpec<(), ()>> {
+//! #         Vec::new()
+//! #     }
+//! #
+//! #     fn apply(&mut self, _object: (), _context: &mut EventContext) {}
+//! #
+//! #     fn delete(&mut self, _watch: (), _object: &ObjectRef, _context: &mut EventContext) {}
+//! #
+//! #     fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
+//! #         Ok(SyncResult::default())
+//! #     }
+//! # }
 //!
 //! fn main() -> ExitCode {
-//!     program::main(&ABOUT, |args: Args, complaints, registry| {
-//!         let concurrency = complaints.within("concurrency", args.concurrency, CONCURRENCY);
-//!         let config = Config {
-//!             managed_by: args.common.controller_name.clone(),
-//!             max_endpoints_per_slice: NonZeroUsize::MIN.saturating_add(99),
-//!             batch_period: Duration::ZERO,
-//!             service_selector: args.common.service_selector.clone(),
-//!         };
-//!         Ok(Program {
-//!             controller: ServiceController::new(config, registry)?,
-//!             common: args.common,
-//!             concurrency,
-//!             slice_delay: Duration::from_secs(1),
-//!         })
-//!     })
+//!     let info = ProgramInfo::new("my-controller", "0.1.0", "my-controller.example.com");
+//!     program::run(info, |args| MyController::new(&args.controller_name))
 //! }
 //! ```
+//!
+//! A program with flags of its own uses [`program::run_with`].
 
 mod api;
 mod carry_out;
-mod check;
 mod client;
+mod engine;
 mod events;
 mod health;
 mod metrics;
-mod owner;
+mod preflight;
 pub mod program;
 mod queue;
 mod run;
@@ -67,8 +61,8 @@ mod slices;
 mod watch;
 mod writers;
 
-pub use check::{Obstacle, check};
 pub use client::RateLimit;
 pub use health::{Health, SourceState};
 pub use metrics::Metrics;
+pub use preflight::{PreflightError, preflight};
 pub use run::{Options, run};

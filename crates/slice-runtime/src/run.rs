@@ -1,10 +1,10 @@
-//! Tasks, sockets and clocks around the owner.
+//! Tasks, sockets and clocks around the engine.
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_controller::{Controller, Identity, Seen, Source};
+use slice_controller::{Controller, Decoded, ObjectRef, WatchSpec};
 use slice_core::names::MANAGED_BY_LABEL;
 use tokio::{
     sync::mpsc,
@@ -15,17 +15,17 @@ use tokio::{
 use crate::{
     api::SliceApi,
     client::{ApiClient, RateLimit},
+    engine::{Engine, EngineConfig},
     events::Events,
     health::Health,
     metrics::Metrics,
-    owner::{Owner, SLICES, Settings},
-    watch::{News, Times, Watch},
+    watch::{Reflector, Times, WatchEvent},
     writers::{Progress, Writers},
 };
 
 /// News that wait to be heard, per channel. When it is full the watches wait, and the server with them.
 const NEWS: usize = 1024;
-/// Keys that are looked at before news are heard again.
+/// Keys that are synced before watch events are handled again.
 const KEYS_AT_ONCE: usize = 64;
 /// How long one call may take.
 pub(crate) const CALL: Duration = Duration::from_secs(15);
@@ -41,14 +41,14 @@ pub struct Options {
     pub managed_by: String,
     /// The component that events come from.
     pub event_source: &'static str,
-    /// The only namespace that is looked at; all, if empty.
+    /// The only namespace that is watched; all, if empty.
     pub namespace: String,
     /// Keys with writes under way at the same time.
     pub concurrency: NonZeroUsize,
-    /// How long to wait after somebody else changed a slice.
-    pub slice_delay: Duration,
-    /// How often every key is looked at, even if nothing happens; never, if zero.
-    pub resync: Duration,
+    /// The delay after another writer changed a slice.
+    pub foreign_change_delay: Duration,
+    /// The resync period: how often every key is synced even if nothing changes; never, if zero.
+    pub resync_period: Duration,
     /// How many requests are sent; all that there are, if nothing is said.
     pub rate_limit: Option<RateLimit>,
     /// Whether plans and events are logged instead of written.
@@ -68,35 +68,44 @@ pub async fn run<C>(
     stop: impl Future<Output = ()>,
 ) where
     C: Controller + Send,
-    C::Input: Send + 'static,
 {
     let api = ApiClient::new(client, CALL, options.rate_limit);
     // Everything that was started ends with this set.
     let mut tasks = JoinSet::new();
     let (out, slices) = mpsc::channel(NEWS);
-    tasks.spawn(watch(slices_source(&options.managed_by), &api, &options, &health, out));
+    tasks.spawn(reflect(
+        0,
+        slices_watch(&options.managed_by),
+        &api,
+        &options,
+        &health,
+        &metrics,
+        out,
+    ));
     let (out, inputs) = mpsc::channel(NEWS);
-    for source in controller.sources() {
-        tasks.spawn(watch(source, &api, &options, &health, out.clone()));
+    let watches = controller.watches();
+    let ids = watches.iter().map(|spec| spec.id).collect();
+    for (index, spec) in watches.into_iter().enumerate() {
+        tasks.spawn(reflect(index, spec, &api, &options, &health, &metrics, out.clone()));
     }
-    let settings = Settings {
+    let config = EngineConfig {
         managed_by: options.managed_by.clone(),
         concurrency: options.concurrency,
-        slice_delay: options.slice_delay,
+        foreign_change_delay: options.foreign_change_delay,
         dry_run: options.dry_run,
     };
     let events = if options.dry_run {
-        Events::logged()
+        Events::logged(Arc::clone(&metrics))
     } else {
-        let (events, recording) = Events::new(api.clone(), options.event_source);
+        let (events, recording) = Events::new(api.clone(), options.event_source, Arc::clone(&metrics));
         tasks.spawn(recording);
         events
     };
     let runner = Runner {
-        owner: Owner::new(controller, settings, metrics),
+        engine: Engine::new(controller, ids, config, metrics),
         writers: Writers::new(SliceApi { client: api }),
         events,
-        resync: options.resync,
+        resync_period: options.resync_period,
     };
     tokio::select! {
         () = runner.run(inputs, slices, stop) => {}
@@ -104,79 +113,77 @@ pub async fn run<C>(
     }
 }
 
-pub(crate) fn slices_source(managed_by: &str) -> Source<EndpointSlice> {
-    Source {
-        kind: SLICES,
-        api: "apis/discovery.k8s.io/v1",
-        resource: "endpointslices",
-        namespaced: true,
-        label_selector: format!("{MANAGED_BY_LABEL}={managed_by}"),
-        metadata_only: false,
-        decode: |bytes| {
-            let object: EndpointSlice = serde_json::from_slice(bytes)?;
-            let identity = Identity::from(&object.metadata);
-            Ok(Seen { identity, object })
-        },
-    }
+/// The watch of our own slices.
+pub(crate) fn slices_watch(managed_by: &str) -> WatchSpec<(), EndpointSlice> {
+    WatchSpec::with_decoder((), "discovery.k8s.io/v1", "endpointslices", |bytes| {
+        let object: EndpointSlice = serde_json::from_slice(bytes)?;
+        let object_ref = ObjectRef::from(&object.metadata);
+        Ok(Decoded { object_ref, object })
+    })
+    .labels(format!("{MANAGED_BY_LABEL}={managed_by}"))
 }
 
-/// What a watch says, and the name of what it watches.
-type Said<I> = (&'static str, News<I>);
+/// An event of a watch, and the place of the watch among those of the controller.
+type Indexed<O> = (usize, WatchEvent<O>);
 
-fn watch<I: Send + 'static>(
-    source: Source<I>,
+fn reflect<W: Send + 'static, O: Send + 'static>(
+    index: usize,
+    spec: WatchSpec<W, O>,
     api: &ApiClient,
     options: &Options,
     health: &Health,
-    out: mpsc::Sender<Said<I>>,
-) -> impl Future<Output = ()> + use<I> {
-    let watch = Watch {
+    metrics: &Arc<Metrics>,
+    out: mpsc::Sender<Indexed<O>>,
+) -> impl Future<Output = ()> + use<W, O> {
+    let reflector = Reflector {
         api: api.clone(),
-        health: health.add(source.kind),
-        source,
+        health: health.add(spec.name),
+        metrics: Arc::clone(metrics),
+        spec,
         namespace: options.namespace.clone(),
         times: Times::default(),
         out,
+        index,
     };
-    watch.run()
+    reflector.run()
 }
 
-/// Brings the owner, the watches and the writers together.
-struct Runner<C> {
-    owner: Owner<C>,
+/// Brings the engine, the reflectors and the writers together.
+struct Runner<C: Controller> {
+    engine: Engine<C>,
     writers: Writers,
     events: Events,
-    resync: Duration,
+    resync_period: Duration,
 }
 
 impl<C: Controller> Runner<C> {
     async fn run(
         mut self,
-        mut inputs: mpsc::Receiver<Said<C::Input>>,
-        mut slices: mpsc::Receiver<Said<EndpointSlice>>,
+        mut inputs: mpsc::Receiver<Indexed<C::Object>>,
+        mut slices: mpsc::Receiver<Indexed<EndpointSlice>>,
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
-        let mut look_at_all = (!self.resync.is_zero()).then(|| interval(self.resync));
+        let mut resync = (!self.resync_period.is_zero()).then(|| interval(self.resync_period));
         let mut measure = interval(MEASURE);
         loop {
             let more = self.work();
-            let deadline = self.owner.next_deadline().map(Instant::from_std);
+            let deadline = self.engine.next_deadline().map(Instant::from_std);
             tokio::select! {
                 () = &mut stop => break,
-                Some((kind, news)) = inputs.recv() => {
-                    self.owner.hear(kind, news, now());
-                    while let Ok((kind, news)) = inputs.try_recv() {
-                        self.owner.hear(kind, news, now());
+                Some((watch, event)) = inputs.recv() => {
+                    self.engine.handle_event(watch, event, now());
+                    while let Ok((watch, event)) = inputs.try_recv() {
+                        self.engine.handle_event(watch, event, now());
                     }
                 }
-                Some((_, news)) = slices.recv() => self.owner.hear_slices(news, now()),
+                Some((_, event)) = slices.recv() => self.engine.handle_slice_event(event, now()),
                 ended = self.writers.next() => self.take_in(ended),
                 () = until(deadline) => {}
-                // News are heard in between.
+                // Watch events are handled in between.
                 () = std::future::ready(()), if more => tokio::task::yield_now().await,
-                () = tick(look_at_all.as_mut()) => self.owner.look_at_all(now()),
-                _ = measure.tick() => self.owner.measure(now()),
+                () = tick(resync.as_mut()) => self.engine.resync_all(now()),
+                _ = measure.tick() => self.engine.update_gauges(now()),
             }
         }
         self.finish().await;
@@ -184,19 +191,19 @@ impl<C: Controller> Runner<C> {
 
     /// Answers whether there is more to do at once.
     fn work(&mut self) -> bool {
-        let work = self.owner.work(KEYS_AT_ONCE, now(), Timestamp::now());
-        for job in work.jobs {
+        let batch = self.engine.process_due(KEYS_AT_ONCE, now(), Timestamp::now());
+        for job in batch.jobs {
             self.writers.start(job);
         }
-        self.events.record(work.events);
-        work.more
+        self.events.record(batch.events);
+        batch.has_more
     }
 
     fn take_in(&mut self, progress: Progress) {
         match progress {
-            Progress::Answered { key, write, answer } => self.owner.answered(&key, write, answer),
+            Progress::Answered { key, write, answer } => self.engine.on_write_result(&key, write, answer),
             Progress::Finished(key) => {
-                let events = self.owner.finished(&key, now());
+                let events = self.engine.on_writes_done(&key, now());
                 self.events.record(events);
             }
         }
@@ -209,7 +216,7 @@ impl<C: Controller> Runner<C> {
             if self.work() {
                 continue;
             }
-            if self.owner.is_quiet() {
+            if self.engine.is_idle() {
                 return;
             }
             let Ok(progress) = tokio::time::timeout_at(end, self.writers.next()).await else {

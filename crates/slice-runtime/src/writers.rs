@@ -12,7 +12,7 @@ use tokio::{
 use crate::{
     api::{Answer, SliceApi},
     carry_out::{Ended, carry_out},
-    owner::Job,
+    engine::Job,
 };
 
 /// The tasks that carry out plans, one per key.

@@ -4,12 +4,11 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use anyhow::Context as _;
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use mirroring::{
     MANAGED_BY,
     controller::{Config, Input, MirroringController},
 };
-use slice_controller::{Change, Controller as _, Key, SyncContext, Wakes};
+use slice_controller::{Controller as _, EventContext, Key, SyncContext};
 use slice_core::Slice;
 
 use super::{
@@ -21,16 +20,16 @@ use super::{
 pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
     let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
     let key = key(step).context("a step has neither Service nor Endpoints nor slices")?;
-    let mut controller = controller(step, max)?;
+    let mut controller = controller(step, max);
     let mut context = SyncContext {
         existing: &existing,
-        taken: &[],
+        reserved_names: &[],
         now: Timestamp::UNIX_EPOCH,
     };
-    let mut sync = controller.sync(&key, &context).map_err(anyhow::Error::msg)?;
-    if let Some(again) = sync.again {
-        context.now += again;
-        sync = controller.sync(&key, &context).map_err(anyhow::Error::msg)?;
+    let mut sync = controller.sync(&key, &context)?;
+    if let Some(delay) = sync.requeue_after {
+        context.now += delay;
+        sync = controller.sync(&key, &context)?;
     }
     let mut answer = Answer::of(sync.plan);
     let events = sync.events.into_iter().map(|event| Event {
@@ -43,35 +42,31 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
 }
 
 /// A controller that has seen the objects of a step.
-fn controller(step: &Step, max: NonZeroUsize) -> anyhow::Result<MirroringController> {
+fn controller(step: &Step, max: NonZeroUsize) -> MirroringController {
     let config = Config {
         managed_by: MANAGED_BY.to_owned(),
         max_endpoints_per_subset: max,
         batch_period: Duration::ZERO,
         service_selector: String::new(),
     };
-    let mut controller = MirroringController::new(config, &prometheus::Registry::new())?;
+    let mut controller = MirroringController::new(config);
     let service = step.service.clone().map(|service| Input::Service(Box::new(service)));
     let endpoints = step.endpoints.clone();
     let endpoints = endpoints.map(|endpoints| Input::Endpoints(Box::new(endpoints)));
     for input in service.into_iter().chain(endpoints) {
-        controller.observe(Change::Applied(input), &mut Wakes::default());
+        controller.apply(input, &mut EventContext::default());
     }
-    Ok(controller)
+    controller
 }
 
 /// The name that a Service, its Endpoints object and their slices share.
 fn key(step: &Step) -> Option<Key> {
-    let of = |metadata: &ObjectMeta| {
-        let namespace = metadata.namespace.as_deref().unwrap_or_default();
-        Key::new(namespace, metadata.name.as_deref().unwrap_or_default())
-    };
-    let endpoints = step.endpoints.as_ref().map(|endpoints| of(&endpoints.metadata));
-    let service = || step.service.as_ref().map(|service| of(&service.metadata));
+    let endpoints = step.endpoints.as_ref().map(|endpoints| Key::from(&endpoints.metadata));
+    let service = || step.service.as_ref().map(|service| Key::from(&service.metadata));
     let slices = || {
         step.existing_slices
             .iter()
-            .find_map(|slice| Key::of_slice(&slice.metadata))
+            .find_map(|slice| Key::from_slice_labels(&slice.metadata))
     };
     endpoints.or_else(service).or_else(slices)
 }

@@ -65,7 +65,7 @@ fn families(page: &str) -> BTreeMap<String, Family> {
             let family = families.entry(bare.to_owned()).or_default();
             for (label, value) in labels {
                 match label.as_str() {
-                    "le" => family.buckets.insert(bound(&value)),
+                    "le" => family.buckets.insert(value),
                     _ => family.labels.entry(label).or_default().insert(value),
                 };
             }
@@ -73,11 +73,6 @@ fn families(page: &str) -> BTreeMap<String, Family> {
     }
     families.retain(|name, _| PREFIXES.iter().any(|prefix| name.starts_with(prefix)));
     families
-}
-
-/// The upper bound of a bucket. Small ones are spelled differently in Go and in Rust, and are the same number.
-fn bound(spelled: &str) -> String {
-    spelled.parse::<f64>().unwrap().to_string()
 }
 
 /// A line with a value: its name and its labels.
@@ -238,13 +233,14 @@ fn a_page_is_read_and_what_differs_is_named() {
     );
     assert_eq!(
         theirs["workqueue_time"].buckets,
-        ["0.1".to_owned(), "inf".to_owned()].into()
+        ["0.1".to_owned(), "+Inf".to_owned()].into()
     );
     assert!(difference(&theirs, &theirs).is_empty());
     for (change, to) in [
         ("Adds\n", "Other\n"),
         ("total counter", "total gauge"),
         ("0.1", "0.2"),
+        ("0.1", "0.10"),
         ("{name=\"endpoint_slice\"} 3", "{name=\"endpoint_slice_mirroring\"} 3"),
         ("{name=\"endpoint_slice\"} 3", "{queue=\"endpoint_slice\"} 3"),
         (

@@ -71,16 +71,4 @@ impl Endpoints {
         }
         .into()
     }
-
-    /// What events about it refer to.
-    pub(super) fn reference(&self, key: &Key) -> api::ObjectReference {
-        api::ObjectReference {
-            api_version: Some("v1".to_owned()),
-            kind: Some("Endpoints".to_owned()),
-            namespace: Some(key.namespace.to_string()),
-            name: Some(key.name.to_string()),
-            uid: Some(self.uid.to_string()),
-            ..api::ObjectReference::default()
-        }
-    }
 }

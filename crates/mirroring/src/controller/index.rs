@@ -130,30 +130,6 @@ impl Index {
         }
     }
 
-    /// The names of all Services and Endpoints objects.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
-        let named = |entry: &Entry| entry.endpoints.is_some() || entry.service.is_some();
-        let entries = self.entries.iter().filter(move |(_, entry)| named(entry));
-        entries.map(|(key, _)| key)
-    }
-
-    /// The Endpoints objects that ask to be mirrored.
-    pub(super) fn endpoints(&self) -> impl Iterator<Item = &Key> {
-        let entries = self.entries.iter().filter(|(_, entry)| entry.endpoints.is_some());
-        entries.map(|(key, _)| key)
-    }
-
-    /// The Services.
-    pub(super) fn services(&self) -> impl Iterator<Item = &Key> {
-        let entries = self.entries.iter().filter(|(_, entry)| entry.service.is_some());
-        entries.map(|(key, _)| key)
-    }
-
-    /// The slices with pods.
-    pub(super) fn pod_slices(&self) -> impl Iterator<Item = &Key> {
-        self.pod_slices.keys()
-    }
-
     /// Takes something out of an entry, and the entry with it if nothing is left.
     fn change(&mut self, key: &Key, change: impl FnOnce(&mut Entry) -> bool) -> bool {
         let hash_map::Entry::Occupied(mut entry) = self.entries.entry(key.clone()) else {

@@ -1,137 +1,145 @@
-//! What upstream's controller measures, under the same names (mirroring.md §14).
+//! Upstream's metrics, under the same names (mirroring.md §14).
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
-use prometheus::{
-    Gauge, Histogram, HistogramOpts, IntCounterVec, Opts, Registry, exponential_buckets,
-    register_gauge_with_registry as register_gauge, register_histogram_with_registry as register_histogram,
-    register_int_counter_vec_with_registry as register_counters,
+use slice_controller::{
+    GaugeSums, Key, Measurement, Measurements, MetricKind, MetricSpec, SyncOutcome, exponential_buckets,
 };
-use slice_controller::{Key, Outcome};
 use slice_reconciler::{Changes, Plan};
 
-use crate::METRICS_SUBSYSTEM;
+/// All metrics.
+pub(super) static METRICS: [&MetricSpec; 9] = [
+    &ENDPOINTS_ADDED,
+    &ENDPOINTS_UPDATED,
+    &ENDPOINTS_REMOVED,
+    &ADDRESSES_SKIPPED,
+    &SYNC_DURATION,
+    &ENDPOINTS_DESIRED,
+    &SLICES,
+    &SLICES_DESIRED,
+    &CHANGES,
+];
+
+/// For numbers of endpoints.
+const PER_SYNC: MetricKind = MetricKind::Histogram {
+    buckets: &exponential_buckets::<15>(2.0, 2.0),
+};
+
+static ENDPOINTS_ADDED: MetricSpec = MetricSpec {
+    name: "endpoints_added_per_sync",
+    help: "[ALPHA] Number of endpoints added on each Endpoints sync",
+    kind: PER_SYNC,
+    labels: &[],
+};
+static ENDPOINTS_UPDATED: MetricSpec = MetricSpec {
+    name: "endpoints_updated_per_sync",
+    help: "[ALPHA] Number of endpoints updated on each Endpoints sync",
+    kind: PER_SYNC,
+    labels: &[],
+};
+static ENDPOINTS_REMOVED: MetricSpec = MetricSpec {
+    name: "endpoints_removed_per_sync",
+    help: "[ALPHA] Number of endpoints removed on each Endpoints sync",
+    kind: PER_SYNC,
+    labels: &[],
+};
+static ADDRESSES_SKIPPED: MetricSpec = MetricSpec {
+    name: "addresses_skipped_per_sync",
+    help: "[ALPHA] Number of addresses skipped on each Endpoints sync due to being invalid or exceeding \
+           MaxEndpointsPerSubset",
+    kind: PER_SYNC,
+    labels: &[],
+};
+static SYNC_DURATION: MetricSpec = MetricSpec {
+    name: "endpoints_sync_duration",
+    help: "[ALPHA] Duration of syncEndpoints() in seconds",
+    kind: MetricKind::Histogram {
+        buckets: &exponential_buckets::<15>(0.001, 2.0),
+    },
+    labels: &[],
+};
+static ENDPOINTS_DESIRED: MetricSpec = MetricSpec {
+    name: "endpoints_desired",
+    help: "[ALPHA] Number of endpoints desired",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static SLICES: MetricSpec = MetricSpec {
+    name: "num_endpoint_slices",
+    help: "[ALPHA] Number of EndpointSlices",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static SLICES_DESIRED: MetricSpec = MetricSpec {
+    name: "desired_endpoint_slices",
+    help: "[ALPHA] Number of EndpointSlices that would exist with perfect endpoint allocation",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static CHANGES: MetricSpec = MetricSpec {
+    name: "changes",
+    help: "[ALPHA] Number of EndpointSlice changes",
+    kind: MetricKind::Counter,
+    labels: &["operation"],
+};
 
 /// The controller's metrics.
 #[derive(Debug)]
 pub(super) struct Metrics {
-    added: Histogram,
-    updated: Histogram,
-    removed: Histogram,
-    skipped: Histogram,
-    duration: Histogram,
-    endpoints_desired: Gauge,
-    slices: Gauge,
-    slices_desired: Gauge,
-    changes: IntCounterVec,
-    /// Kept so that the gauges are never summed up anew (D7).
-    objects: HashMap<Key, Counted>,
-}
-
-/// What one Endpoints object adds to the gauges.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counted {
-    endpoints: usize,
-    slices: usize,
-    slices_desired: usize,
+    measurements: Measurements,
+    /// D7.
+    gauges: GaugeSums<3>,
 }
 
 impl Metrics {
-    pub(super) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let opts = |name: &str, help: &str| Opts::new(name, format!("[ALPHA] {help}")).subsystem(METRICS_SUBSYSTEM);
-        let histogram = |name: &str, help: &str, buckets: Vec<f64>| {
-            register_histogram!(HistogramOpts::from(opts(name, help)).buckets(buckets), registry)
-        };
-        let per_sync = |name: &str, help: &str| {
-            let help = format!("Number of {help}");
-            histogram(name, &help, exponential_buckets(2.0, 2.0, 15)?)
-        };
-        let gauge = |name: &str, help: &str| register_gauge!(opts(name, help), registry);
-        Ok(Self {
-            added: per_sync("endpoints_added_per_sync", "endpoints added on each Endpoints sync")?,
-            updated: per_sync("endpoints_updated_per_sync", "endpoints updated on each Endpoints sync")?,
-            removed: per_sync("endpoints_removed_per_sync", "endpoints removed on each Endpoints sync")?,
-            skipped: per_sync(
-                "addresses_skipped_per_sync",
-                "addresses skipped on each Endpoints sync due to being invalid or exceeding MaxEndpointsPerSubset",
-            )?,
-            duration: histogram(
-                "endpoints_sync_duration",
-                "Duration of syncEndpoints() in seconds",
-                exponential_buckets(0.001, 2.0, 15)?,
-            )?,
-            endpoints_desired: gauge("endpoints_desired", "Number of endpoints desired")?,
-            slices: gauge("num_endpoint_slices", "Number of EndpointSlices")?,
-            slices_desired: gauge(
-                "desired_endpoint_slices",
-                "Number of EndpointSlices that would exist with perfect endpoint allocation",
-            )?,
-            changes: register_counters!(
-                opts("changes", "Number of EndpointSlice changes"),
-                &["operation"],
-                registry
-            )?,
-            objects: HashMap::new(),
-        })
+    pub(super) fn new() -> Self {
+        Self {
+            measurements: Measurements::default(),
+            gauges: GaugeSums::new([(&ENDPOINTS_DESIRED, &[]), (&SLICES, &[]), (&SLICES_DESIRED, &[])]),
+        }
     }
 
-    /// A plan was made for an object (M121–M124).
-    pub(super) fn planned(&mut self, key: &Key, plan: &Plan, skipped: usize) {
+    pub(super) fn take(&mut self) -> Vec<Measurement> {
+        self.measurements.take()
+    }
+
+    /// Records the plan for an object (M121–M124).
+    pub(super) fn record_plan(&mut self, key: &Key, plan: &Plan, skipped: usize) {
         let mut changes = Changes::default();
-        let mut counted = Counted::default();
+        let [mut desired, mut existing, mut needed] = [0; 3];
         for summary in &plan.summaries {
             changes += summary.changes;
-            counted.endpoints += summary.endpoints;
-            counted.slices += summary.slices;
-            counted.slices_desired += summary.slices_needed;
+            desired += summary.endpoints;
+            existing += summary.slices;
+            needed += summary.slices_needed;
         }
-        self.added.observe(number(changes.added));
-        self.updated.observe(number(changes.changed));
-        self.removed.observe(number(changes.removed));
-        self.skipped.observe(number(skipped));
-        self.count(key, Some(counted));
-    }
-
-    /// An object is not mirrored, or no longer (M108).
-    pub(super) fn forget(&mut self, key: &Key) {
-        self.count(key, None);
-    }
-
-    /// A sync ended (M104, M122). Slices that were cleaned up count as well (D11).
-    pub(super) fn finished(&self, outcome: &Outcome) {
-        let took = outcome.took;
-        let milliseconds = Duration::new(took.as_secs(), took.subsec_millis() * 1_000_000);
-        self.duration.observe(milliseconds.as_secs_f64());
-        let writes = outcome.writes;
-        for (operation, count) in [
-            ("create", writes.created),
-            ("update", writes.updated),
-            ("delete", writes.deleted),
+        for (metric, count) in [
+            (&ENDPOINTS_ADDED, changes.added),
+            (&ENDPOINTS_UPDATED, changes.changed),
+            (&ENDPOINTS_REMOVED, changes.removed),
+            (&ADDRESSES_SKIPPED, skipped),
         ] {
+            self.measurements.record_count(metric, &[], count);
+        }
+        self.gauges
+            .replace(key, Some([desired, existing, needed]), &mut self.measurements);
+    }
+
+    /// Removes an object from the gauges that is not mirrored, or no longer (M108).
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.gauges.replace(key, None, &mut self.measurements);
+    }
+
+    /// Records the end of a sync (M104, M122). Slices that were cleaned up count as well (D11).
+    pub(super) fn record_sync(&mut self, outcome: &SyncOutcome) {
+        let took = outcome.duration;
+        let milliseconds = Duration::new(took.as_secs(), took.subsec_millis() * 1_000_000);
+        self.measurements
+            .record(&SYNC_DURATION, &[], milliseconds.as_secs_f64());
+        for (operation, count) in outcome.writes.by_operation() {
             if count > 0 {
-                self.changes.with_label_values(&[operation]).inc_by(count as u64);
+                self.measurements.record_count(&CHANGES, &[operation], count);
             }
         }
     }
-
-    /// Replaces what an object adds to the gauges.
-    fn count(&mut self, key: &Key, now: Option<Counted>) {
-        let before = match now {
-            Some(now) => self.objects.insert(key.clone(), now),
-            None => self.objects.remove(key),
-        };
-        let (before, now) = (before.unwrap_or_default(), now.unwrap_or_default());
-        for (gauge, before, now) in [
-            (&self.endpoints_desired, before.endpoints, now.endpoints),
-            (&self.slices, before.slices, now.slices),
-            (&self.slices_desired, before.slices_desired, now.slices_desired),
-        ] {
-            gauge.add(number(now) - number(before));
-        }
-    }
-}
-
-/// Nobody has so many that it would show.
-fn number(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

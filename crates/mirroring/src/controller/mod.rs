@@ -13,18 +13,26 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{
-    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Source, Sync, SyncContext, Wakes,
+    Controller, Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError, SyncFailure,
+    SyncOutcome, SyncResult, WatchSpec,
 };
 use slice_core::names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
 use crate::{eligible, has_selector};
 use endpoints::Endpoints;
 use index::Index;
-use metrics::Metrics;
+use metrics::{METRICS, Metrics};
 
-const ENDPOINTS: &str = "endpoints";
-const SERVICES: &str = "services";
-const POD_SLICES: &str = "pod slices";
+/// What the controller watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// The Endpoints objects.
+    Endpoints,
+    /// The Services.
+    Services,
+    /// The slices of pods, which another controller writes.
+    PodSlices,
+}
 
 /// Who publishes the pods of a Service that has a selector.
 const POD_SLICES_MANAGED_BY: &str = "endpointslice-controller.k8s.io";
@@ -58,149 +66,119 @@ pub enum Input {
 pub struct MirroringController {
     config: Config,
     index: Index,
-    interner: Interner,
     metrics: Metrics,
 }
 
 impl MirroringController {
-    /// A controller that knows nothing yet. Its metrics go to the registry.
-    pub fn new(config: Config, registry: &prometheus::Registry) -> Result<Self, prometheus::Error> {
-        Ok(Self {
+    /// A controller that knows nothing yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
             config,
             index: Index::default(),
-            interner: Interner::default(),
-            metrics: Metrics::new(registry)?,
-        })
-    }
-
-    fn key(&mut self, namespace: &str, name: &str) -> Key {
-        Key::new(self.interner.intern(namespace), self.interner.intern(name))
-    }
-
-    fn key_of(&mut self, metadata: &ObjectMeta) -> Key {
-        self.key(
-            metadata.namespace.as_deref().unwrap_or_default(),
-            metadata.name.as_deref().unwrap_or_default(),
-        )
+            metrics: Metrics::new(),
+        }
     }
 
     /// An object that asks not to be mirrored is as good as none (M2, M3), and need not be kept.
-    fn put_endpoints(&mut self, endpoints: &api::Endpoints, wakes: &mut Wakes) {
-        let key = self.key_of(&endpoints.metadata);
-        let wake = match eligible(endpoints) {
+    fn apply_endpoints(&mut self, endpoints: &api::Endpoints, context: &mut EventContext) {
+        let key = key_of(&endpoints.metadata, context);
+        let changed = match eligible(endpoints) {
             Ok(()) => {
-                let compact = Endpoints::read(endpoints, &mut self.interner);
+                let compact = Endpoints::read(endpoints, context.interner());
                 self.index.put_endpoints(&key, compact)
             }
             Err(_) => self.index.remove_endpoints(&key),
         };
-        if wake {
-            wakes.now(key);
+        if changed {
+            context.enqueue(key);
         }
     }
 
-    fn put_service(&mut self, service: &api::Service, wakes: &mut Wakes) {
-        let key = self.key_of(&service.metadata);
+    fn apply_service(&mut self, service: &api::Service, context: &mut EventContext) {
+        let key = key_of(&service.metadata, context);
         if self.index.put_service(&key, has_selector(service)) {
-            wakes.now(key);
+            context.enqueue(key);
         }
     }
 
-    fn put_pod_slice(&mut self, slice: &ObjectMeta, wakes: &mut Wakes) {
+    fn apply_pod_slice(&mut self, slice: &ObjectMeta, context: &mut EventContext) {
         let service = slice.labels.as_ref().and_then(|labels| labels.get(SERVICE_NAME_LABEL));
-        let service = service.map(|name| self.interner.intern(name));
-        let slice = self.key_of(slice);
+        let service = service.map(|name| context.interner().intern(name));
+        let slice = key_of(slice, context);
         if let Some(key) = self.index.put_pod_slice(slice, service) {
-            wakes.after(key, self.config.batch_period);
-        }
-    }
-
-    fn remove(&mut self, kind: &'static str, identity: &Identity, wakes: &mut Wakes) {
-        let key = self.key(&identity.namespace, &identity.name);
-        let wake = match kind {
-            ENDPOINTS => self.index.remove_endpoints(&key),
-            SERVICES => self.index.remove_service(&key),
-            _ => {
-                self.index.remove_pod_slice(&key);
-                false
-            }
-        };
-        if wake {
-            wakes.now(key);
+            context.enqueue_after(key, self.config.batch_period);
         }
     }
 }
 
 impl Controller for MirroringController {
-    type Input = Input;
+    type WatchId = Watch;
+    type Object = Input;
 
-    fn sources(&self) -> Vec<Source<Input>> {
-        let core = |kind, decode| Source {
-            kind,
-            api: "api/v1",
-            resource: kind,
-            namespaced: true,
-            label_selector: String::new(),
-            metadata_only: false,
-            decode,
-        };
+    fn watches(&self) -> Vec<WatchSpec<Watch, Input>> {
         vec![
-            core(ENDPOINTS, slim::endpoints),
-            Source {
-                label_selector: self.config.service_selector.clone(),
-                ..core(SERVICES, slim::service)
-            },
-            Source {
-                kind: POD_SLICES,
-                api: "apis/discovery.k8s.io/v1",
-                resource: "endpointslices",
-                namespaced: true,
-                label_selector: format!("{MANAGED_BY_LABEL}={POD_SLICES_MANAGED_BY}"),
-                metadata_only: true,
-                decode: slim::pod_slice,
-            },
+            WatchSpec::with_decoder(Watch::Endpoints, "v1", "endpoints", slim::endpoints),
+            WatchSpec::with_decoder(Watch::Services, "v1", "services", slim::service)
+                .labels(&self.config.service_selector),
+            WatchSpec::with_decoder(
+                Watch::PodSlices,
+                "discovery.k8s.io/v1",
+                "endpointslices",
+                slim::pod_slice,
+            )
+            .named("pod slices")
+            .labels(format!("{MANAGED_BY_LABEL}={POD_SLICES_MANAGED_BY}"))
+            .metadata_only(),
         ]
     }
 
-    fn interner(&mut self) -> &mut Interner {
-        &mut self.interner
-    }
-
-    fn observe(&mut self, change: Change<Input>, wakes: &mut Wakes) {
-        match change {
-            Change::Applied(Input::Endpoints(endpoints)) => self.put_endpoints(&endpoints, wakes),
-            Change::Applied(Input::Service(service)) => self.put_service(&service, wakes),
-            Change::Applied(Input::PodSlice(slice)) => self.put_pod_slice(&slice, wakes),
-            Change::Deleted { kind, identity } => self.remove(kind, &identity, wakes),
+    fn apply(&mut self, object: Input, context: &mut EventContext) {
+        match object {
+            Input::Endpoints(endpoints) => self.apply_endpoints(&endpoints, context),
+            Input::Service(service) => self.apply_service(&service, context),
+            Input::PodSlice(slice) => self.apply_pod_slice(&slice, context),
         }
     }
 
-    fn held(&self, kind: &'static str) -> Vec<Identity> {
-        let named = |key: &Key| Identity {
-            namespace: (&*key.namespace).into(),
-            name: (&*key.name).into(),
-            ..Identity::default()
+    fn delete(&mut self, watch: Watch, object: &ObjectRef, context: &mut EventContext) {
+        let key = Key::from(object);
+        let changed = match watch {
+            Watch::Endpoints => self.index.remove_endpoints(&key),
+            Watch::Services => self.index.remove_service(&key),
+            Watch::PodSlices => {
+                self.index.remove_pod_slice(&key);
+                false
+            }
         };
-        match kind {
-            ENDPOINTS => self.index.endpoints().map(named).collect(),
-            SERVICES => self.index.services().map(named).collect(),
-            _ => self.index.pod_slices().map(named).collect(),
+        if changed {
+            context.enqueue(key);
         }
     }
 
-    fn keys(&self) -> Vec<Key> {
-        self.index.keys().cloned().collect()
-    }
-
-    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         self.sync_endpoints(key, context)
     }
 
-    fn finished(&mut self, _key: &Key, outcome: &Outcome) {
-        self.metrics.finished(outcome);
+    fn on_sync_result(&mut self, _key: &Key, outcome: &SyncOutcome) {
+        self.metrics.record_sync(outcome);
     }
 
-    fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+    fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         self.describe(key, failures)
     }
+
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &METRICS
+    }
+
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        self.metrics.take()
+    }
+}
+
+/// The key of an object by its own name, with interned strings.
+fn key_of(object: &ObjectMeta, context: &mut EventContext) -> Key {
+    let mut intern = |text: &Option<String>| context.interner().intern(text.as_deref().unwrap_or_default());
+    Key::new(intern(&object.namespace), intern(&object.name))
 }

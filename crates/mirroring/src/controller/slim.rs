@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use serde::Deserialize;
-use slice_controller::{AnnotatedMetadata, Identity, Seen, SlimMetadata};
+use slice_controller::{AnnotatedMetadata, Decoded, ObjectRef, SlimMetadata};
 
 use super::Input;
 
 /// Reads an Endpoints object.
-pub(super) fn endpoints(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
+pub(super) fn endpoints(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
     let SlimEndpoints { metadata, subsets } = serde_json::from_slice(bytes)?;
     let metadata = ObjectMeta::from(metadata);
-    Ok(Seen {
-        identity: Identity::from(&metadata),
+    Ok(Decoded {
+        object_ref: ObjectRef::from(&metadata),
         object: Input::Endpoints(Box::new(api::Endpoints { metadata, subsets })),
     })
 }
 
 /// Reads a Service.
-pub(super) fn service(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
+pub(super) fn service(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
     let SlimService { metadata, spec } = serde_json::from_slice(bytes)?;
     let service = api::Service {
         metadata: ObjectMeta {
@@ -35,18 +35,18 @@ pub(super) fn service(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
         }),
         status: None,
     };
-    Ok(Seen {
-        identity: metadata,
+    Ok(Decoded {
+        object_ref: metadata,
         object: Input::Service(Box::new(service)),
     })
 }
 
 /// Reads the metadata of a slice.
-pub(super) fn pod_slice(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
+pub(super) fn pod_slice(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
     let SlimSlice { metadata } = serde_json::from_slice(bytes)?;
     let metadata = ObjectMeta::from(metadata);
-    Ok(Seen {
-        identity: Identity::from(&metadata),
+    Ok(Decoded {
+        object_ref: ObjectRef::from(&metadata),
         object: Input::PodSlice(Box::new(metadata)),
     })
 }
@@ -62,7 +62,7 @@ struct SlimEndpoints {
 #[derive(Deserialize)]
 struct SlimService {
     #[serde(default)]
-    metadata: Identity,
+    metadata: ObjectRef,
     #[serde(default)]
     spec: Option<SlimServiceSpec>,
 }
@@ -94,14 +94,14 @@ mod tests {
         })
     }
 
-    fn seen(decode: fn(&[u8]) -> Result<Seen<Input>, serde_json::Error>, object: &Value) -> Seen<Input> {
+    fn seen(decode: fn(&[u8]) -> Result<Decoded<Input>, serde_json::Error>, object: &Value) -> Decoded<Input> {
         let seen = decode(object.to_string().as_bytes()).unwrap();
-        let Identity {
+        let ObjectRef {
             namespace,
             name,
             uid,
             resource_version,
-        } = &seen.identity;
+        } = &seen.object_ref;
         assert_eq!([&**namespace, name, uid, resource_version], ["ns", "a", "u", "7"]);
         seen
     }

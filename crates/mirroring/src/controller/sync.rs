@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use slice_controller::{Event, Failure, Key, Sync, SyncContext, describe_failures};
+use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncResult, describe_failures};
 use slice_core::{AddressType, names};
-use slice_reconciler::{Partition, Plan, Request, TriggerTime, hints::EventType, plan, plan_deletion};
+use slice_reconciler::{Partition, Plan, Request, TriggerTime, plan, plan_deletion};
 
 use super::{Config, Endpoints, MirroringController, metrics::Metrics, verdict::Verdict};
 use crate::{Desired, LeftOut, options};
 
 impl MirroringController {
-    pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+    pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         let Self {
             config, index, metrics, ..
         } = self;
@@ -24,32 +24,29 @@ impl MirroringController {
                 let (plan, events) = mirror(endpoints, key, context, config, metrics)?;
                 let news = news(told, events);
                 let news = news.into_iter().map(|event| warning(endpoints, key, event));
-                Ok(Sync {
+                Ok(SyncResult {
                     plan,
                     events: news.collect(),
-                    again: None,
+                    requeue_after: None,
                 })
             }
             Verdict::CleanUp => {
                 metrics.forget(key);
-                Ok(Sync {
-                    plan: plan_deletion(context.existing, Partition::default()),
-                    ..Sync::default()
-                })
+                Ok(plan_deletion(context.existing, Partition::default()).into())
             }
-            Verdict::Wait(left) => Ok(Sync {
-                again: Some(left),
-                ..Sync::default()
+            Verdict::Wait(left) => Ok(SyncResult {
+                requeue_after: Some(left),
+                ..SyncResult::default()
             }),
             Verdict::LeaveAlone => {
                 metrics.forget(key);
-                Ok(Sync::default())
+                Ok(SyncResult::default())
             }
         }
     }
 
     /// D15. There is nobody to tell where the object is gone, or asks not to be mirrored.
-    pub(super) fn describe(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+    pub(super) fn describe(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let endpoints = self.index.get(key)?.endpoints.as_ref()?;
         let failures = describe_failures("Endpoints", key, failures);
         let event = crate::Event {
@@ -67,7 +64,7 @@ fn mirror(
     context: &SyncContext<'_>,
     config: &Config,
     metrics: &mut Metrics,
-) -> Result<(Plan, Vec<crate::Event>), String> {
+) -> Result<(Plan, Vec<crate::Event>), SyncError> {
     let max = config.max_endpoints_per_subset;
     let Desired {
         groups,
@@ -87,11 +84,11 @@ fn mirror(
         // A mirrored slice has none (M90): it goes with the annotations that are not the object's.
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: &format!("{}-", key.name),
-        names_taken: context.taken,
+        names_taken: context.reserved_names,
     };
     let options = options(max);
-    let plan = plan(request, &options).map_err(|error| error.to_string())?;
-    metrics.planned(key, &plan, skipped);
+    let plan = plan(request, &options)?;
+    metrics.record_plan(key, &plan, skipped);
     // Addresses have been told as a number.
     let unread = left_out
         .iter()
@@ -113,10 +110,5 @@ fn news(told: &mut Vec<crate::Event>, events: Vec<crate::Event>) -> Vec<crate::E
 }
 
 fn warning(endpoints: &Endpoints, key: &Key, event: crate::Event) -> Event {
-    Event {
-        regarding: endpoints.reference(key),
-        event_type: EventType::Warning,
-        reason: event.reason.into(),
-        message: event.message,
-    }
+    Event::warning(&endpoints.owner(key), event.reason, event.message)
 }

@@ -1,107 +1,123 @@
-//! What upstream's controller measures, under the same names (service-slices.md §19).
+//! Upstream's metrics, under the same names (service-slices.md §19).
 
-use std::collections::HashMap;
-
-use prometheus::{
-    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry, exponential_buckets,
-    register_gauge_vec_with_registry as register_gauges, register_gauge_with_registry as register_gauge,
-    register_histogram_vec_with_registry as register_histograms,
-    register_histogram_with_registry as register_histogram,
-    register_int_counter_vec_with_registry as register_counters,
+use slice_controller::{
+    DEFAULT_BUCKETS, GaugeSums, Key, Measurement, Measurements, MetricKind, MetricSpec, WriteCounts,
+    exponential_buckets,
 };
-use slice_controller::{Key, Writes};
-use slice_reconciler::{Plan, Summary};
+use slice_reconciler::{Plan, Summary, hints::TrafficDistribution};
 
-use crate::METRICS_SUBSYSTEM;
+/// All metrics.
+pub(super) static METRICS: [&MetricSpec; 10] = [
+    &ENDPOINTS_ADDED,
+    &ENDPOINTS_REMOVED,
+    &ENDPOINTS_DESIRED,
+    &SLICES,
+    &SLICES_DESIRED,
+    &CHANGES,
+    &SLICES_CHANGED,
+    &SLICES_WRITTEN,
+    &SYNCS,
+    &BY_TRAFFIC_DISTRIBUTION,
+];
+
+/// For numbers of endpoints or slices.
+const PER_SYNC: MetricKind = MetricKind::Histogram {
+    buckets: &exponential_buckets::<15>(2.0, 2.0),
+};
+
+static ENDPOINTS_ADDED: MetricSpec = MetricSpec {
+    name: "endpoints_added_per_sync",
+    help: "[BETA] Number of endpoints added on each Service sync",
+    kind: PER_SYNC,
+    labels: &[],
+};
+static ENDPOINTS_REMOVED: MetricSpec = MetricSpec {
+    name: "endpoints_removed_per_sync",
+    help: "[BETA] Number of endpoints removed on each Service sync",
+    kind: PER_SYNC,
+    labels: &[],
+};
+static ENDPOINTS_DESIRED: MetricSpec = MetricSpec {
+    name: "endpoints_desired",
+    help: "[BETA] Number of endpoints desired",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static SLICES: MetricSpec = MetricSpec {
+    name: "num_endpoint_slices",
+    help: "[BETA] Number of EndpointSlices",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static SLICES_DESIRED: MetricSpec = MetricSpec {
+    name: "desired_endpoint_slices",
+    help: "[BETA] Number of EndpointSlices that would exist with perfect endpoint allocation",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static CHANGES: MetricSpec = MetricSpec {
+    name: "changes",
+    help: "[ALPHA] Number of EndpointSlice changes",
+    kind: MetricKind::Counter,
+    labels: &["operation"],
+};
+/// With upstream's buckets, which are for seconds (W21).
+static SLICES_CHANGED: MetricSpec = MetricSpec {
+    name: "endpointslices_changed_per_sync",
+    help: "[ALPHA] Number of EndpointSlices changed on each Service sync",
+    kind: MetricKind::Histogram {
+        buckets: &DEFAULT_BUCKETS,
+    },
+    labels: &["topology", "traffic_distribution"],
+};
+static SLICES_WRITTEN: MetricSpec = MetricSpec {
+    name: "endpointslices_written_per_sync",
+    help: "Number of EndpointSlices changed on each Service sync, in buckets for numbers",
+    kind: PER_SYNC,
+    labels: &[],
+};
+static SYNCS: MetricSpec = MetricSpec {
+    name: "syncs",
+    help: "[ALPHA] Number of EndpointSlice syncs",
+    kind: MetricKind::Counter,
+    labels: &["result"],
+};
+static BY_TRAFFIC_DISTRIBUTION: MetricSpec = MetricSpec {
+    name: "services_count_by_traffic_distribution",
+    help: "[BETA] Number of Services using some specific trafficDistribution",
+    kind: MetricKind::Gauge,
+    labels: &["traffic_distribution"],
+};
 
 /// The controller's metrics.
 #[derive(Debug)]
 pub(super) struct Metrics {
-    added: Histogram,
-    removed: Histogram,
-    endpoints_desired: Gauge,
-    slices: Gauge,
-    slices_desired: Gauge,
-    changes: IntCounterVec,
-    changed_per_sync: HistogramVec,
-    written_per_sync: Histogram,
-    syncs: IntCounterVec,
-    by_traffic_distribution: GaugeVec,
-    services: HashMap<Key, Counted>,
-}
-
-/// What one Service adds to the gauges.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counted {
-    endpoints: usize,
-    slices: usize,
-    slices_desired: usize,
-    traffic_distribution: Option<&'static str>,
+    measurements: Measurements,
+    gauges: GaugeSums<6>,
 }
 
 impl Metrics {
-    pub(super) fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let opts = |name: &str, help: &str| Opts::new(name, help).subsystem(METRICS_SUBSYSTEM);
-        let per_sync = |name: &str, help: &str| -> Result<Histogram, prometheus::Error> {
-            let opts = HistogramOpts::from(opts(name, help)).buckets(exponential_buckets(2.0, 2.0, 15)?);
-            register_histogram!(opts, registry)
-        };
-        let gauge = |name: &str, help: &str| register_gauge!(opts(name, help), registry);
-        Ok(Self {
-            added: per_sync(
-                "endpoints_added_per_sync",
-                "[BETA] Number of endpoints added on each Service sync",
-            )?,
-            removed: per_sync(
-                "endpoints_removed_per_sync",
-                "[BETA] Number of endpoints removed on each Service sync",
-            )?,
-            endpoints_desired: gauge("endpoints_desired", "[BETA] Number of endpoints desired")?,
-            slices: gauge("num_endpoint_slices", "[BETA] Number of EndpointSlices")?,
-            slices_desired: gauge(
-                "desired_endpoint_slices",
-                "[BETA] Number of EndpointSlices that would exist with perfect endpoint allocation",
-            )?,
-            changes: register_counters!(
-                opts("changes", "[ALPHA] Number of EndpointSlice changes"),
-                &["operation"],
-                registry
-            )?,
-            changed_per_sync: register_histograms!(
-                HistogramOpts::from(opts(
-                    "endpointslices_changed_per_sync",
-                    "[ALPHA] Number of EndpointSlices changed on each Service sync",
-                )),
-                &["topology", "traffic_distribution"],
-                registry
-            )?,
-            written_per_sync: per_sync(
-                "endpointslices_written_per_sync",
-                "Number of EndpointSlices changed on each Service sync, in buckets for numbers",
-            )?,
-            syncs: register_counters!(
-                opts("syncs", "[ALPHA] Number of EndpointSlice syncs"),
-                &["result"],
-                registry
-            )?,
-            by_traffic_distribution: register_gauges!(
-                opts(
-                    "services_count_by_traffic_distribution",
-                    "[BETA] Number of Services using some specific trafficDistribution",
-                ),
-                &["traffic_distribution"],
-                registry
-            )?,
-            services: HashMap::new(),
-        })
+    pub(super) fn new() -> Self {
+        Self {
+            measurements: Measurements::default(),
+            gauges: GaugeSums::new([
+                (&ENDPOINTS_DESIRED, &[]),
+                (&SLICES, &[]),
+                (&SLICES_DESIRED, &[]),
+                (&BY_TRAFFIC_DISTRIBUTION, &["PreferClose"]),
+                (&BY_TRAFFIC_DISTRIBUTION, &["PreferSameZone"]),
+                (&BY_TRAFFIC_DISTRIBUTION, &["PreferSameNode"]),
+            ]),
+        }
     }
 
-    /// A plan was made for a Service (R55 steps 6 and 7); each address type counts (W5).
-    pub(super) fn planned(&mut self, key: &Key, plan: &Plan, traffic_distribution: Option<&'static str>) {
-        let mut counted = Counted {
-            traffic_distribution,
-            ..Counted::default()
-        };
+    pub(super) fn take(&mut self) -> Vec<Measurement> {
+        self.measurements.take()
+    }
+
+    /// Records the plan for a Service (R55 steps 6 and 7); each address type counts (W5).
+    pub(super) fn record_plan(&mut self, key: &Key, plan: &Plan, traffic_distribution: Option<TrafficDistribution>) {
+        let (mut desired, mut existing, mut needed) = (0, 0, 0);
         for Summary {
             changes,
             endpoints,
@@ -110,67 +126,46 @@ impl Metrics {
             ..
         } in &plan.summaries
         {
-            self.added.observe(number(changes.added));
-            self.removed.observe(number(changes.removed));
-            counted.endpoints += endpoints;
-            counted.slices += slices;
-            counted.slices_desired += slices_needed;
+            self.measurements.record_count(&ENDPOINTS_ADDED, &[], changes.added);
+            self.measurements.record_count(&ENDPOINTS_REMOVED, &[], changes.removed);
+            desired += endpoints;
+            existing += slices;
+            needed += slices_needed;
         }
-        self.count(key, Some(counted));
-    }
-
-    /// A Service is gone.
-    pub(super) fn forget(&mut self, key: &Key) {
-        self.count(key, None);
-    }
-
-    /// A sync ended (R51), with these writes (R107).
-    pub(super) fn synced(&self, success: bool, writes: Writes) {
-        self.syncs
-            .with_label_values(&[if success { "success" } else { "error" }])
-            .inc();
-        for (operation, count) in [
-            ("create", writes.created),
-            ("update", writes.updated),
-            ("delete", writes.deleted),
-        ] {
-            if count > 0 {
-                self.changes.with_label_values(&[operation]).inc_by(count as u64);
-            }
-        }
-    }
-
-    /// All writes of one address type succeeded (R108). The first histogram has upstream's buckets, which are for seconds (W21).
-    pub(super) fn changed(&self, (topology, traffic_distribution): (&str, &str), slices: usize) {
-        self.changed_per_sync
-            .with_label_values(&[topology, traffic_distribution])
-            .observe(number(slices));
-        self.written_per_sync.observe(number(slices));
-    }
-
-    /// Replaces what a Service adds to the gauges.
-    fn count(&mut self, key: &Key, now: Option<Counted>) {
-        let before = match now {
-            Some(now) => self.services.insert(key.clone(), now),
-            None => self.services.remove(key),
+        let [close, zone, node] = match traffic_distribution {
+            None => [0, 0, 0],
+            Some(TrafficDistribution::PreferClose) => [1, 0, 0],
+            Some(TrafficDistribution::PreferSameZone) => [0, 1, 0],
+            Some(TrafficDistribution::PreferSameNode) => [0, 0, 1],
         };
-        let (before, now) = (before.unwrap_or_default(), now.unwrap_or_default());
-        self.endpoints_desired
-            .add(number(now.endpoints) - number(before.endpoints));
-        self.slices.add(number(now.slices) - number(before.slices));
-        self.slices_desired
-            .add(number(now.slices_desired) - number(before.slices_desired));
-        if before.traffic_distribution != now.traffic_distribution {
-            for (value, change) in [(before.traffic_distribution, -1.0), (now.traffic_distribution, 1.0)] {
-                if let Some(value) = value {
-                    self.by_traffic_distribution.with_label_values(&[value]).add(change);
-                }
+        let contribution = [desired, existing, needed, close, zone, node];
+        self.gauges.replace(key, Some(contribution), &mut self.measurements);
+    }
+
+    /// Removes a Service from the gauges.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.gauges.replace(key, None, &mut self.measurements);
+    }
+
+    /// Records the end of a sync (R51) and its writes (R107).
+    pub(super) fn record_sync(&mut self, success: bool, writes: WriteCounts) {
+        let result = if success { "success" } else { "error" };
+        self.measurements.record_count(&SYNCS, &[result], 1);
+        for (operation, count) in writes.by_operation() {
+            if count > 0 {
+                self.measurements.record_count(&CHANGES, &[operation], count);
             }
         }
     }
-}
 
-#[expect(clippy::cast_precision_loss, reason = "nobody has so many that it would show")]
-fn number(count: usize) -> f64 {
-    count as f64
+    /// Records the slices written for one address type, if all writes succeeded (R108).
+    pub(super) fn record_changes(
+        &mut self,
+        (topology, traffic_distribution): (&'static str, &'static str),
+        slices: usize,
+    ) {
+        self.measurements
+            .record_count(&SLICES_CHANGED, &[topology, traffic_distribution], slices);
+        self.measurements.record_count(&SLICES_WRITTEN, &[], slices);
+    }
 }

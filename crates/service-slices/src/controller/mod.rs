@@ -13,20 +13,28 @@ use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::Time};
 use slice_controller::{
-    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Source, Sync, SyncContext, Wakes,
+    Controller, Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError, SyncFailure,
+    SyncOutcome, SyncResult, WatchSpec,
 };
 use slice_core::TriggerTimes;
 use slice_reconciler::hints::TopologyCache;
 
 use crate::{NamedPort, NodeState, Pod, Service};
 use index::{Labels, Namespace, ServiceEntry};
-use metrics::Metrics;
+use metrics::{METRICS, Metrics};
 use nodes::Nodes;
 use sync::InProgress;
 
-const PODS: &str = "pods";
-const SERVICES: &str = "services";
-const NODES: &str = "nodes";
+/// What the controller watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch {
+    /// The pods.
+    Pods,
+    /// The Services.
+    Services,
+    /// The nodes.
+    Nodes,
+}
 
 /// How the controller works.
 #[derive(Clone, Debug)]
@@ -63,15 +71,15 @@ pub struct ServiceController {
     topology: TopologyCache<Key>,
     trigger_times: TriggerTimes<Key>,
     in_progress: HashMap<Key, InProgress>,
-    interner: Interner,
     last_named_ports: Option<Arc<Vec<NamedPort>>>,
     metrics: Metrics,
 }
 
 impl ServiceController {
-    /// A controller that knows nothing yet. Its metrics go to the registry.
-    pub fn new(config: Config, registry: &prometheus::Registry) -> Result<Self, prometheus::Error> {
-        Ok(Self {
+    /// A controller that knows nothing yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        Self {
             config,
             namespaces: HashMap::new(),
             nodes: Nodes::default(),
@@ -79,15 +87,14 @@ impl ServiceController {
             topology: TopologyCache::default(),
             trigger_times: TriggerTimes::new(),
             in_progress: HashMap::new(),
-            interner: Interner::default(),
             last_named_ports: None,
-            metrics: Metrics::new(registry)?,
-        })
+            metrics: Metrics::new(),
+        }
     }
 
-    fn put_pod(&mut self, pod: &api::Pod, wakes: &mut Wakes) {
-        let labels = Labels::of(pod.metadata.labels.as_ref(), &mut self.interner);
-        let mut compact = Pod::<&str>::from(pod).share(&mut self.interner);
+    fn apply_pod(&mut self, pod: &api::Pod, context: &mut EventContext) {
+        let labels = Labels::of(pod.metadata.labels.as_ref(), context.interner());
+        let mut compact = Pod::<&str>::from(pod).share(context.interner());
         // Pods that were made from one template have the same ports, and mostly come one after the other.
         if compact.named_ports == self.last_named_ports {
             compact.named_ports.clone_from(&self.last_named_ports);
@@ -101,16 +108,16 @@ impl ServiceController {
                 .or_default()
                 .put_pod(compact, &labels, ready_since(pod));
         for service in concerned {
-            wakes.after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
+            context.enqueue_after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
         }
     }
 
-    fn put_service(&mut self, service: &api::Service, wakes: &mut Wakes) {
+    fn apply_service(&mut self, service: &api::Service, context: &mut EventContext) {
         let compact = Service::from(service);
         let key = Key::new(Arc::clone(&compact.namespace), Arc::clone(&compact.name));
         let selector = in_scope(service).then(|| {
             let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-            Labels::of(selector, &mut self.interner)
+            Labels::of(selector, context.interner())
         });
         let created = service.metadata.creation_timestamp.as_ref().map(|Time(time)| *time);
         let entry = ServiceEntry::new(compact, created, selector);
@@ -120,139 +127,118 @@ impl ServiceController {
             .or_default()
             .put_service(entry)
         {
-            wakes.now(key);
+            context.enqueue(key);
         }
     }
 
-    fn put_node(&mut self, node: &api::Node, wakes: &mut Wakes) {
+    fn apply_node(&mut self, node: &api::Node, context: &mut EventContext) {
         let mut state = NodeState::from(node);
-        // Shared with the slices that name it, so that endpoints are compared without a look at it.
-        state.node = state.node.map(|text| self.interner.intern(text));
+        // Shared with the slices that name it, so that endpoints are compared by pointer.
+        state.node = state.node.map(|text| context.interner().intern(text));
         let name = Arc::clone(&state.node.name);
         let concerned = self.nodes.put(state);
-        self.node_changed(&name, concerned, wakes);
+        self.node_changed(&name, concerned, context);
     }
 
-    fn node_changed(&mut self, name: &str, concerned: nodes::Concerned, wakes: &mut Wakes) {
+    fn node_changed(&mut self, name: &str, concerned: nodes::Concerned, context: &mut EventContext) {
         self.nodes_changed |= concerned.hints;
         if concerned.pods {
             for (namespace, objects) in &self.namespaces {
                 for service in objects.services_on(name) {
-                    wakes.now(Key::new(Arc::clone(namespace), service));
+                    context.enqueue(Key::new(Arc::clone(namespace), service));
                 }
             }
         }
     }
 
-    fn remove(&mut self, kind: &'static str, identity: &Identity, wakes: &mut Wakes) {
-        if kind == NODES {
-            let concerned = self.nodes.remove(&identity.name);
-            self.node_changed(&identity.name, concerned, wakes);
-            return;
-        }
-        let namespace = self.interner.intern(&identity.namespace);
+    fn delete_pod(&mut self, pod: &ObjectRef, context: &mut EventContext) {
+        let namespace = context.interner().intern(&pod.namespace);
         let Some(objects) = self.namespaces.get_mut(&namespace) else {
             return;
         };
-        if kind == PODS {
-            for service in objects.remove_pod(&identity.name) {
-                wakes.after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
-            }
-        } else if objects.remove_service(&identity.name) {
-            wakes.now(Key::new(Arc::clone(&namespace), &*identity.name));
+        for service in objects.remove_pod(&pod.name) {
+            context.enqueue_after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
         }
-        if objects.is_empty() {
-            self.namespaces.remove(&namespace);
+        self.remove_if_empty(&namespace);
+    }
+
+    fn delete_service(&mut self, service: &ObjectRef, context: &mut EventContext) {
+        let namespace = context.interner().intern(&service.namespace);
+        let Some(objects) = self.namespaces.get_mut(&namespace) else {
+            return;
+        };
+        if objects.remove_service(&service.name) {
+            context.enqueue(Key::new(Arc::clone(&namespace), &*service.name));
+        }
+        self.remove_if_empty(&namespace);
+    }
+
+    fn remove_if_empty(&mut self, namespace: &str) {
+        if self.namespaces.get(namespace).is_some_and(Namespace::is_empty) {
+            self.namespaces.remove(namespace);
         }
     }
 }
 
 impl Controller for ServiceController {
-    type Input = Input;
+    type WatchId = Watch;
+    type Object = Input;
 
-    fn sources(&self) -> Vec<Source<Input>> {
-        let core = |kind, namespaced, decode| Source {
-            kind,
-            api: "api/v1",
-            resource: kind,
-            namespaced,
-            label_selector: String::new(),
-            metadata_only: false,
-            decode,
-        };
+    fn watches(&self) -> Vec<WatchSpec<Watch, Input>> {
         vec![
-            core(NODES, false, slim::node),
-            core(PODS, true, slim::pod),
-            Source {
-                label_selector: self.config.service_selector.clone(),
-                ..core(SERVICES, true, slim::service)
-            },
+            WatchSpec::with_decoder(Watch::Nodes, "v1", "nodes", slim::node).cluster_scoped(),
+            WatchSpec::with_decoder(Watch::Pods, "v1", "pods", slim::pod),
+            WatchSpec::with_decoder(Watch::Services, "v1", "services", slim::service)
+                .labels(&self.config.service_selector),
         ]
     }
 
-    fn interner(&mut self) -> &mut Interner {
-        &mut self.interner
-    }
-
-    fn observe(&mut self, change: Change<Input>, wakes: &mut Wakes) {
-        match change {
-            Change::Applied(Input::Pod(pod)) => self.put_pod(&pod, wakes),
-            Change::Applied(Input::Service(service)) => self.put_service(&service, wakes),
-            Change::Applied(Input::Node(node)) => self.put_node(&node, wakes),
-            Change::Deleted { kind, identity } => self.remove(kind, &identity, wakes),
+    fn apply(&mut self, object: Input, context: &mut EventContext) {
+        match object {
+            Input::Pod(pod) => self.apply_pod(&pod, context),
+            Input::Service(service) => self.apply_service(&service, context),
+            Input::Node(node) => self.apply_node(&node, context),
         }
     }
 
-    /// Shares of zones are computed once for many nodes, and before any Service is looked at (W19).
-    fn settle(&mut self, wakes: &mut Wakes) {
-        if std::mem::take(&mut self.nodes_changed) {
-            for key in self.topology.set_nodes(self.nodes.facts()) {
-                wakes.now(key);
+    fn delete(&mut self, watch: Watch, object: &ObjectRef, context: &mut EventContext) {
+        match watch {
+            Watch::Pods => self.delete_pod(object, context),
+            Watch::Services => self.delete_service(object, context),
+            Watch::Nodes => {
+                let concerned = self.nodes.remove(&object.name);
+                self.node_changed(&object.name, concerned, context);
             }
         }
     }
 
-    fn held(&self, kind: &'static str) -> Vec<Identity> {
-        let named = |namespace: &str, name: &Arc<str>| Identity {
-            namespace: namespace.into(),
-            name: (&**name).into(),
-            ..Identity::default()
-        };
-        if kind == NODES {
-            return self.nodes.names().map(|name| named("", name)).collect();
-        }
-        let mut held = Vec::new();
-        for (namespace, objects) in &self.namespaces {
-            if kind == PODS {
-                held.extend(objects.pod_names().map(|name| named(namespace, name)));
-            } else {
-                held.extend(objects.service_names().map(|name| named(namespace, name)));
-            }
-        }
-        held
-    }
-
-    fn keys(&self) -> Vec<Key> {
-        let services = self.namespaces.iter();
-        services
-            .flat_map(|(namespace, objects)| {
-                objects
-                    .service_names()
-                    .map(|name| Key::new(Arc::clone(namespace), Arc::clone(name)))
-            })
-            .collect()
-    }
-
-    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+    fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         self.sync_service(key, context)
     }
 
-    fn finished(&mut self, key: &Key, outcome: &Outcome) {
+    /// Shares of zones are computed once for many nodes, and before any Service is synced (W19).
+    fn before_sync(&mut self, context: &mut EventContext) {
+        if std::mem::take(&mut self.nodes_changed) {
+            for key in self.topology.set_nodes(self.nodes.facts()) {
+                context.enqueue(key);
+            }
+        }
+    }
+
+    fn on_sync_result(&mut self, key: &Key, outcome: &SyncOutcome) {
         self.sync_finished(key, outcome);
     }
 
-    fn failure_event(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+    fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         self.describe(key, failures)
+    }
+
+    fn metrics(&self) -> &'static [&'static MetricSpec] {
+        &METRICS
+    }
+
+    fn take_measurements(&mut self) -> Vec<Measurement> {
+        self.metrics.take()
     }
 }
 

@@ -22,10 +22,6 @@ pub(super) struct Concerned {
 }
 
 impl Nodes {
-    pub(super) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.by_name.keys()
-    }
-
     pub(super) fn put(&mut self, node: NodeState) -> Concerned {
         let concerned = |before: Option<&NodeState>| Concerned {
             pods: before.is_none_or(|before| before.node != node.node),

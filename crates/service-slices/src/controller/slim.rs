@@ -9,33 +9,33 @@ use k8s_openapi::{
     apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::ObjectMeta},
 };
 use serde::{Deserialize, de::DeserializeOwned};
-use slice_controller::{AnnotatedMetadata, Identity, Seen, SlimMetadata};
+use slice_controller::{AnnotatedMetadata, Decoded, ObjectRef, SlimMetadata};
 
 use super::Input;
 
 /// Reads a pod.
-pub(super) fn pod(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
+pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
     read::<SlimPod, _>(bytes, |pod| Input::Pod(Box::new(pod)))
 }
 
 /// Reads a Service.
-pub(super) fn service(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
+pub(super) fn service(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
     read::<SlimService, _>(bytes, |service| Input::Service(Box::new(service)))
 }
 
 /// Reads a node.
-pub(super) fn node(bytes: &[u8]) -> Result<Seen<Input>, serde_json::Error> {
+pub(super) fn node(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
     read::<SlimNode, _>(bytes, |node| Input::Node(Box::new(node)))
 }
 
-fn read<S, A>(bytes: &[u8], input: impl FnOnce(A) -> Input) -> Result<Seen<Input>, serde_json::Error>
+fn read<S, A>(bytes: &[u8], input: impl FnOnce(A) -> Input) -> Result<Decoded<Input>, serde_json::Error>
 where
     S: DeserializeOwned + Into<A>,
     A: k8s_openapi::Metadata<Ty = ObjectMeta>,
 {
     let object: A = serde_json::from_slice::<S>(bytes)?.into();
-    Ok(Seen {
-        identity: Identity::from(object.metadata()),
+    Ok(Decoded {
+        object_ref: ObjectRef::from(object.metadata()),
         object: input(object),
     })
 }
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use crate::{Pod, Service};
 
-    fn seen(decode: fn(&[u8]) -> Result<Seen<Input>, serde_json::Error>, object: &Value) -> Seen<Input> {
+    fn seen(decode: fn(&[u8]) -> Result<Decoded<Input>, serde_json::Error>, object: &Value) -> Decoded<Input> {
         decode(object.to_string().as_bytes()).unwrap()
     }
 
@@ -196,15 +196,15 @@ mod tests {
                 "containerStatuses": "whatever this may become",
             },
         });
-        let Seen {
-            identity,
+        let Decoded {
+            object_ref,
             object: Input::Pod(slim),
         } = seen(pod, &whole)
         else {
             panic!("a pod")
         };
-        assert_eq!((&*identity.namespace, &*identity.name), ("ns", "a"));
-        assert_eq!((&*identity.uid, &*identity.resource_version), ("u", "7"));
+        assert_eq!((&*object_ref.namespace, &*object_ref.name), ("ns", "a"));
+        assert_eq!((&*object_ref.uid, &*object_ref.resource_version), ("u", "7"));
         let mut readable = whole;
         readable["status"].as_object_mut().unwrap().remove("containerStatuses");
         let full: api::Pod = serde_json::from_value(readable).unwrap();
@@ -219,7 +219,7 @@ mod tests {
             "spec": {"clusterIP": "10.0.0.1", "ipFamilies": ["IPv4"], "selector": {"app": "a"}, "ports": [{"port": 80}]},
             "status": {"loadBalancer": "whatever this may become"},
         });
-        let Seen {
+        let Decoded {
             object: Input::Service(slim),
             ..
         } = seen(service, &whole)

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use k8s_openapi::api::core::v1::ObjectReference;
-use slice_controller::{Event, Failure, Key, Outcome, Sync, SyncContext, describe_failures};
+use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncOutcome, SyncResult, describe_failures};
 use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
 use slice_reconciler::{
     MetadataPolicy, Operation, Partition, Plan, Request, TriggerTime,
-    hints::{EventType, HintMode, Verdict},
+    hints::{EventType, HintMode, TrafficDistribution, Verdict},
     plan_with_topology,
 };
 
@@ -23,16 +22,16 @@ pub(super) struct InProgress {
 }
 
 impl ServiceController {
-    pub(super) fn sync_service(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<Sync, String> {
+    pub(super) fn sync_service(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         let namespace = self.namespaces.get(&key.namespace);
         let Some((objects, entry)) = namespace.and_then(|objects| Some((objects, objects.service(&key.name)?))) else {
             self.forget(key);
-            return Ok(Sync::default());
+            return Ok(SyncResult::default());
         };
         if entry.selector.is_none() {
             // Its slices stay as they are (R50 steps 3 and 4), but it has no hints any more to be kept up (HD2).
             self.topology.forget(key);
-            return Ok(Sync::default());
+            return Ok(SyncResult::default());
         }
         let service = &entry.service;
         let mut pods = Vec::with_capacity(objects.count_pods_of(entry));
@@ -59,19 +58,20 @@ impl ServiceController {
                 .time()
                 .map_or(TriggerTime::Clear, |time| TriggerTime::Set(format_trigger_time(time))),
             name_prefix: &format!("{}-", key.name),
-            names_taken: context.taken,
+            names_taken: context.reserved_names,
         };
         let options = options(self.config.max_endpoints_per_slice);
-        let plan = plan_with_topology(request, &options, key, &mut self.topology).map_err(|error| error.to_string())?;
+        let plan = plan_with_topology(request, &options, key, &mut self.topology)?;
         let events = events(&plan, &left_out, service);
-        self.metrics.planned(key, &plan, traffic_distribution(service.hints));
+        self.metrics
+            .record_plan(key, &plan, traffic_distribution(service.hints));
         let changes = changes(&plan, context.existing);
         self.in_progress
             .insert(key.clone(), InProgress { trigger_time, changes });
-        Ok(Sync {
+        Ok(SyncResult {
             plan,
             events,
-            again: None,
+            requeue_after: None,
         })
     }
 
@@ -82,8 +82,8 @@ impl ServiceController {
         self.metrics.forget(key);
     }
 
-    pub(super) fn sync_finished(&mut self, key: &Key, outcome: &Outcome) {
-        self.metrics.synced(outcome.is_success(), outcome.writes);
+    pub(super) fn sync_finished(&mut self, key: &Key, outcome: &SyncOutcome) {
+        self.metrics.record_sync(outcome.is_success(), outcome.writes);
         let Some(InProgress { trigger_time, changes }) = self.in_progress.remove(key) else {
             return;
         };
@@ -91,35 +91,20 @@ impl ServiceController {
             self.trigger_times.commit(trigger_time);
             if !outcome.namespace_terminating {
                 for (labels, slices) in changes {
-                    self.metrics.changed(labels, slices);
+                    self.metrics.record_changes(labels, slices);
                 }
             }
         }
     }
 
-    pub(super) fn describe(&self, key: &Key, failures: &[Failure]) -> Option<Event> {
+    pub(super) fn describe(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let service = &self.namespaces.get(&key.namespace)?.service(&key.name)?.service;
-        Some(Event {
-            regarding: reference(service),
-            event_type: EventType::Warning,
-            reason: names::FAILED_TO_UPDATE_SLICES.into(),
-            message: format!(
-                "Error updating Endpoint Slices for Service {key}: {}",
-                describe_failures("Service", key, failures)
-            ),
-        })
-    }
-}
-
-/// What events about a Service refer to.
-fn reference(service: &Service) -> ObjectReference {
-    ObjectReference {
-        api_version: Some("v1".to_owned()),
-        kind: Some("Service".to_owned()),
-        namespace: Some(service.namespace.to_string()),
-        name: Some(service.name.to_string()),
-        uid: Some(service.uid.to_string()),
-        ..ObjectReference::default()
+        let failures = describe_failures("Service", key, failures);
+        Some(Event::warning(
+            &service.owner(),
+            names::FAILED_TO_UPDATE_SLICES,
+            format!("Error updating Endpoint Slices for Service {key}: {failures}"),
+        ))
     }
 }
 
@@ -146,18 +131,13 @@ fn events(plan: &Plan, left_out: &[LeftOut<'_>], service: &Service) -> Vec<Event
     hints
         .chain(mistakes)
         .chain(refused)
-        .map(|(event_type, reason, message)| Event {
-            regarding: reference(service),
-            event_type,
-            reason: reason.into(),
-            message,
-        })
+        .map(|(event_type, reason, message)| Event::new(&service.owner(), event_type, reason, message))
         .collect()
 }
 
-fn traffic_distribution(hints: HintMode) -> Option<&'static str> {
+fn traffic_distribution(hints: HintMode) -> Option<TrafficDistribution> {
     match hints {
-        HintMode::TrafficDistribution(distribution) => Some(distribution.as_str()),
+        HintMode::TrafficDistribution(distribution) => Some(distribution),
         HintMode::Auto | HintMode::None => None,
     }
 }

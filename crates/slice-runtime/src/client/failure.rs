@@ -1,59 +1,68 @@
-//! How a call can fail.
+//! How a request can fail.
 
-use std::{error::Error, fmt, time::Duration};
+use std::{fmt, time::Duration};
 
 use http::{StatusCode, header::RETRY_AFTER, response};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use slice_controller::{BoxError, WriteError};
 
-/// A call that failed.
+/// A request that failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CallError {
-    /// The server said no.
+pub(crate) enum RequestError {
+    /// The request could not be built, and was not sent.
+    #[error(transparent)]
+    Build(#[from] kube::core::request::Error),
+    /// The server answered with an error.
     #[error("{0}")]
-    Refused(Refusal),
-    /// Whether the server did what it was asked is not known.
+    Api(ApiError),
+    /// No response in time; whether the server did what was requested is unknown.
     #[error("no answer within {} s", .0.as_secs())]
-    NoAnswer(Duration),
-    /// The connection failed; whether the server did what it was asked is not known.
-    #[error("{0}")]
-    Lost(String),
+    Timeout(Duration),
+    /// The connection failed, or the response cannot be decoded; whether the server did what was requested is unknown.
+    #[error(transparent)]
+    Transport(BoxError),
 }
 
-impl CallError {
-    /// From the error of a library, which tells the interesting part last.
-    pub(crate) fn lost(error: &(dyn Error + 'static)) -> Self {
-        let mut told = error.to_string();
-        let mut inner = error.source();
-        while let Some(error) = inner {
-            let part = error.to_string();
-            if !told.contains(&part) {
-                told = format!("{told}: {part}");
-            }
-            inner = error.source();
-        }
-        Self::Lost(told)
+impl RequestError {
+    pub(crate) fn transport(error: impl Into<BoxError>) -> Self {
+        Self::Transport(error.into())
     }
 
-    /// The refusal, if the server answered.
-    pub(crate) fn refusal(&self) -> Option<&Refusal> {
+    /// The error response, if the server answered.
+    pub(crate) fn api_error(&self) -> Option<&ApiError> {
         match self {
-            Self::Refused(refusal) => Some(refusal),
-            Self::NoAnswer(_) | Self::Lost(_) => None,
+            Self::Api(error) => Some(error),
+            Self::Build(_) | Self::Timeout(_) | Self::Transport(_) => None,
         }
     }
 }
 
-/// An answer of the server that is not a success.
+impl From<RequestError> for WriteError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Build(error) => Self::Request(error.into()),
+            RequestError::Api(error) => Self::Api {
+                code: error.code.as_u16(),
+                message: error.to_string(),
+                reason: error.status.reason.unwrap_or_default(),
+            },
+            RequestError::Timeout(timeout) => Self::Timeout(timeout),
+            RequestError::Transport(error) => Self::Transport(error),
+        }
+    }
+}
+
+/// An error response of the server.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct ApiError {
     pub(crate) code: StatusCode,
-    /// What the server has to say, if it says it in the form of the API.
+    /// The `Status` in the body; one with the body as its message if that is no `Status`.
     pub(crate) status: Box<Status>,
-    /// When it may be asked again.
+    /// When the request may be repeated.
     pub(crate) retry_after: Option<Duration>,
 }
 
-impl Refusal {
+impl ApiError {
     pub(crate) fn read(head: &response::Parts, body: &[u8]) -> Self {
         let status: Box<Status> = serde_json::from_slice(body).unwrap_or_else(|_| {
             Box::new(Status {
@@ -68,10 +77,11 @@ impl Refusal {
         }
     }
 
-    /// A refusal that came as an event of a watch.
+    /// An error that came as an event of a watch.
     pub(crate) fn from_event(status: Status) -> Self {
         let code = status.code.and_then(|code| u16::try_from(code).ok());
         Self {
+            // Without a valid code it is an internal error.
             code: code
                 .and_then(|code| StatusCode::from_u16(code).ok())
                 .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
@@ -80,7 +90,7 @@ impl Refusal {
         }
     }
 
-    /// Whether the refusal has this reason, in the API's words.
+    /// Whether the error has this reason.
     pub(crate) fn is(&self, reason: &str) -> bool {
         self.status.reason.as_deref() == Some(reason)
     }
@@ -106,7 +116,7 @@ fn retry_after(head: &response::Parts, status: &Status) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status.message.as_deref() {
             Some(message) if !message.is_empty() => f.write_str(message),
@@ -119,17 +129,17 @@ impl fmt::Display for Refusal {
 mod tests {
     use super::*;
 
-    fn refusal(header: Option<&str>, body: &str) -> Refusal {
+    fn api_error(header: Option<&str>, body: &str) -> ApiError {
         let mut response = http::Response::builder().status(429);
         if let Some(header) = header {
             response = response.header(RETRY_AFTER, header);
         }
-        Refusal::read(&response.body(()).unwrap().into_parts().0, body.as_bytes())
+        ApiError::read(&response.body(()).unwrap().into_parts().0, body.as_bytes())
     }
 
     #[test]
     fn the_server_says_when_to_come_back() {
-        let seconds = |header, body| refusal(header, body).retry_after.map(|after| after.as_secs());
+        let seconds = |header, body| api_error(header, body).retry_after.map(|after| after.as_secs());
         let detail = r#"{"kind": "Status", "details": {"retryAfterSeconds": 3}}"#;
         assert_eq!(seconds(Some("7"), detail), Some(7));
         assert_eq!(seconds(None, detail), Some(3));
@@ -139,12 +149,12 @@ mod tests {
 
     #[test]
     fn what_the_server_says_is_passed_on() {
-        assert_eq!(refusal(None, "too busy\n").to_string(), "too busy");
+        assert_eq!(api_error(None, "too busy\n").to_string(), "too busy");
         assert_eq!(
-            refusal(None, "").to_string(),
+            api_error(None, "").to_string(),
             "the server answered 429 Too Many Requests"
         );
-        let status = refusal(
+        let status = api_error(
             None,
             r#"{"message": "no", "reason": "Why", "details": {"causes": [{"reason": "This"}]}}"#,
         );

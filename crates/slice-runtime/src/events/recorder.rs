@@ -2,16 +2,23 @@
 
 use std::collections::VecDeque;
 
-use http::{HeaderValue, Method, Request, header::CONTENT_TYPE};
 use jiff::Timestamp;
 use k8s_openapi::{
     api::core::v1::{Event as ApiEvent, EventSource},
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
 };
+use kube::{
+    Resource as _,
+    core::{
+        Request,
+        params::{Patch, PatchParams, PostParams},
+        request::Error,
+    },
+};
 use serde_json::json;
-use slice_controller::Event;
+use slice_controller::{ErrorChain, Event};
 
-use crate::client::{ApiClient, CallError};
+use crate::client::{ApiClient, BuiltRequest, RequestError};
 
 /// Events that are remembered, to be counted when they come again.
 const REMEMBERED: usize = 1024;
@@ -53,7 +60,7 @@ impl Recorder {
         written.count = written.count.saturating_add(1);
         let mut answer = self.api.call(written.request(self.source, now)).await;
         // The API server forgets events after an hour.
-        if written.count > 1 && matches!(&answer, Err(CallError::Refused(refusal)) if refusal.code == 404) {
+        if written.count > 1 && matches!(&answer, Err(RequestError::Api(error)) if error.code == 404) {
             written.count = 1;
             answer = self.api.call(written.request(self.source, now)).await;
         }
@@ -66,6 +73,7 @@ impl Recorder {
             }
             Err(error) => {
                 let Event { reason, message, .. } = &written.event;
+                let error = ErrorChain(&error);
                 tracing::warn!(%error, %reason, message, "an event could not be written");
             }
         }
@@ -90,23 +98,15 @@ impl Written {
     }
 
     /// Creates the event, or updates its count.
-    fn request(&self, source: &str, now: Timestamp) -> Request<Vec<u8>> {
-        let events = format!("/api/v1/namespaces/{}/events", self.namespace);
-        let (method, path, content, body) = if self.count <= 1 {
-            let body = serde_json::to_vec(&self.object(source, now));
-            (Method::POST, events, "application/json", body)
+    fn request(&self, source: &str, now: Timestamp) -> BuiltRequest {
+        let requests = Request::new(ApiEvent::url_path(&(), Some(&self.namespace)));
+        if self.count <= 1 {
+            let body = serde_json::to_vec(&self.object(source, now)).map_err(Error::SerializeBody)?;
+            requests.create(&PostParams::default(), body)
         } else {
-            let body = serde_json::to_vec(&json!({"count": self.count, "lastTimestamp": Time(now)}));
-            let path = format!("{events}/{}", self.name);
-            (Method::PATCH, path, "application/merge-patch+json", body)
-        };
-        let mut request = Request::new(body.unwrap_or_default());
-        *request.method_mut() = method;
-        *request.uri_mut() = path.parse().unwrap_or_default();
-        request
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static(content));
-        request
+            let patch = Patch::Merge(json!({"count": self.count, "lastTimestamp": Time(now)}));
+            requests.patch(&self.name, &PatchParams::default(), &patch)
+        }
     }
 
     fn object(&self, source: &str, now: Timestamp) -> ApiEvent {

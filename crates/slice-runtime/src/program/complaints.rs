@@ -2,6 +2,8 @@
 
 use std::{num::NonZeroUsize, ops::RangeInclusive};
 
+use slice_controller::ErrorChain;
+
 /// How many keys may be written at the same time (R1, M126).
 pub const CONCURRENCY: RangeInclusive<NonZeroUsize> = NonZeroUsize::MIN..=number(50);
 /// How many endpoints a slice may hold, and how many of a subset may be mirrored (R1, M127).
@@ -55,10 +57,10 @@ impl Complaints {
     }
 }
 
-impl<E: std::error::Error> From<E> for Complaints {
+impl<E: std::error::Error + 'static> From<E> for Complaints {
     fn from(error: E) -> Self {
         let mut complaints = Self::default();
-        complaints.add(&error);
+        complaints.add(&ErrorChain(&error));
         complaints
     }
 }

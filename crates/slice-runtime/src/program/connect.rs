@@ -11,19 +11,19 @@ use kube::{
 /// Why there is no way to the API server.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
-    #[error("cannot use the kubeconfig {file}: {error}")]
+    #[error("cannot use the kubeconfig {file}")]
     Kubeconfig {
         file: String,
         #[source]
         error: KubeconfigError,
     },
-    #[error("cannot use the kubeconfig that $KUBECONFIG or ~/.kube/config names: {0}")]
+    #[error("cannot use the kubeconfig that $KUBECONFIG or ~/.kube/config names")]
     DefaultKubeconfig(#[source] KubeconfigError),
-    #[error("where is the API server? Give --kubeconfig or --master, or run in a cluster ({0})")]
+    #[error("where is the API server? Give --kubeconfig or --master, or run in a cluster")]
     Nowhere(#[source] InClusterError),
     #[error("--master must be a URL such as https://10.0.0.1:6443, but got {0}")]
     Master(String),
-    #[error("cannot connect to {url}: {error}")]
+    #[error("cannot connect to {url}")]
     Client {
         url: Uri,
         #[source]

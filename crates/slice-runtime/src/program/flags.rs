@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, ValueEnum, builder::BoolishValueParser};
 
-use super::{About, Complaints, Period};
+use super::{Complaints, Period, ProgramInfo};
 use crate::client::RateLimit;
 
 /// What the names of environment variables begin with.
@@ -110,19 +110,19 @@ impl CommonArgs {
 
 /// Reads the command line and the environment.
 pub(super) fn parse<A: CommandFactory + FromArgMatches>(
-    about: &About,
+    info: &ProgramInfo,
     command_line: impl IntoIterator<Item: Into<std::ffi::OsString> + Clone>,
 ) -> Result<A, clap::Error> {
-    let mut command = command::<A>(about);
+    let mut command = command::<A>(info);
     let mut matches = command.try_get_matches_from_mut(command_line)?;
     A::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-fn command<A: CommandFactory>(about: &About) -> Command {
+fn command<A: CommandFactory>(info: &ProgramInfo) -> Command {
     A::command()
-        .name(about.name)
-        .version(about.version)
-        .mut_arg("controller_name", |arg| arg.default_value(about.managed_by))
+        .name(info.name)
+        .version(info.version)
+        .mut_arg("controller_name", |arg| arg.default_value(info.managed_by))
         .mut_args(with_variable)
         .after_help(format!(
             "Each flag can be given as an environment variable, which is named {PREFIX} and the flag in capitals:\n\

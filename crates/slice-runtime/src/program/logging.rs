@@ -1,4 +1,4 @@
-//! What is logged, and how it looks.
+//! Log levels and formats.
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _};
@@ -8,10 +8,10 @@ use super::flags::LoggingFormat;
 /// Says on every request what it is, and what went wrong with it; the latter we say ourselves.
 const REQUESTS: &str = "kube_client::client::builder";
 
-/// From now on everything goes to standard error.
-pub(super) fn start(format: LoggingFormat, verbosity: u8) {
+/// Logs to standard error from now on; `target` is that of the program's own log lines.
+pub(super) fn start(format: LoggingFormat, verbosity: u8, target: &str) {
     let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
-    let logging = tracing_subscriber::registry().with(levels(verbosity));
+    let logging = tracing_subscriber::registry().with(levels(verbosity, target));
     match format {
         LoggingFormat::Text => logging.with(lines.with_ansi(false)).init(),
         LoggingFormat::Json => logging.with(lines.json().flatten_event(true)).init(),
@@ -19,7 +19,7 @@ pub(super) fn start(format: LoggingFormat, verbosity: u8) {
 }
 
 /// What a level of `--v` means, near to what it does in Kubernetes: 4 is for debugging, 6 shows requests, 8 all.
-fn levels(verbosity: u8) -> Targets {
+fn levels(verbosity: u8, target: &str) -> Targets {
     let (ours, requests, others) = match verbosity {
         0..=3 => (LevelFilter::INFO, LevelFilter::OFF, LevelFilter::WARN),
         4 => (LevelFilter::DEBUG, LevelFilter::OFF, LevelFilter::WARN),
@@ -31,6 +31,7 @@ fn levels(verbosity: u8) -> Targets {
         .with_default(others)
         .with_target(REQUESTS, requests)
         .with_target("slice_runtime", ours)
+        .with_target(target, ours)
 }
 
 #[cfg(test)]
@@ -41,11 +42,14 @@ mod tests {
 
     #[test]
     fn higher_levels_show_more() {
-        let ours = "slice_runtime::owner";
+        let (ours, program) = ("slice_runtime::engine", "my_program::pools");
         let (requests, others) = ("kube_client::client::builder", "hyper_util::client");
         for (verbosity, target, level, expected) in [
             (0, ours, Level::INFO, true),
             (0, ours, Level::DEBUG, false),
+            (0, program, Level::INFO, true),
+            (0, program, Level::DEBUG, false),
+            (4, program, Level::DEBUG, true),
             (0, requests, Level::ERROR, false),
             (0, others, Level::WARN, true),
             (0, others, Level::INFO, false),
@@ -59,7 +63,7 @@ mod tests {
             (255, others, Level::TRACE, true),
         ] {
             assert_eq!(
-                levels(verbosity).would_enable(target, &level),
+                levels(verbosity, "my_program").would_enable(target, &level),
                 expected,
                 "{verbosity} {target} {level}"
             );

@@ -4,14 +4,12 @@ use std::{sync::Arc, time::Instant};
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
-use prometheus::{Registry, TEXT_FORMAT, TextEncoder};
 
-use crate::{Health, Metrics, SourceState};
+use crate::{Health, Metrics, SourceState, metrics::TEXT_FORMAT};
 
 /// What there is to tell.
 #[derive(Clone)]
 pub(super) struct Pages {
-    pub(super) registry: Registry,
     pub(super) metrics: Arc<Metrics>,
     pub(super) health: Arc<Health>,
 }
@@ -39,15 +37,10 @@ impl Pages {
 
     fn metrics(&self) -> Response<Full<bytes::Bytes>> {
         self.metrics.watches(&self.health);
-        match TextEncoder::new().encode_to_string(&self.registry.gather()) {
-            Ok(metrics) => {
-                let mut response = text(StatusCode::OK, metrics);
-                let format = HeaderValue::from_static(TEXT_FORMAT);
-                response.headers_mut().insert(CONTENT_TYPE, format);
-                response
-            }
-            Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
-        }
+        let mut response = text(StatusCode::OK, self.metrics.page());
+        let format = HeaderValue::from_static(TEXT_FORMAT);
+        response.headers_mut().insert(CONTENT_TYPE, format);
+        response
     }
 
     /// Ready is whoever has seen everything once: what was seen stays known when the server is lost.
@@ -81,6 +74,7 @@ fn line(kind: &str, state: &SourceState, now: Instant) -> String {
             let seconds = now.saturating_duration_since(*since).as_secs();
             format!("[-]{kind} failed: {trouble} (for {seconds} s{known})\n")
         }
+        None if state.absent => format!("[+]{kind} absent: the API server does not serve it{known}\n"),
         None if state.synced => format!("[+]{kind} ok\n"),
         None => format!("[-]{kind} failed: not listed yet\n"),
     }

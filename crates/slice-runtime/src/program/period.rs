@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
-use jiff::fmt::friendly::SpanParser;
+use jiff::{SignedDuration, fmt::friendly::SpanParser};
 
 /// A duration on the command line: `1m30s`, `500ms`, `0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl FromStr for Period {
         let parsed = SpanParser::new().parse_duration(text).ok();
         let parsed = parsed.filter(|parsed| i64::try_from(parsed.as_nanos()).is_ok());
         let parsed = parsed.ok_or("not a duration such as 1m30s, 500ms or 0")?;
-        Ok(Self(Duration::try_from(parsed).unwrap_or_default()))
+        Ok(Self(parsed.max(SignedDuration::ZERO).unsigned_abs()))
     }
 }
 

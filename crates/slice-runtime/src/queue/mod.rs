@@ -111,9 +111,9 @@ impl Queue {
     pub(crate) fn next(&mut self, now: Instant) -> Option<Due> {
         self.release(now);
         let key = self.ready.pop_front()?;
-        let entry = self.keys.get_mut(&key)?;
+        let entry = self.keys.get_mut(&key).expect("a key that is ready has an entry");
         entry.place = Place::Processing;
-        let since = entry.since.take().unwrap_or(now);
+        let since = entry.since.take().expect("a key that is ready was asked for");
         Some(Due { key, since })
     }
 
@@ -167,7 +167,7 @@ impl Queue {
     }
 
     fn put(&mut self, key: Key, due: Instant, now: Instant) {
-        let Some(entry) = self.keys.get_mut(&key) else { return };
+        let entry = self.keys.get_mut(&key).expect("a key that is put has an entry");
         if due <= now {
             entry.place = Place::Ready;
             self.ready.push_back(key);
@@ -182,9 +182,8 @@ impl Queue {
     fn release(&mut self, now: Instant) {
         while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
             let key = first.remove();
-            if let Some(entry) = self.keys.get_mut(&key) {
-                entry.place = Place::Ready;
-            }
+            let entry = self.keys.get_mut(&key).expect("a key that waits has an entry");
+            entry.place = Place::Ready;
             self.ready.push_back(key);
         }
     }

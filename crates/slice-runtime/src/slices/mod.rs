@@ -66,9 +66,14 @@ impl Slices {
         self.sets.get(key).map_or(&[], |set| &set.taken)
     }
 
-    /// The watch shows a slice of ours. Answers the keys that should be looked at.
-    pub(crate) fn show(&mut self, slice: Slice) -> Vec<Key> {
-        let key = Key::of_slice(&slice.metadata);
+    /// The keys with slices.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
+        let with_slices = self.sets.iter().filter(|(_, set)| !set.slices.is_empty());
+        with_slices.map(|(key, _)| key)
+    }
+
+    /// The watch shows a slice of ours, which belongs to this key. Answers the keys that should be looked at.
+    pub(crate) fn show(&mut self, key: Option<Key>, slice: Slice) -> Vec<Key> {
         let uid = slice.metadata.uid.clone().unwrap_or_default();
         let mut wake = Vec::new();
         if let Some(left) = self
@@ -98,7 +103,7 @@ impl Slices {
             tracing::warn!(
                 slice = slice.metadata.name.as_deref(),
                 namespace = slice.metadata.namespace.as_deref(),
-                "a slice of ours does not say by its label kubernetes.io/service-name whose it is; it is left alone"
+                "EndpointSlice has our managed-by label, but its labels name no owner; ignoring it"
             );
         }
         wake

@@ -5,44 +5,43 @@ use std::{borrow::Cow, collections::HashMap};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use slice_controller::{Identity, Seen};
+use slice_controller::{Decoded, ObjectRef};
 
-use crate::client::Refusal;
-
-type Decode<I> = fn(&[u8]) -> Result<Seen<I>, serde_json::Error>;
+use crate::client::ApiError;
 
 /// One thing that a watch says.
-pub(super) enum Frame<I> {
-    Applied(Seen<I>),
-    Deleted(Identity),
+pub(super) enum Frame<O> {
+    Apply(Decoded<O>),
+    Delete(ObjectRef),
     /// All is told up to this version.
     Bookmark {
         version: Box<str>,
         /// Whether these were all objects that there are.
         complete: bool,
     },
-    Refused(Refusal),
+    Error(ApiError),
     /// An object that cannot be read; the watch goes on.
     Unreadable(Unreadable),
 }
 
 /// An object that cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("{}/{} cannot be read: {error}", identity.namespace, identity.name)]
+#[error("{} cannot be read: {error}", display_name(object_ref.as_ref()))]
 pub(super) struct Unreadable {
-    pub(super) identity: Identity,
+    /// None if the metadata cannot be read either.
+    pub(super) object_ref: Option<ObjectRef>,
     pub(super) error: serde_json::Error,
 }
 
 /// One page of a list.
-pub(super) struct Page<I> {
-    pub(super) objects: Vec<Result<Seen<I>, Unreadable>>,
+pub(super) struct Page<O> {
+    pub(super) objects: Vec<Result<Decoded<O>, Unreadable>>,
     pub(super) version: Box<str>,
     pub(super) continue_at: Box<str>,
 }
 
 #[derive(Deserialize)]
-struct WatchEvent<'a> {
+struct EventLine<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -64,13 +63,6 @@ struct ListMetadata {
     continue_at: Box<str>,
 }
 
-/// As much of any object as is always needed.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Envelope {
-    metadata: Identity,
-}
-
 #[derive(Deserialize)]
 struct Bookmark {
     metadata: BookmarkMetadata,
@@ -87,57 +79,78 @@ struct BookmarkMetadata {
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// Reads one line of a watch.
-pub(super) fn read_frame<I>(line: &[u8], decode: Decode<I>) -> Result<Frame<I>, serde_json::Error> {
-    let event: WatchEvent<'_> = serde_json::from_slice(line)?;
+pub(super) fn read_frame<O>(
+    line: &[u8],
+    decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
+) -> Result<Frame<O>, serde_json::Error> {
+    let event: EventLine<'_> = serde_json::from_slice(line)?;
     let object = event.object.get().as_bytes();
     Ok(match &*event.kind {
-        "ERROR" => Frame::Refused(Refusal::from_event(serde_json::from_slice::<Status>(object)?)),
+        "ERROR" => Frame::Error(ApiError::from_event(serde_json::from_slice::<Status>(object)?)),
         "BOOKMARK" => {
             let Bookmark { metadata } = serde_json::from_slice(object)?;
             Frame::Bookmark {
-                version: metadata.resource_version,
+                version: given(metadata.resource_version)?,
                 complete: metadata
                     .annotations
                     .get(INITIAL_EVENTS_END)
                     .is_some_and(|end| end == "true"),
             }
         }
-        "DELETED" => Frame::Deleted(identity(object)?),
+        "DELETED" => Frame::Delete(ObjectRef::decode(object)?),
         _ => match read_object(object, decode) {
-            Ok(seen) => Frame::Applied(seen),
+            Ok(decoded) => Frame::Apply(decoded),
             Err(unreadable) => Frame::Unreadable(unreadable),
         },
     })
 }
 
 /// Reads one page of a list.
-pub(super) fn read_page<I>(body: &[u8], decode: Decode<I>) -> Result<Page<I>, serde_json::Error> {
+pub(super) fn read_page<O>(
+    body: &[u8],
+    decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
+) -> Result<Page<O>, serde_json::Error> {
     let list: List<'_> = serde_json::from_slice(body)?;
     let items = list.items.unwrap_or_default();
     Ok(Page {
         objects: items
             .iter()
-            .map(|item| read_object(item.get().as_bytes(), decode))
+            .map(|item| read_object(item.get().as_bytes(), &decode))
             .collect(),
-        version: list.metadata.resource_version,
+        version: given(list.metadata.resource_version)?,
         continue_at: list.metadata.continue_at,
     })
 }
 
 /// Reads as of which version a list is.
 pub(super) fn read_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
-    serde_json::from_slice(body).map(|list: List<'_>| list.metadata.resource_version)
+    serde_json::from_slice(body).and_then(|list: List<'_>| given(list.metadata.resource_version))
 }
 
-fn read_object<I>(object: &[u8], decode: Decode<I>) -> Result<Seen<I>, Unreadable> {
+/// The version of a list or of a bookmark, which the next watch starts from.
+fn given(version: Box<str>) -> Result<Box<str>, serde_json::Error> {
+    if version.is_empty() {
+        return Err(serde::de::Error::custom("there is no resourceVersion"));
+    }
+    Ok(version)
+}
+
+fn read_object<O>(
+    object: &[u8],
+    decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
+) -> Result<Decoded<O>, Unreadable> {
     decode(object).map_err(|error| Unreadable {
-        identity: identity(object).unwrap_or_default(),
+        object_ref: ObjectRef::decode(object).ok(),
         error,
     })
 }
 
-fn identity(object: &[u8]) -> Result<Identity, serde_json::Error> {
-    serde_json::from_slice::<Envelope>(object).map(|envelope| envelope.metadata)
+/// The name of an object, for messages.
+fn display_name(object: Option<&ObjectRef>) -> String {
+    object.map_or_else(
+        || "an object without readable metadata".to_owned(),
+        |object| format!("{}/{}", object.namespace, object.name),
+    )
 }
 
 #[cfg(test)]
@@ -147,14 +160,14 @@ mod tests {
     use super::*;
 
     /// Reads the name, and wants it to begin with a letter.
-    fn decode(object: &[u8]) -> Result<Seen<String>, serde_json::Error> {
-        let identity = identity(object)?;
-        if !identity.name.starts_with(char::is_alphabetic) {
+    fn decode(object: &[u8]) -> Result<Decoded<String>, serde_json::Error> {
+        let object_ref = ObjectRef::decode(object)?;
+        if !object_ref.name.starts_with(char::is_alphabetic) {
             return Err(serde::de::Error::custom("no letter"));
         }
-        Ok(Seen {
-            object: identity.name.to_string(),
-            identity,
+        Ok(Decoded {
+            object: object_ref.name.to_string(),
+            object_ref,
         })
     }
 
@@ -166,13 +179,13 @@ mod tests {
     fn a_watch_says_one_thing_per_line() {
         let object = r#"{"metadata": {"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "7"}}"#;
         for (kind, applied) in [("ADDED", true), ("MODIFIED", true), ("DELETED", false)] {
-            let identity = match read(&format!(r#"{{"type": "{kind}", "object": {object}}}"#)) {
-                Frame::Applied(seen) if applied => seen.identity,
-                Frame::Deleted(identity) if !applied => identity,
+            let object_ref = match read(&format!(r#"{{"type": "{kind}", "object": {object}}}"#)) {
+                Frame::Apply(decoded) if applied => decoded.object_ref,
+                Frame::Delete(object_ref) if !applied => object_ref,
                 _ => panic!("{kind}"),
             };
-            assert_eq!((&*identity.namespace, &*identity.name), ("ns", "a"));
-            assert_eq!((&*identity.uid, &*identity.resource_version), ("u", "7"));
+            assert_eq!((&*object_ref.namespace, &*object_ref.name), ("ns", "a"));
+            assert_eq!((&*object_ref.uid, &*object_ref.resource_version), ("u", "7"));
         }
     }
 
@@ -191,9 +204,9 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_an_event_too() {
+    fn an_error_is_an_event_too() {
         let frame = read(r#"{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}"#);
-        assert!(matches!(frame, Frame::Refused(refusal) if refusal.code == 410 && refusal.is("Expired")));
+        assert!(matches!(frame, Frame::Error(error) if error.code == 410 && error.is("Expired")));
     }
 
     /// F25: one object that cannot be read does not stop the rest, and its end is still seen.
@@ -206,7 +219,7 @@ mod tests {
         );
         assert!(matches!(
             read(&format!(r#"{{"type": "DELETED", "object": {bad}}}"#)),
-            Frame::Deleted(_)
+            Frame::Delete(_)
         ));
         let list =
             format!(r#"{{"metadata": {{"resourceVersion": "3"}}, "items": [{bad}, {{"metadata": {{"name": "a"}}}}]}}"#);
@@ -217,11 +230,28 @@ mod tests {
             [false, true]
         );
         assert!(
-            read_page(br#"{"metadata": {}, "items": null}"#, decode)
+            read_page(br#"{"metadata": {"resourceVersion": "3"}, "items": null}"#, decode)
                 .unwrap()
                 .objects
                 .is_empty()
         );
+        let frame = read(r#"{"type": "ADDED", "object": {"metadata": 7}}"#);
+        assert!(
+            matches!(frame, Frame::Unreadable(unreadable) if unreadable.object_ref.is_none()
+                && unreadable.to_string().starts_with("an object without readable metadata cannot be read: invalid type"))
+        );
+    }
+
+    /// A watch from an empty version begins with the current state, and deletions before it are missed.
+    #[test]
+    fn lists_and_bookmarks_have_a_version() {
+        for metadata in ["{}", r#"{"resourceVersion": ""}"#] {
+            let list = format!(r#"{{"metadata": {metadata}, "items": []}}"#);
+            assert!(read_page(list.as_bytes(), decode).is_err(), "{list}");
+            assert!(read_version(list.as_bytes()).is_err(), "{list}");
+            let bookmark = format!(r#"{{"type": "BOOKMARK", "object": {{"metadata": {metadata}}}}}"#);
+            assert!(read_frame(bookmark.as_bytes(), decode).is_err(), "{bookmark}");
+        }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! How far a watch has come, and how long it waits when it fails.
 
-use std::time::Duration;
+use std::{num::NonZeroU64, time::Duration};
 
 use http::StatusCode;
 
-use crate::client::CallError;
+use crate::client::RequestError;
 
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -14,8 +14,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 pub(super) struct Progress {
     /// The version up to which everything is known; without one, everything has to be listed.
     position: Option<Box<str>>,
-    /// The newest version ever seen.
-    newest: u64,
+    /// The newest version ever seen, of those that are numbers: others cannot be compared. It is never 0, which stands for
+    /// any version.
+    newest: Option<NonZeroU64>,
     failures: u32,
     /// Whether the server is taken to list and watch in one stream.
     pub(super) watch_list: bool,
@@ -25,7 +26,7 @@ impl Default for Progress {
     fn default() -> Self {
         Self {
             position: None,
-            newest: 0,
+            newest: None,
             failures: 0,
             watch_list: true,
         }
@@ -37,10 +38,13 @@ impl Progress {
         self.position.as_deref()
     }
 
-    /// Everything up to this version is known.
+    /// Everything up to this version is known. An empty version, of an object that lacks one, changes nothing.
     pub(super) fn reach(&mut self, version: &str) {
+        if version.is_empty() {
+            return;
+        }
         self.position = Some(version.into());
-        self.newest = self.newest.max(version.parse().unwrap_or_default());
+        self.newest = self.newest.max(version.parse().ok());
         self.failures = 0;
     }
 
@@ -50,23 +54,19 @@ impl Progress {
 
     /// The newest version ever seen; empty if none was.
     pub(super) fn newest(&self) -> String {
-        if self.newest == 0 {
-            String::new()
-        } else {
-            self.newest.to_string()
-        }
+        self.newest.map_or_else(String::new, |newest| newest.to_string())
     }
 
     /// The newest version that was seen, if this one is older: nothing may be concluded from it (I11).
     pub(super) fn is_back_in_time(&self, version: &str) -> Option<u64> {
-        let older = version.parse::<u64>().is_ok_and(|version| version < self.newest);
-        older.then_some(self.newest)
+        let version: u64 = version.parse().ok()?;
+        self.newest.map(NonZeroU64::get).filter(|newest| version < *newest)
     }
 
     /// Whether the answer to the request for a list in a stream says that there is no such thing; pages are used then.
-    pub(super) fn refuses_watch_list(&mut self, error: &CallError) -> bool {
+    pub(super) fn refuses_watch_list(&mut self, error: &RequestError) -> bool {
         let unknown = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
-        let refused = self.watch_list && error.refusal().is_some_and(|refusal| unknown.contains(&refusal.code));
+        let refused = self.watch_list && error.api_error().is_some_and(|error| unknown.contains(&error.code));
         self.watch_list &= !refused;
         refused
     }
@@ -91,10 +91,10 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 
     use super::*;
-    use crate::client::Refusal;
+    use crate::client::ApiError;
 
-    fn refused(code: i32) -> CallError {
-        CallError::Refused(Refusal::from_event(Status {
+    fn refused(code: i32) -> RequestError {
+        RequestError::Api(ApiError::from_event(Status {
             code: Some(code),
             ..Status::default()
         }))
@@ -112,6 +112,19 @@ mod tests {
             ["6", "7", "10"].map(|version| progress.is_back_in_time(version)),
             [Some(7), None, None]
         );
+    }
+
+    /// A watch from an empty position begins with the current state, and deletions before it are missed.
+    #[test]
+    fn a_missing_version_changes_nothing_and_others_are_kept_as_they_are() {
+        let mut progress = Progress::default();
+        progress.reach("");
+        assert_eq!((progress.position(), progress.newest().as_str()), (None, ""));
+        progress.reach("7");
+        progress.reach("");
+        assert_eq!((progress.position(), progress.newest().as_str()), (Some("7"), "7"));
+        progress.reach("opaque");
+        assert_eq!((progress.position(), progress.newest().as_str()), (Some("opaque"), "7"));
     }
 
     #[test]

@@ -17,8 +17,12 @@ fn what_is_not_mirrored_has_no_slices() {
         for object in objects {
             stage.apply(&object);
         }
-        let Sync { plan, events, again } = stage.decide();
-        assert_eq!((plan, events, again), (Plan::default(), vec![], None), "{id}");
+        let SyncResult {
+            plan,
+            events,
+            requeue_after,
+        } = stage.decide();
+        assert_eq!((plan, events, requeue_after), (Plan::default(), vec![], None), "{id}");
     }
 }
 
@@ -27,11 +31,11 @@ fn what_is_not_mirrored_has_no_slices() {
 fn slices_go_with_what_they_mirror() {
     type End = fn(&mut Stage);
     let ends: [(&str, End); 5] = [
-        ("S3", |stage| drop(stage.delete(ENDPOINTS, "test-ep"))),
-        ("S5", |stage| drop(stage.delete(SERVICES, "test-ep"))),
+        ("S3", |stage| drop(stage.delete(Watch::Endpoints, "test-ep"))),
+        ("S5", |stage| drop(stage.delete(Watch::Services, "test-ep"))),
         ("both", |stage| {
-            stage.delete(SERVICES, "test-ep");
-            stage.delete(ENDPOINTS, "test-ep");
+            stage.delete(Watch::Services, "test-ep");
+            stage.delete(Watch::Endpoints, "test-ep");
         }),
         ("M2, S8", |stage| {
             let labels = json!({"endpointslice.kubernetes.io/skip-mirror": "true"});
@@ -55,7 +59,7 @@ fn slices_go_with_what_they_mirror() {
 fn slices_of_what_was_never_seen_go() {
     let mut stage = Stage::new();
     stage.slices = vec![stored("a", "IPv4", &json!([]), &json!([]))];
-    let Sync { plan, .. } = stage.decide();
+    let SyncResult { plan, .. } = stage.decide();
     let [write] = &plan.writes[..] else { panic!("{plan:?}") };
     let Operation::Delete(deletion) = &write.operation else {
         panic!("{write:?}")
@@ -93,7 +97,7 @@ fn d8_what_goes_already_is_not_deleted_again() {
     let mut stage = Stage::settled("10.0.0.1 fd00::1 :80");
     let ending = serde_json::from_value(json!("2024-01-02T03:04:05Z")).unwrap();
     stage.slices[0].metadata.deletion_timestamp = Some(ending);
-    stage.delete(SERVICES, "test-ep");
+    stage.delete(Watch::Services, "test-ep");
     assert_eq!(stage.sync(), "delete");
 }
 
@@ -110,9 +114,9 @@ fn what_is_out_of_scope_is_left_alone() {
     assert_eq!(stage.sync(), "", "no Service");
     stage.apply(&service(&Value::Null));
     assert_eq!(stage.sync(), "update IPv4 10.0.0.1 :80", "in scope");
-    stage.delete(SERVICES, "test-ep");
+    stage.delete(Watch::Services, "test-ep");
     assert_eq!(stage.sync(), "", "in scope no longer");
     stage.apply(&service(&Value::Null));
-    stage.delete(ENDPOINTS, "test-ep");
+    stage.delete(Watch::Endpoints, "test-ep");
     assert_eq!(stage.sync(), "delete", "in scope, and nothing to mirror");
 }

@@ -121,10 +121,10 @@ fn f25_endpoints_that_no_slice_can_hold_are_told() {
 fn d15_a_failure_that_lasts_is_told() {
     let mut stage = stage();
     let failures = [
-        Failure::Create("no".into()),
-        Failure::Update {
+        SyncFailure::Create(write_error("no")),
+        SyncFailure::Update {
             slice: "a".into(),
-            error: "never".into(),
+            error: write_error("never"),
         },
     ];
     assert_eq!(

@@ -1,47 +1,45 @@
 //! What is measured.
 
-use slice_controller::Writes;
+use slice_controller::{MetricKind, MetricValue, WriteCounts};
 use slice_core::AddressType;
 use slice_reconciler::{Changes, Summary};
 
-use super::*;
+use super::{metrics::METRICS, *};
 
-/// The exposition, without the common prefix.
-fn lines(stage: &Stage) -> Vec<String> {
-    let text = prometheus::TextEncoder::new()
-        .encode_to_string(&stage.registry.gather())
-        .unwrap();
-    text.lines()
-        .map(|line| line.replace("endpoint_slice_mirroring_controller_", ""))
-        .collect()
+/// The value of a counter or a gauge, or the sum of a histogram; 0 if nothing was counted yet.
+fn value(stage: &mut Stage, name: &str, labels: &[&'static str]) -> f64 {
+    match stage.metrics().get(name, labels) {
+        Some(MetricValue::Number(number)) => *number,
+        Some(MetricValue::Histogram { sum, .. }) => *sum,
+        None => 0.0,
+    }
 }
 
-/// The number behind a name; 0 if nothing was counted yet.
-fn value(stage: &Stage, name: &str) -> usize {
-    let lines = lines(stage);
-    let mut values = lines
-        .iter()
-        .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    values.next().map_or(0, |value| value.parse().unwrap())
+/// How many values a histogram has.
+fn count(stage: &mut Stage, name: &str) -> u64 {
+    match stage.metrics().get(name, &[]) {
+        Some(MetricValue::Histogram { counts, .. }) => counts.iter().sum(),
+        other => panic!("{name}: {other:?}"),
+    }
 }
 
 /// Everything that is counted, as in the table of T-MIR-20…47: desired slices/slices/endpoints, then what was added,
 /// updated, removed and skipped, and created, updated and deleted, where it is not 0.
-fn counted(stage: &Stage) -> String {
+fn counted(stage: &mut Stage) -> String {
     let gauges = ["desired_endpoint_slices", "num_endpoint_slices", "endpoints_desired"]
-        .map(|name| value(stage, name).to_string())
+        .map(|name| value(stage, name, &[]).to_string())
         .join("/");
-    let sums = [
-        ("+", "endpoints_added_per_sync_sum"),
-        ("~", "endpoints_updated_per_sync_sum"),
-        ("-", "endpoints_removed_per_sync_sum"),
-        ("!", "addresses_skipped_per_sync_sum"),
-        ("c", r#"changes{operation="create"}"#),
-        ("u", r#"changes{operation="update"}"#),
-        ("d", r#"changes{operation="delete"}"#),
+    let sums: [(_, _, &[_]); 7] = [
+        ("+", "endpoints_added_per_sync", &[]),
+        ("~", "endpoints_updated_per_sync", &[]),
+        ("-", "endpoints_removed_per_sync", &[]),
+        ("!", "addresses_skipped_per_sync", &[]),
+        ("c", "changes", &["create"]),
+        ("u", "changes", &["update"]),
+        ("d", "changes", &["delete"]),
     ];
-    let sums = sums.map(|(mark, name)| (mark, value(stage, name)));
-    let sums = sums.iter().filter(|(_, sum)| *sum > 0);
+    let sums = sums.map(|(mark, name, labels)| (mark, value(stage, name, labels)));
+    let sums = sums.iter().filter(|(_, sum)| *sum > 0.0);
     sums.fold(gauges, |text, (mark, sum)| format!("{text} {mark}{sum}"))
 }
 
@@ -115,7 +113,7 @@ fn t_mir_20_to_42_what_a_first_sync_counts() {
         stage.apply(&service(&Value::Null));
         stage.apply(&endpoints(subsets));
         stage.sync();
-        assert_eq!(counted(&stage), expected, "{id}");
+        assert_eq!(counted(&mut stage), expected, "{id}");
     }
 }
 
@@ -145,7 +143,7 @@ fn t_mir_35_to_37_what_a_later_sync_counts() {
             "10.0.0.1@pod-1 10.0.0.2@pod-2 :a/80 b/443; 10.0.1.1 10.0.1.2 10.0.1.3 :c/3000 d/3001",
         ));
         stage.sync();
-        assert_eq!(counted(&stage), expected, "{id}");
+        assert_eq!(counted(&mut stage), expected, "{id}");
     }
 }
 
@@ -154,22 +152,22 @@ fn t_mir_35_to_37_what_a_later_sync_counts() {
 fn m108_what_is_gone_is_forgotten() {
     type End = fn(&mut Stage);
     let ends: [(&str, End); 3] = [
-        ("the object", |stage| drop(stage.delete(ENDPOINTS, "test-ep"))),
-        ("the Service", |stage| drop(stage.delete(SERVICES, "test-ep"))),
+        ("the object", |stage| drop(stage.delete(Watch::Endpoints, "test-ep"))),
+        ("the Service", |stage| drop(stage.delete(Watch::Services, "test-ep"))),
         ("both", |stage| {
-            stage.delete(SERVICES, "test-ep");
-            stage.delete(ENDPOINTS, "test-ep");
+            stage.delete(Watch::Services, "test-ep");
+            stage.delete(Watch::Endpoints, "test-ep");
         }),
     ];
     for (id, end) in ends {
         let mut stage = Stage::settled("10.0.0.1 :80");
         end(&mut stage);
-        assert_eq!(counted(&stage), "1/1/1 +1 c1", "{id}: before it is looked at");
+        assert_eq!(counted(&mut stage), "1/1/1 +1 c1", "{id}: before it is looked at");
         stage.sync();
         stage.sync();
-        assert_eq!(counted(&stage), "0/0/0 +1 c1 d1", "{id}");
-        assert_eq!(value(&stage, "endpoints_removed_per_sync_count"), 1, "{id}");
-        assert_eq!(value(&stage, "endpoints_sync_duration_count"), 3, "{id}");
+        assert_eq!(counted(&mut stage), "0/0/0 +1 c1 d1", "{id}");
+        assert_eq!(count(&mut stage, "endpoints_removed_per_sync"), 1, "{id}");
+        assert_eq!(count(&mut stage, "endpoints_sync_duration"), 3, "{id}");
     }
 }
 
@@ -183,9 +181,9 @@ fn what_leaves_the_scope_is_forgotten() {
     stage.apply(&service(&Value::Null));
     stage.apply(&endpoints("10.0.0.1 :80"));
     stage.sync();
-    stage.delete(SERVICES, "test-ep");
+    stage.delete(Watch::Services, "test-ep");
     stage.sync();
-    assert_eq!(counted(&stage), "0/0/0 +1 c1");
+    assert_eq!(counted(&mut stage), "0/0/0 +1 c1");
 }
 
 /// M123, D7, T-MIR-61…65: sums over all objects, each replaced as a whole. (endpoints, slices) of the object's keys.
@@ -217,11 +215,11 @@ fn t_mir_61_to_65_gauges_are_sums_over_all_objects() {
                     summaries: keys.map(summary).into(),
                     ..Plan::default()
                 };
-                metrics.planned(&key, &plan, 0);
+                metrics.record_plan(&key, &plan, 0);
             }
             None => metrics.forget(&key),
         }
-        assert_eq!(counted(&stage), expected, "{id}");
+        assert_eq!(counted(&mut stage), expected, "{id}");
     }
 }
 
@@ -230,87 +228,58 @@ fn t_mir_61_to_65_gauges_are_sums_over_all_objects() {
 fn m122_every_sync_is_timed_and_every_write_counted() {
     let mut stage = Stage::new();
     for (took, sum) in [(999, "0"), (1_999, "0.001"), (2_250_500, "2.251")] {
-        let outcome = Outcome {
-            writes: Writes {
+        let outcome = SyncOutcome {
+            writes: WriteCounts {
                 created: 1,
                 updated: 2,
                 deleted: 3,
             },
-            failures: vec![Failure::Create("no".into())],
-            took: Duration::from_micros(took),
-            ..Outcome::default()
+            failures: vec![SyncFailure::Create(write_error("no"))],
+            duration: Duration::from_micros(took),
+            ..SyncOutcome::default()
         };
-        stage.controller.finished(&key(), &outcome);
-        assert!(
-            lines(&stage).contains(&format!("endpoints_sync_duration_sum {sum}")),
-            "{took}"
-        );
+        stage.controller.on_sync_result(&key(), &outcome);
+        let found = value(&mut stage, "endpoints_sync_duration", &[]);
+        assert_eq!(found.to_string(), sum, "{took}");
     }
-    assert_eq!(counted(&stage), "0/0/0 c3 u6 d9");
+    assert_eq!(counted(&mut stage), "0/0/0 c3 u6 d9");
 }
 
 /// M112–M120: names, types, help and buckets as dashboards know them.
 #[test]
 fn m112_to_m120_names_and_buckets_are_upstreams() {
-    let mut stage = Stage::settled("10.0.0.1 :80");
-    stage.delete(ENDPOINTS, "test-ep");
-    stage.sync();
-    let lines = lines(&stage);
-    let described: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("# ")).collect();
     let expected = [
-        (
-            "addresses_skipped_per_sync",
-            "histogram",
-            "Number of addresses skipped on each Endpoints sync due to being invalid or exceeding MaxEndpointsPerSubset",
-        ),
-        ("changes", "counter", "Number of EndpointSlice changes"),
-        (
-            "desired_endpoint_slices",
-            "gauge",
-            "Number of EndpointSlices that would exist with perfect endpoint allocation",
-        ),
-        (
-            "endpoints_added_per_sync",
-            "histogram",
-            "Number of endpoints added on each Endpoints sync",
-        ),
-        ("endpoints_desired", "gauge", "Number of endpoints desired"),
-        (
-            "endpoints_removed_per_sync",
-            "histogram",
-            "Number of endpoints removed on each Endpoints sync",
-        ),
-        (
-            "endpoints_sync_duration",
-            "histogram",
-            "Duration of syncEndpoints() in seconds",
-        ),
-        (
-            "endpoints_updated_per_sync",
-            "histogram",
-            "Number of endpoints updated on each Endpoints sync",
-        ),
-        ("num_endpoint_slices", "gauge", "Number of EndpointSlices"),
+        "histogram endpoints_added_per_sync[]: [ALPHA] Number of endpoints added on each Endpoints sync",
+        "histogram endpoints_updated_per_sync[]: [ALPHA] Number of endpoints updated on each Endpoints sync",
+        "histogram endpoints_removed_per_sync[]: [ALPHA] Number of endpoints removed on each Endpoints sync",
+        "histogram addresses_skipped_per_sync[]: [ALPHA] Number of addresses skipped on each Endpoints sync due to being \
+         invalid or exceeding MaxEndpointsPerSubset",
+        "histogram endpoints_sync_duration[]: [ALPHA] Duration of syncEndpoints() in seconds",
+        "gauge endpoints_desired[]: [ALPHA] Number of endpoints desired",
+        "gauge num_endpoint_slices[]: [ALPHA] Number of EndpointSlices",
+        "gauge desired_endpoint_slices[]: [ALPHA] Number of EndpointSlices that would exist with perfect endpoint \
+         allocation",
+        "counter changes[\"operation\"]: [ALPHA] Number of EndpointSlice changes",
     ];
-    let expected: Vec<String> = expected
-        .iter()
-        .flat_map(|(name, kind, help)| [format!("HELP {name} [ALPHA] {help}"), format!("TYPE {name} {kind}")])
-        .collect();
+    let described = METRICS.map(|metric| {
+        let kind = match metric.kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram { .. } => "histogram",
+        };
+        format!("{kind} {}{:?}: {}", metric.name, metric.labels, metric.help)
+    });
     assert_eq!(described, expected);
-
-    let buckets = |name: &str| -> Vec<String> {
-        let begin = format!("{name}_bucket{{le=\"");
-        let bounds = lines
-            .iter()
-            .filter_map(|line| line.strip_prefix(&begin)?.split('"').next());
-        bounds.map(ToOwned::to_owned).collect()
+    let buckets = |name: &str| -> Vec<f64> {
+        let metric = METRICS.iter().find(|metric| metric.name == name).unwrap();
+        match metric.kind {
+            MetricKind::Histogram { buckets } => buckets.to_vec(),
+            kind => panic!("{kind:?}"),
+        }
     };
-    let doubling = |first: f64| -> Vec<String> {
-        let bounds = std::iter::successors(Some(first), |bound| Some(bound * 2.0)).take(15);
-        bounds
-            .map(|bound| bound.to_string())
-            .chain(["+Inf".to_owned()])
-            .collect()
+    let doubling = |first: f64| -> Vec<f64> {
+        let bounds = std::iter::successors(Some(first), |bound| Some(bound * 2.0));
+        bounds.take(15).collect()
     };
     for name in [
         "addresses_skipped_per_sync",
@@ -322,5 +291,8 @@ fn m112_to_m120_names_and_buckets_are_upstreams() {
     }
     let seconds = buckets("endpoints_sync_duration");
     assert_eq!(seconds, doubling(0.001));
-    assert_eq!((&*seconds[0], &*seconds[14]), ("0.001", "16.384"));
+    assert_eq!(
+        [seconds[0], seconds[14]].map(|bound| bound.to_string()),
+        ["0.001", "16.384"]
+    );
 }

@@ -9,6 +9,7 @@ mod wakes;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use slice_controller::{MetricValues, WriteError};
 use slice_core::Slice;
 use slice_reconciler::{Operation, Plan};
 
@@ -24,7 +25,8 @@ fn key() -> Key {
 /// A controller, and all slices there are.
 struct Stage {
     controller: MirroringController,
-    registry: prometheus::Registry,
+    metrics: MetricValues,
+    context: EventContext,
     slices: Vec<Slice>,
     taken: Vec<String>,
     now: Timestamp,
@@ -46,10 +48,15 @@ impl Stage {
     }
 
     fn with(config: Config) -> Self {
-        let registry = prometheus::Registry::new();
+        let controller = MirroringController::new(config);
+        let mut metrics = MetricValues::default();
+        for metric in controller.metrics() {
+            metrics.register(metric);
+        }
         Self {
-            controller: MirroringController::new(config, &registry).unwrap(),
-            registry,
+            controller,
+            metrics,
+            context: EventContext::default(),
             slices: Vec::new(),
             taken: Vec::new(),
             now: Timestamp::UNIX_EPOCH,
@@ -66,31 +73,32 @@ impl Stage {
         stage
     }
 
-    fn observe(&mut self, change: Change<Input>) -> Vec<(String, Duration)> {
-        let mut wakes = Wakes::default();
-        self.controller.observe(change, &mut wakes);
-        wakes.drain().map(|(key, delay)| (key.to_string(), delay)).collect()
+    fn enqueued(&mut self) -> Vec<(String, Duration)> {
+        let enqueued = self.context.take_enqueued().into_iter();
+        enqueued.map(|(key, delay)| (key.to_string(), delay)).collect()
     }
 
-    /// An object comes or changes; answers the keys that it wakes, and when.
+    /// An object comes or changes; answers the keys that this enqueues, and when.
     fn apply(&mut self, object: &Value) -> Vec<(String, Duration)> {
         let decode = match object["kind"].as_str().unwrap() {
             "Endpoints" => slim::endpoints,
             "Service" => slim::service,
             _ => slim::pod_slice,
         };
-        let seen = decode(object.to_string().as_bytes()).unwrap();
-        self.observe(Change::Applied(seen.object))
+        let decoded = decode(object.to_string().as_bytes()).unwrap();
+        self.controller.apply(decoded.object, &mut self.context);
+        self.enqueued()
     }
 
-    /// An object goes; answers the keys that it wakes, and when.
-    fn delete(&mut self, kind: &'static str, name: &str) -> Vec<(String, Duration)> {
-        let identity = Identity {
+    /// An object goes; answers the keys that this enqueues, and when.
+    fn delete(&mut self, watch: Watch, name: &str) -> Vec<(String, Duration)> {
+        let object = ObjectRef {
             namespace: "test".into(),
             name: name.into(),
-            ..Identity::default()
+            ..ObjectRef::default()
         };
-        self.observe(Change::Deleted { kind, identity })
+        self.controller.delete(watch, &object, &mut self.context);
+        self.enqueued()
     }
 
     /// Our slices of the name.
@@ -99,16 +107,16 @@ impl Stage {
         let ours = self.slices.iter().filter(|slice| {
             let labels = slice.metadata.labels.as_ref();
             labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(managed_by)
-                && Key::of_slice(&slice.metadata) == Some(key())
+                && Key::from_slice_labels(&slice.metadata) == Some(key())
         });
         ours.cloned().collect()
     }
 
-    fn decide(&mut self) -> Sync {
+    fn decide(&mut self) -> SyncResult {
         let existing = self.ours();
         let context = SyncContext {
             existing: &existing,
-            taken: &self.taken,
+            reserved_names: &self.taken,
             now: self.now,
         };
         self.controller.sync(&key(), &context).unwrap()
@@ -116,12 +124,12 @@ impl Stage {
 
     /// Looks at the name and carries the plan out; answers the writes in words.
     fn sync(&mut self) -> String {
-        let Sync { plan, .. } = self.decide();
+        let SyncResult { plan, .. } = self.decide();
         self.carry_out(&plan)
     }
 
     fn carry_out(&mut self, plan: &Plan) -> String {
-        let mut outcome = Outcome::default();
+        let mut outcome = SyncOutcome::default();
         let mut words = Vec::new();
         for write in &plan.writes {
             let (count, verb) = match &write.operation {
@@ -142,8 +150,16 @@ impl Stage {
             slice.metadata.uid = Some(format!("uid-{name}"));
             slice.metadata.resource_version = Some(self.version.to_string());
         }
-        self.controller.finished(&key(), &outcome);
+        self.controller.on_sync_result(&key(), &outcome);
         words.join("; ")
+    }
+
+    /// The values of all metrics.
+    fn metrics(&mut self) -> &MetricValues {
+        for measurement in self.controller.take_measurements() {
+            self.metrics.apply(measurement);
+        }
+        &self.metrics
     }
 
     fn pass(&mut self, time: Duration) {
@@ -213,4 +229,9 @@ fn with(object: &Value, pointer: &str, value: Value) -> Value {
 /// The key, to be looked at after so many seconds.
 fn woken(seconds: u64) -> Vec<(String, Duration)> {
     vec![(KEY.to_owned(), Duration::from_secs(seconds))]
+}
+
+/// A write error with this text.
+fn write_error(text: &str) -> WriteError {
+    WriteError::Transport(text.into())
 }

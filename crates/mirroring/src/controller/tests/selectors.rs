@@ -8,8 +8,10 @@ const SECOND: Duration = Duration::from_secs(1);
 fn gained() -> Stage {
     let mut stage = Stage::settled("10.0.0.1 :80");
     assert_eq!(stage.apply(&selecting()), woken(0));
-    let Sync { plan, again, .. } = stage.decide();
-    assert_eq!((plan, again), (Plan::default(), Some(5 * SECOND)));
+    let SyncResult {
+        plan, requeue_after, ..
+    } = stage.decide();
+    assert_eq!((plan, requeue_after), (Plan::default(), Some(5 * SECOND)));
     stage
 }
 
@@ -37,10 +39,10 @@ fn s6_mirrored_slices_go_after_five_seconds_at_the_latest() {
     let mut stage = gained();
     for left in [4, 3, 2, 1] {
         stage.pass(SECOND);
-        assert_eq!(stage.decide().again, Some(left * SECOND));
+        assert_eq!(stage.decide().requeue_after, Some(left * SECOND));
     }
     stage.pass(SECOND);
-    assert_eq!(stage.decide().again, None);
+    assert_eq!(stage.decide().requeue_after, None);
     assert_eq!(stage.sync(), "delete");
 }
 
@@ -49,9 +51,9 @@ fn s6_mirrored_slices_go_after_five_seconds_at_the_latest() {
 fn s6_a_clock_that_is_set_back_starts_the_wait_anew() {
     let mut stage = gained();
     stage.now -= Duration::from_hours(1);
-    assert_eq!(stage.decide().again, Some(5 * SECOND));
+    assert_eq!(stage.decide().requeue_after, Some(5 * SECOND));
     stage.pass(4 * SECOND);
-    assert_eq!(stage.decide().again, Some(SECOND));
+    assert_eq!(stage.decide().requeue_after, Some(SECOND));
     stage.pass(SECOND);
     assert_eq!(stage.sync(), "delete");
 }
@@ -65,7 +67,7 @@ fn s6_after_a_restart_the_wait_begins_anew() {
     stage.now = before.now + 4 * SECOND;
     stage.apply(&selecting());
     stage.apply(&endpoints("10.0.0.1 :80"));
-    assert_eq!(stage.decide().again, Some(5 * SECOND));
+    assert_eq!(stage.decide().requeue_after, Some(5 * SECOND));
     stage.pass(5 * SECOND);
     assert_eq!(stage.sync(), "delete");
 }
@@ -83,20 +85,20 @@ fn s6_what_waits_is_not_kept_up() {
 fn s6_nobody_waits_for_nothing() {
     let mut stage = Stage::settled("");
     stage.apply(&selecting());
-    assert_eq!(stage.decide().again, None, "no slices");
+    assert_eq!(stage.decide().requeue_after, None, "no slices");
 
     let mut stage = Stage::settled("10.0.0.1 :80");
     let ending = serde_json::from_value(json!("2024-01-02T03:04:05Z")).unwrap();
     stage.slices[0].metadata.deletion_timestamp = Some(ending);
     stage.apply(&selecting());
-    assert_eq!(stage.decide().again, None, "none that stay");
+    assert_eq!(stage.decide().requeue_after, None, "none that stay");
 
     let mut stage = gained();
-    assert_eq!(stage.delete(ENDPOINTS, "test-ep"), woken(0));
+    assert_eq!(stage.delete(Watch::Endpoints, "test-ep"), woken(0));
     assert_eq!(stage.sync(), "delete", "nothing to mirror");
 
     let mut stage = gained();
-    stage.delete(SERVICES, "test-ep");
+    stage.delete(Watch::Services, "test-ep");
     assert_eq!(stage.sync(), "delete", "no Service");
 }
 
@@ -108,10 +110,10 @@ fn s6_pod_slices_are_counted() {
     stage.apply(&pod_slice("a", "test-ep"));
     stage.apply(&pod_slice("a", "another"));
     stage.apply(&pod_slice("b", "test-ep"));
-    stage.delete(POD_SLICES, "b");
-    stage.delete(POD_SLICES, "b");
+    stage.delete(Watch::PodSlices, "b");
+    stage.delete(Watch::PodSlices, "b");
     stage.apply(&selecting());
-    assert_eq!(stage.decide().again, Some(5 * SECOND));
+    assert_eq!(stage.decide().requeue_after, Some(5 * SECOND));
     assert_eq!(stage.apply(&pod_slice("a", "test-ep")), woken(10));
     assert_eq!(stage.sync(), "delete");
 }
@@ -124,7 +126,7 @@ fn s6_a_selector_that_comes_again_is_waited_for_again() {
     assert_eq!(stage.apply(&service(&Value::Null)), woken(0));
     assert_eq!(stage.sync(), "");
     stage.apply(&selecting());
-    assert_eq!(stage.decide().again, Some(5 * SECOND));
+    assert_eq!(stage.decide().requeue_after, Some(5 * SECOND));
 }
 
 /// As it is, pods of long ago included; slices of the other controller are its own business.

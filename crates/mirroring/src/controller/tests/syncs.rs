@@ -175,9 +175,9 @@ fn changes_of_the_object_are_followed() {
 #[test]
 fn s4_an_object_made_anew_gets_slices_of_its_own() {
     let mut stage = Stage::settled("10.0.0.1 :80");
-    stage.delete(ENDPOINTS, "test-ep");
+    stage.delete(Watch::Endpoints, "test-ep");
     stage.apply(&with(&endpoints("10.0.0.1 :80"), "/metadata/uid", json!("3")));
-    let Sync { plan, .. } = stage.decide();
+    let SyncResult { plan, .. } = stage.decide();
     let waits: Vec<usize> = plan.writes.iter().map(|write| write.after.len()).collect();
     assert_eq!(waits, [0, 1], "the deletion waits for the creation");
     assert_eq!(stage.carry_out(&plan), "create IPv4 10.0.0.1 :80; delete");
@@ -242,7 +242,7 @@ fn d8_a_slice_that_is_being_deleted_blocks_nobody() {
 fn d13_no_write_waits_for_one_that_it_has_nothing_to_do_with() {
     let mut stage = Stage::settled("10.0.0.9 :a/1");
     stage.apply(&endpoints("10.0.0.1 :b/80; fd00::1 :c/90"));
-    let Sync { plan, .. } = stage.decide();
+    let SyncResult { plan, .. } = stage.decide();
     assert_eq!(plan.writes.len(), 2);
     assert!(plan.writes.iter().all(|write| write.after.is_empty()), "{plan:?}");
 }
@@ -290,9 +290,10 @@ fn an_object_without_uid_is_an_error() {
     stage.apply(&with(&endpoints("10.0.0.1 :80"), "/metadata/uid", Value::Null));
     let context = SyncContext {
         existing: &[],
-        taken: &[],
+        reserved_names: &[],
         now: stage.now,
     };
     let error = stage.controller.sync(&key(), &context).unwrap_err();
+    let error = error.to_string();
     assert!(error.starts_with("Endpoints test/test-ep has no uid"), "{error}");
 }

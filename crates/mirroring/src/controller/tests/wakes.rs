@@ -42,7 +42,7 @@ fn m12_to_m14_endpoints_that_ask_to_be_mirrored_wake_their_name() {
         }
         let woke = match now {
             Some(now) => stage.apply(&now),
-            None => stage.delete(ENDPOINTS, "test-ep"),
+            None => stage.delete(Watch::Endpoints, "test-ep"),
         };
         assert_eq!(woke, if wakes { woken(0) } else { vec![] }, "{id}");
     }
@@ -89,7 +89,7 @@ fn m15_to_m17_services_without_selector_wake_their_name() {
         }
         let woke = match now {
             Some(now) => stage.apply(&now),
-            None => stage.delete(SERVICES, "test-ep"),
+            None => stage.delete(Watch::Services, "test-ep"),
         };
         assert_eq!(woke, if wakes { woken(0) } else { vec![] }, "{id}");
     }
@@ -158,50 +158,23 @@ fn what_says_nothing_new_wakes_nobody() {
     }
 }
 
-/// M24, M14, M17 for what disappeared while nobody watched, and keys for a look from time to time.
-#[test]
-fn what_is_held_is_what_was_seen_and_matters() {
-    let held = |stage: &Stage, kind| -> Vec<String> {
-        let held = stage.controller.held(kind).into_iter();
-        held.map(|identity| format!("{}/{}", identity.namespace, identity.name))
-            .collect()
-    };
-    let mut stage = Stage::new();
-    assert!(stage.controller.keys().is_empty());
-    stage.apply(&endpoints("10.0.0.1 :80"));
-    stage.apply(&selecting());
-    stage.apply(&pod_slice("slice", "another"));
-    assert_eq!(held(&stage, ENDPOINTS), [KEY]);
-    assert_eq!(held(&stage, SERVICES), [KEY]);
-    assert_eq!(held(&stage, POD_SLICES), ["test/slice"]);
-    assert_eq!(stage.controller.keys(), [key()]);
-
-    stage.apply(&locked());
-    assert!(held(&stage, ENDPOINTS).is_empty(), "nothing of it matters");
-    stage.delete(SERVICES, "test-ep");
-    stage.delete(POD_SLICES, "slice");
-    for kind in [ENDPOINTS, SERVICES, POD_SLICES] {
-        assert!(held(&stage, kind).is_empty(), "{kind}");
-    }
-    assert!(stage.controller.keys().is_empty());
-}
-
 /// No more than matters is asked for.
 #[test]
-fn the_sources_are_narrow() {
+fn the_watches_are_narrow() {
     let stage = Stage::with(Config {
         service_selector: "team=a".into(),
         ..config()
     });
-    let sources = stage.controller.sources();
-    let asked: Vec<_> = sources
+    let watches = stage.controller.watches();
+    let asked: Vec<_> = watches
         .iter()
-        .map(|source| {
+        .map(|watch| {
             (
-                source.kind,
-                source.resource,
-                &*source.label_selector,
-                source.metadata_only,
+                watch.id,
+                watch.name,
+                watch.resource,
+                &*watch.label_selector,
+                watch.metadata_only,
             )
         })
         .collect();
@@ -209,9 +182,9 @@ fn the_sources_are_narrow() {
     assert_eq!(
         asked,
         [
-            ("endpoints", "endpoints", "", false),
-            ("services", "services", "team=a", false),
-            ("pod slices", "endpointslices", pod_slices, true),
+            (Watch::Endpoints, "endpoints", "endpoints", "", false),
+            (Watch::Services, "services", "services", "team=a", false),
+            (Watch::PodSlices, "pod slices", "endpointslices", pod_slices, true),
         ]
     );
 }

@@ -87,14 +87,6 @@ impl Namespace {
         self.services.get(name)
     }
 
-    pub(super) fn service_names(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.services.keys()
-    }
-
-    pub(super) fn pod_names(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.by_name.keys()
-    }
-
     /// The pods that a Service selects.
     pub(super) fn pods_of<'a>(&'a self, service: &'a ServiceEntry) -> impl Iterator<Item = &'a PodEntry> {
         let sets = service.sets.iter().map(|set| &self.sets[*set]);

@@ -51,7 +51,7 @@ fn t_cut_22_to_26_t_psu_01_to_05_a_deleted_pod_concerns_the_services_that_select
         (3, vec![]),
         (4, vec![]),
     ] {
-        assert_eq!(stage.delete(PODS, &format!("pod-{i}")), expected);
+        assert_eq!(stage.delete(Watch::Pods, &format!("pod-{i}")), expected);
     }
 }
 

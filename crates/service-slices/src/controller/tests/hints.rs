@@ -25,7 +25,7 @@ fn stage() -> Stage {
         }
     }
     stage.apply(&auto("web"));
-    stage.settle();
+    stage.before_sync();
     stage
 }
 
@@ -43,19 +43,19 @@ fn r26_nodes_that_change_the_shares_of_zones_wake_who_has_hints() {
     let (writes, events) = stage.sync("web");
     assert_eq!((writes, hinted(&stage)), (vec!["create 9".to_owned()], 9));
     assert_eq!(events, ["Topology Aware Hints has been enabled, addressType: IPv4"]);
-    assert_eq!(stage.settle(), [""; 0], "nothing has changed");
+    assert_eq!(stage.before_sync(), [""; 0], "nothing has changed");
     stage.apply(&sized("n0", "a", "2100m"));
-    assert_eq!(stage.settle(), [""; 0], "not by much");
+    assert_eq!(stage.before_sync(), [""; 0], "not by much");
     stage.apply(&sized("n0", "a", "8"));
-    assert_eq!(stage.settle(), ["ns/web"], "HD5: also when only the CPUs change");
+    assert_eq!(stage.before_sync(), ["ns/web"], "HD5: also when only the CPUs change");
     stage.apply(&with(
         &sized("n0", "a", "8"),
         "/metadata/labels/node-role.kubernetes.io~1control-plane",
         json!(""),
     ));
-    stage.settle();
-    stage.delete(NODES, "n1");
-    assert_eq!(stage.settle(), ["ns/web"]);
+    stage.before_sync();
+    stage.delete(Watch::Nodes, "n1");
+    assert_eq!(stage.before_sync(), ["ns/web"]);
 }
 
 /// T-CTL-40, HD3: also those who were refused.
@@ -63,12 +63,12 @@ fn r26_nodes_that_change_the_shares_of_zones_wake_who_has_hints() {
 fn who_was_refused_hints_is_looked_at_when_the_nodes_say_enough() {
     let mut stage = stage();
     stage.apply(&with(&node("n2", "c"), "/metadata/labels", json!({})));
-    stage.settle();
+    stage.before_sync();
     let (_, events) = stage.sync("web");
     assert!(events[0].contains("Insufficient Node information"), "{events:?}");
     assert_eq!(hinted(&stage), 0);
     stage.apply(&node("n2", "c"));
-    assert_eq!(stage.settle(), ["ns/web"]);
+    assert_eq!(stage.before_sync(), ["ns/web"]);
     let (_, events) = stage.sync("web");
     assert_eq!(
         (events, hinted(&stage)),
@@ -88,7 +88,7 @@ fn many_nodes_are_weighed_once() {
         stage.apply(&node(&format!("more-{i}"), "a"));
     }
     assert!(stage.controller.nodes_changed);
-    stage.settle();
+    stage.before_sync();
     assert!(!stage.controller.nodes_changed);
     stage.apply(&node("more-7", "a"));
     assert!(!stage.controller.nodes_changed, "it says nothing new");
@@ -106,11 +106,11 @@ fn who_is_gone_is_not_looked_at_for_its_hints() {
         stage.sync("web");
         match gone {
             Some(service) => drop(stage.apply(&service)),
-            None => drop(stage.delete(SERVICES, "web")),
+            None => drop(stage.delete(Watch::Services, "web")),
         }
         stage.sync("web");
         stage.apply(&sized("n0", "a", "64"));
-        assert_eq!(stage.settle(), [""; 0]);
+        assert_eq!(stage.before_sync(), [""; 0]);
     }
 }
 
@@ -148,7 +148,7 @@ fn t_un_01_zones_that_nodes_gain_switch_hints_on() {
         stage.apply(&unzoned(name));
         assert!(stage.controller.nodes_changed);
     }
-    stage.settle();
+    stage.before_sync();
     assert!(!stage.controller.nodes_changed);
     stage.apply(&auto("web"));
     stage.apply(&pod("a", "10.0.0.1"));
@@ -158,7 +158,7 @@ fn t_un_01_zones_that_nodes_gain_switch_hints_on() {
     for (name, zone) in [("n1", "zone-a"), ("n2", "zone-b")] {
         stage.apply(&sized(name, zone, "100m"));
     }
-    assert_eq!(stage.settle(), ["ns/web"]);
+    assert_eq!(stage.before_sync(), ["ns/web"]);
     let (_, events) = stage.sync("web");
     assert_eq!(events, ["Topology Aware Hints has been enabled, addressType: IPv4"]);
     assert_eq!(hinted(&stage), 2);

@@ -1,29 +1,29 @@
 //! What is measured.
 
-use prometheus::Encoder as _;
+use slice_controller::{MetricKind, MetricValue};
 use slice_core::AddressType;
-use slice_reconciler::{Changes, Plan, Summary};
+use slice_reconciler::{Changes, Plan, Summary, hints::TrafficDistribution};
 
-use super::{metrics::Metrics, *};
+use super::{metrics::METRICS, *};
 
-fn exposition(stage: &Stage) -> String {
-    let mut text = Vec::new();
-    prometheus::TextEncoder::new()
-        .encode(&stage.registry.gather(), &mut text)
-        .unwrap();
-    String::from_utf8(text).unwrap()
+/// The value of a counter or a gauge, if it has one.
+fn number(stage: &mut Stage, name: &str, labels: &[&'static str]) -> Option<f64> {
+    match stage.metrics().get(name, labels)? {
+        MetricValue::Number(number) => Some(*number),
+        MetricValue::Histogram { .. } => panic!("{name} is a histogram"),
+    }
 }
 
-/// The lines of the exposition that begin so, without the common prefix.
-fn lines(stage: &Stage, beginning: &str) -> Vec<String> {
-    let text = exposition(stage);
-    let lines = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("endpoint_slice_controller_"));
-    lines
-        .filter(|line| line.starts_with(beginning))
-        .map(ToOwned::to_owned)
-        .collect()
+/// The sum and the counts of a histogram, if it has any.
+fn histogram(stage: &mut Stage, name: &str, labels: &[&'static str]) -> Option<(f64, Vec<u64>)> {
+    match stage.metrics().get(name, labels)? {
+        MetricValue::Histogram { sum, counts, .. } => Some((*sum, counts.clone())),
+        MetricValue::Number(_) => panic!("{name} is a number"),
+    }
+}
+
+fn gauges(stage: &mut Stage) -> [Option<f64>; 3] {
+    ["endpoints_desired", "num_endpoint_slices", "desired_endpoint_slices"].map(|name| number(stage, name, &[]))
 }
 
 fn stage() -> Stage {
@@ -42,115 +42,63 @@ fn stage() -> Stage {
 #[test]
 fn gauges_follow_what_is_wanted_and_forget_what_is_gone() {
     let mut stage = stage();
-    let gauges = |stage: &Stage| {
-        ["endpoints_desired", "num_endpoint_slices", "desired_endpoint_slices"]
-            .map(|name| lines(stage, name)[0].clone())
-    };
-    assert_eq!(
-        gauges(&stage),
-        [
-            "endpoints_desired 300",
-            "num_endpoint_slices 4",
-            "desired_endpoint_slices 4"
-        ]
-    );
+    assert_eq!(gauges(&mut stage), [300.0, 4.0, 4.0].map(Some));
     for i in 0..150 {
-        stage.delete(PODS, &format!("p{i}"));
+        stage.delete(Watch::Pods, &format!("p{i}"));
     }
     stage.sync("web");
-    assert_eq!(
-        gauges(&stage),
-        [
-            "endpoints_desired 0",
-            "num_endpoint_slices 2",
-            "desired_endpoint_slices 2"
-        ]
-    );
-    stage.delete(SERVICES, "web");
+    assert_eq!(gauges(&mut stage), [0.0, 2.0, 2.0].map(Some));
+    stage.delete(Watch::Services, "web");
     stage.sync("web");
-    assert_eq!(
-        gauges(&stage),
-        [
-            "endpoints_desired 0",
-            "num_endpoint_slices 0",
-            "desired_endpoint_slices 0"
-        ]
-    );
+    assert_eq!(gauges(&mut stage), [0.0, 0.0, 0.0].map(Some));
 }
 
 /// R127: names, types, help and buckets as dashboards know them, and one of our own (W21).
 #[test]
 fn r127_names_and_buckets_are_upstreams() {
-    let mut stage = stage();
-    stage.apply(&with(
-        &service("web"),
-        "/spec/trafficDistribution",
-        json!("PreferClose"),
-    ));
-    stage.sync("web");
-    let text = exposition(&stage);
-    let described = text.lines().filter_map(|line| line.strip_prefix("# "));
-    let described: Vec<String> = described
-        .map(|line| line.replace("endpoint_slice_controller_", ""))
-        .collect();
     let expected = [
-        ("changes", "counter", "[ALPHA] Number of EndpointSlice changes"),
-        (
-            "desired_endpoint_slices",
-            "gauge",
-            "[BETA] Number of EndpointSlices that would exist with perfect endpoint allocation",
-        ),
-        (
-            "endpoints_added_per_sync",
-            "histogram",
-            "[BETA] Number of endpoints added on each Service sync",
-        ),
-        ("endpoints_desired", "gauge", "[BETA] Number of endpoints desired"),
-        (
-            "endpoints_removed_per_sync",
-            "histogram",
-            "[BETA] Number of endpoints removed on each Service sync",
-        ),
-        (
-            "endpointslices_changed_per_sync",
-            "histogram",
-            "[ALPHA] Number of EndpointSlices changed on each Service sync",
-        ),
-        (
-            "endpointslices_written_per_sync",
-            "histogram",
-            "Number of EndpointSlices changed on each Service sync, in buckets for numbers",
-        ),
-        ("num_endpoint_slices", "gauge", "[BETA] Number of EndpointSlices"),
-        (
-            "services_count_by_traffic_distribution",
-            "gauge",
-            "[BETA] Number of Services using some specific trafficDistribution",
-        ),
-        ("syncs", "counter", "[ALPHA] Number of EndpointSlice syncs"),
+        "histogram endpoints_added_per_sync[]: [BETA] Number of endpoints added on each Service sync",
+        "histogram endpoints_removed_per_sync[]: [BETA] Number of endpoints removed on each Service sync",
+        "gauge endpoints_desired[]: [BETA] Number of endpoints desired",
+        "gauge num_endpoint_slices[]: [BETA] Number of EndpointSlices",
+        "gauge desired_endpoint_slices[]: [BETA] Number of EndpointSlices that would exist with perfect endpoint \
+         allocation",
+        "counter changes[\"operation\"]: [ALPHA] Number of EndpointSlice changes",
+        "histogram endpointslices_changed_per_sync[\"topology\", \"traffic_distribution\"]: [ALPHA] Number of \
+         EndpointSlices changed on each Service sync",
+        "histogram endpointslices_written_per_sync[]: Number of EndpointSlices changed on each Service sync, in buckets \
+         for numbers",
+        "counter syncs[\"result\"]: [ALPHA] Number of EndpointSlice syncs",
+        "gauge services_count_by_traffic_distribution[\"traffic_distribution\"]: [BETA] Number of Services using some \
+         specific trafficDistribution",
     ];
-    let expected = expected.iter();
-    let expected =
-        expected.flat_map(|(name, kind, help)| [format!("HELP {name} {help}"), format!("TYPE {name} {kind}")]);
-    assert_eq!(described, expected.collect::<Vec<_>>());
-
-    let buckets = |name: &str| -> Vec<String> {
-        let lines = lines(&stage, &format!("{name}_bucket{{"));
-        let bounds = lines.iter().filter(|line| !line.contains("PreferClose"));
-        let bounds = bounds.filter_map(|line| line.split("le=\"").nth(1)?.split('"').next());
-        bounds.map(ToOwned::to_owned).collect()
+    let described = METRICS.map(|metric| {
+        let kind = match metric.kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Histogram { .. } => "histogram",
+        };
+        format!("{kind} {}{:?}: {}", metric.name, metric.labels, metric.help)
+    });
+    assert_eq!(described, expected);
+    let buckets = |name: &str| -> Vec<f64> {
+        let metric = METRICS.iter().find(|metric| metric.name == name).unwrap();
+        match metric.kind {
+            MetricKind::Histogram { buckets } => buckets.to_vec(),
+            kind => panic!("{kind:?}"),
+        }
     };
-    let doubling = (1..=15)
-        .map(|power| (1 << power).to_string())
-        .chain(["+Inf".to_owned()]);
-    let doubling: Vec<String> = doubling.collect();
-    let numbers = ["endpoints_added_per_sync", "endpoints_removed_per_sync"].map(buckets);
-    assert_eq!(numbers, [doubling.clone(), doubling]);
+    let doubling: Vec<f64> = (1..=15).map(|power| f64::from(1 << power)).collect();
+    for name in [
+        "endpoints_added_per_sync",
+        "endpoints_removed_per_sync",
+        "endpointslices_written_per_sync",
+    ] {
+        assert_eq!(buckets(name), doubling, "{name}");
+    }
     assert_eq!(
         buckets("endpointslices_changed_per_sync"),
-        [
-            "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "+Inf"
-        ]
+        [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]
     );
 }
 
@@ -160,45 +108,35 @@ fn syncs_and_writes_are_counted() {
     let mut stage = stage();
     stage.sync("web");
     stage.sync("not there");
-    assert_eq!(lines(&stage, "syncs"), [r#"syncs{result="success"} 3"#]);
-    assert_eq!(lines(&stage, "changes"), [r#"changes{operation="create"} 4"#]);
-    assert_eq!(
-        lines(&stage, "endpoints_added_per_sync_sum"),
-        ["endpoints_added_per_sync_sum 300"]
-    );
-    assert_eq!(
-        lines(&stage, "endpoints_added_per_sync_count"),
-        ["endpoints_added_per_sync_count 4"]
-    );
-    let labels = r#"{topology="Disabled",traffic_distribution=""}"#;
-    assert_eq!(
-        lines(&stage, "endpointslices_changed_per_sync_sum"),
-        [format!("endpointslices_changed_per_sync_sum{labels} 4")]
-    );
+    assert_eq!(number(&mut stage, "syncs", &["success"]), Some(3.0));
+    assert_eq!(number(&mut stage, "syncs", &["error"]), None);
+    let changes = ["create", "update", "delete"].map(|operation| number(&mut stage, "changes", &[operation]));
+    assert_eq!(changes, [Some(4.0), None, None]);
+    let (sum, counts) = histogram(&mut stage, "endpoints_added_per_sync", &[]).unwrap();
+    assert_eq!((sum, counts.iter().sum::<u64>()), (300.0, 4));
+    let labels = ["Disabled", ""];
+    let per_sync = "endpointslices_changed_per_sync";
+    let (sum, counts) = histogram(&mut stage, per_sync, &labels).unwrap();
+    assert_eq!((sum, counts.iter().sum::<u64>()), (4.0, 4));
     // W21: two families with two slices each, and nothing to do the next time.
-    assert_eq!(
-        lines(&stage, "endpointslices_written_per_sync_bucket{le=\"2\"}"),
-        ["endpointslices_written_per_sync_bucket{le=\"2\"} 4"]
-    );
-    let failure = Outcome {
-        failures: vec![Failure::Create("no".into())],
-        ..Outcome::default()
+    let (_, counts) = histogram(&mut stage, "endpointslices_written_per_sync", &[]).unwrap();
+    assert_eq!(counts[0], 4);
+    let failure = SyncOutcome {
+        failures: vec![SyncFailure::Create(write_error("no"))],
+        ..SyncOutcome::default()
     };
     stage.plan("web");
-    stage.controller.finished(&Key::new("ns", "web"), &failure);
-    assert_eq!(lines(&stage, "syncs")[0], r#"syncs{result="error"} 1"#);
-    assert_eq!(
-        lines(&stage, "endpointslices_changed_per_sync_count"),
-        [format!("endpointslices_changed_per_sync_count{labels} 4")]
-    );
+    stage.controller.on_sync_result(&Key::new("ns", "web"), &failure);
+    assert_eq!(number(&mut stage, "syncs", &["error"]), Some(1.0));
+    let (_, counts) = histogram(&mut stage, per_sync, &labels).unwrap();
+    assert_eq!(counts.iter().sum::<u64>(), 4);
 }
 
-fn by_traffic_distribution(stage: &Stage) -> Vec<String> {
-    let lines = lines(stage, "services_count_by_traffic_distribution");
-    lines
-        .iter()
-        .map(|line| line.split_once("distribution=").unwrap().1.replace(['"', '}'], ""))
-        .collect()
+fn by_traffic_distribution(stage: &mut Stage) -> Vec<String> {
+    let values = ["PreferClose", "PreferSameNode", "PreferSameZone"];
+    let name = "services_count_by_traffic_distribution";
+    let counts = values.map(|value| Some(format!("{value} {}", number(stage, name, &[value])?)));
+    counts.into_iter().flatten().collect()
 }
 
 /// H66, R129: a value that nobody has any more stays at zero. Values of the future, which upstream counts too, are
@@ -220,12 +158,16 @@ fn t_met_03_t_mtd_01_to_09_services_are_counted_by_traffic_distribution() {
         ("s2", None, "PreferClose 0, PreferSameNode 0, PreferSameZone 0"),
     ] {
         if value == Some("gone") {
-            stage.delete(SERVICES, name);
+            stage.delete(Watch::Services, name);
         } else {
             stage.apply(&with(&service(name), "/spec/trafficDistribution", json!(value)));
         }
         stage.sync(name);
-        assert_eq!(by_traffic_distribution(&stage).join(", "), expected, "{name} {value:?}");
+        assert_eq!(
+            by_traffic_distribution(&mut stage).join(", "),
+            expected,
+            "{name} {value:?}"
+        );
     }
 }
 
@@ -241,64 +183,40 @@ fn t_mtd_10_gauges_of_a_service_with_traffic_distribution() {
     stage.apply(&pod("a", "10.0.0.1"));
     stage.apply(&pod("b", "10.0.0.2"));
     stage.sync("web");
-    let mut exposed = Vec::new();
-    prometheus::TextEncoder::new()
-        .encode(&stage.registry.gather(), &mut exposed)
-        .unwrap();
-    let exposed = String::from_utf8(exposed).unwrap();
-    for (name, help, labels, value) in [
-        (
-            "desired_endpoint_slices",
-            "Number of EndpointSlices that would exist with perfect endpoint allocation",
-            "",
-            1,
-        ),
-        ("endpoints_desired", "Number of endpoints desired", "", 2),
-        ("num_endpoint_slices", "Number of EndpointSlices", "", 1),
-        (
-            "services_count_by_traffic_distribution",
-            "Number of Services using some specific trafficDistribution",
-            r#"{traffic_distribution="PreferClose"}"#,
-            1,
-        ),
-    ] {
-        let name = format!("endpoint_slice_controller_{name}");
-        let expected = format!("# HELP {name} [BETA] {help}\n# TYPE {name} gauge\n{name}{labels} {value}\n");
-        assert!(exposed.contains(&expected), "{expected} in {exposed}");
-    }
+    assert_eq!(gauges(&mut stage), [2.0, 1.0, 1.0].map(Some));
+    assert_eq!(by_traffic_distribution(&mut stage), ["PreferClose 1"]);
 }
 
 /// D6, W20: gauges are running sums. Were they summed up anew, this would look at two billion Services.
 #[test]
 fn t_met_04_one_more_service_costs_the_same_however_many_there_are() {
-    let registry = prometheus::Registry::new();
-    let mut metrics = Metrics::new(&registry).unwrap();
+    let mut stage = Stage::new();
+    let metrics = &mut stage.controller.metrics;
     let (small, large) = (summary(182, 2), summary(356, 4));
     let plan = Plan {
         summaries: vec![small, large],
         ..Plan::default()
     };
     for name in 0..50_000 {
-        metrics.planned(&Key::new("ns", name.to_string()), &plan, None);
+        metrics.record_plan(
+            &Key::new("ns", name.to_string()),
+            &plan,
+            Some(TrafficDistribution::PreferClose),
+        );
     }
     for name in 1..50_000 {
         metrics.forget(&Key::new("ns", name.to_string()));
     }
-    let gathered = registry.gather();
-    let gauge = |name: &str| {
-        let family = gathered.iter().find(|family| family.name().ends_with(name)).unwrap();
-        family.get_metric()[0].get_gauge().get_value().to_string()
-    };
-    assert_eq!([gauge("endpoints_desired"), gauge("num_endpoint_slices")], ["538", "6"]);
+    assert_eq!(gauges(&mut stage), [538.0, 6.0, 6.0].map(Some));
+    assert_eq!(by_traffic_distribution(&mut stage), ["PreferClose 1"]);
 }
 
-/// T-MC-04: here whoever runs a controller gives it a registry; two controllers count apart, and one registry has room for one.
+/// T-MC-04: metrics are those of a controller, not of a process.
 #[test]
-fn t_mc_04_each_registry_has_metrics_of_its_own() {
-    let (mut one, other) = (stage(), Stage::new());
-    one.sync("web");
-    assert_eq!(lines(&other, "endpoints_desired"), ["endpoints_desired 0"]);
-    assert!(Metrics::new(&one.registry).is_err());
+fn t_mc_04_each_controller_has_metrics_of_its_own() {
+    let (mut one, mut other) = (stage(), Stage::new());
+    assert_eq!(number(&mut one, "endpoints_desired", &[]), Some(300.0));
+    assert_eq!(number(&mut other, "endpoints_desired", &[]), Some(0.0));
 }
 
 fn summary(endpoints: usize, slices: usize) -> Summary {

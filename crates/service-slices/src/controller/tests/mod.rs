@@ -9,6 +9,7 @@ mod wakes;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use slice_controller::{MetricValues, WriteError};
 use slice_core::Slice;
 use slice_reconciler::Operation;
 
@@ -17,7 +18,8 @@ use super::*;
 /// A controller, and the slices that it has written.
 struct Stage {
     controller: ServiceController,
-    registry: prometheus::Registry,
+    metrics: MetricValues,
+    context: EventContext,
     slices: BTreeMap<String, Slice>,
     version: i64,
 }
@@ -28,67 +30,74 @@ impl Stage {
     }
 
     fn with(batch_period: Duration) -> Self {
-        let registry = prometheus::Registry::new();
         let config = Config {
             managed_by: crate::MANAGED_BY.to_owned(),
             max_endpoints_per_slice: NonZeroUsize::new(100).unwrap(),
             batch_period,
             service_selector: String::new(),
         };
+        let controller = ServiceController::new(config);
+        let mut metrics = MetricValues::default();
+        for metric in controller.metrics() {
+            metrics.register(metric);
+        }
         Self {
-            controller: ServiceController::new(config, &registry).unwrap(),
-            registry,
+            controller,
+            metrics,
+            context: EventContext::default(),
             slices: BTreeMap::new(),
             version: 0,
         }
     }
 
-    fn observe(&mut self, change: Change<Input>) -> Vec<(String, Duration)> {
-        let mut wakes = Wakes::default();
-        self.controller.observe(change, &mut wakes);
-        let mut woken: Vec<_> = wakes.drain().map(|(key, delay)| (key.to_string(), delay)).collect();
-        woken.sort();
-        woken
+    /// The keys that were enqueued, and when they are due.
+    fn enqueued(&mut self) -> Vec<(String, Duration)> {
+        let enqueued = self.context.take_enqueued().into_iter();
+        let mut enqueued: Vec<_> = enqueued.map(|(key, delay)| (key.to_string(), delay)).collect();
+        enqueued.sort();
+        enqueued
     }
 
-    /// An object comes or changes; answers the keys that it wakes.
+    fn enqueued_keys(&mut self) -> Vec<String> {
+        self.enqueued().into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// An object comes or changes; answers the keys that this enqueues.
     fn apply(&mut self, object: &Value) -> Vec<String> {
         let decode = match object["kind"].as_str().unwrap() {
             "Pod" => slim::pod,
             "Service" => slim::service,
             _ => slim::node,
         };
-        let seen = decode(object.to_string().as_bytes()).unwrap();
-        self.observe(Change::Applied(seen.object))
-            .into_iter()
-            .map(|(key, _)| key)
-            .collect()
+        let decoded = decode(object.to_string().as_bytes()).unwrap();
+        self.controller.apply(decoded.object, &mut self.context);
+        self.enqueued_keys()
     }
 
-    /// An object goes; answers the keys that it wakes.
-    fn delete(&mut self, kind: &'static str, name: &str) -> Vec<String> {
-        let identity = Identity {
-            namespace: if kind == NODES { "" } else { "ns" }.into(),
+    /// An object goes; answers the keys that this enqueues.
+    fn delete(&mut self, watch: Watch, name: &str) -> Vec<String> {
+        let object = ObjectRef {
+            namespace: if watch == Watch::Nodes { "" } else { "ns" }.into(),
             name: name.into(),
-            ..Identity::default()
+            ..ObjectRef::default()
         };
-        let woken = self.observe(Change::Deleted { kind, identity });
-        woken.into_iter().map(|(key, _)| key).collect()
+        self.controller.delete(watch, &object, &mut self.context);
+        self.enqueued_keys()
     }
 
-    /// Nodes are weighed; answers the keys that this wakes.
-    fn settle(&mut self) -> Vec<String> {
-        let mut wakes = Wakes::default();
-        self.controller.settle(&mut wakes);
-        wakes.drain().map(|(key, _)| key.to_string()).collect()
+    /// Nodes are weighed; answers the keys that this enqueues.
+    fn before_sync(&mut self) -> Vec<String> {
+        self.controller.before_sync(&mut self.context);
+        let enqueued = self.context.take_enqueued().into_iter();
+        enqueued.map(|(key, _)| key.to_string()).collect()
     }
 
-    fn plan(&mut self, name: &str) -> Sync {
-        let of_service = |slice: &&Slice| Key::of_slice(&slice.metadata) == Some(Key::new("ns", name));
+    fn plan(&mut self, name: &str) -> SyncResult {
+        let of_service = |slice: &&Slice| Key::from_slice_labels(&slice.metadata) == Some(Key::new("ns", name));
         let existing: Vec<Slice> = self.slices.values().filter(of_service).cloned().collect();
         let context = SyncContext {
             existing: &existing,
-            taken: &[],
+            reserved_names: &[],
             now: Timestamp::UNIX_EPOCH,
         };
         self.controller.sync(&Key::new("ns", name), &context).unwrap()
@@ -96,17 +105,17 @@ impl Stage {
 
     /// Looks at a Service and carries the plan out; answers the writes in words, and the reasons of events.
     fn sync(&mut self, name: &str) -> (Vec<String>, Vec<String>) {
-        let Sync { plan, events, .. } = self.plan(name);
-        let mut outcome = Outcome::default();
+        let SyncResult { plan, events, .. } = self.plan(name);
+        let mut outcome = SyncOutcome::default();
         let mut words = Vec::new();
         for write in plan.writes {
             words.push(self.carry_out(write.operation, &mut outcome));
         }
-        self.controller.finished(&Key::new("ns", name), &outcome);
+        self.controller.on_sync_result(&Key::new("ns", name), &outcome);
         (words, events.into_iter().map(|event| event.message).collect())
     }
 
-    fn carry_out(&mut self, operation: Operation, outcome: &mut Outcome) -> String {
+    fn carry_out(&mut self, operation: Operation, outcome: &mut SyncOutcome) -> String {
         self.version += 1;
         match operation {
             Operation::Create(mut slice) => {
@@ -124,6 +133,14 @@ impl Stage {
                 "delete".to_owned()
             }
         }
+    }
+
+    /// The values of all metrics.
+    fn metrics(&mut self) -> &MetricValues {
+        for measurement in self.controller.take_measurements() {
+            self.metrics.apply(measurement);
+        }
+        &self.metrics
     }
 
     fn store(&mut self, mut slice: Slice, verb: &str) -> String {
@@ -185,4 +202,9 @@ fn with(object: &Value, pointer: &str, value: Value) -> Value {
     let (parent, field) = pointer.rsplit_once('/').unwrap();
     object.pointer_mut(parent).unwrap()[field] = value;
     object
+}
+
+/// A write error with this text.
+fn write_error(text: &str) -> WriteError {
+    WriteError::Transport(text.into())
 }

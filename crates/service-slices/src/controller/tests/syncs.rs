@@ -11,7 +11,7 @@ fn stage(service: &Value, pods: &[Value]) -> Stage {
     for pod in pods {
         stage.apply(pod);
     }
-    stage.settle();
+    stage.before_sync();
     stage
 }
 
@@ -77,7 +77,7 @@ fn a_service_that_is_gone_is_forgotten() {
     stage.apply(&service("db"));
     stage.sync("web");
     stage.sync("db");
-    stage.delete(SERVICES, "web");
+    stage.delete(Watch::Services, "web");
     assert_eq!(stage.sync("web").0, NOTHING);
     assert_eq!(stage.controller.trigger_times.len(), 1);
 }
@@ -177,7 +177,7 @@ fn two_empty_slices_become_one_placeholder() {
     second.metadata.name = Some("web-zzzzz".into());
     second.metadata.uid = Some("uid-zzzzz".into());
     stage.slices.insert("web-zzzzz".into(), second);
-    stage.delete(PODS, "p");
+    stage.delete(Watch::Pods, "p");
     assert_eq!(stage.sync("web").0, ["update 0", "delete"]);
     // I6: one that is a placeholder already is not written.
     let mut first = stage.slices.first_key_value().unwrap().1.clone();
@@ -190,7 +190,7 @@ fn two_empty_slices_become_one_placeholder() {
 /// W17, G-15: a write that failed is followed by one that still tells when the change began.
 #[test]
 fn the_trigger_time_survives_a_failed_write() {
-    let trigger = |sync: &Sync| -> Option<String> {
+    let trigger = |sync: &SyncResult| -> Option<String> {
         let Some(Operation::Update(slice)) = sync.plan.writes.first().map(|write| &write.operation) else {
             panic!("an update")
         };
@@ -211,15 +211,15 @@ fn the_trigger_time_survives_a_failed_write() {
     for _ in 0..2 {
         let sync = stage.plan("web");
         assert_eq!(trigger(&sync).as_deref(), Some("2024-01-02T05:00:00Z"));
-        let failure = Failure::Update {
+        let failure = SyncFailure::Update {
             slice: "web-a".into(),
-            error: "no".into(),
+            error: write_error("no"),
         };
-        let outcome = Outcome {
+        let outcome = SyncOutcome {
             failures: vec![failure],
-            ..Outcome::default()
+            ..SyncOutcome::default()
         };
-        stage.controller.finished(&Key::new("ns", "web"), &outcome);
+        stage.controller.on_sync_result(&Key::new("ns", "web"), &outcome);
     }
     assert_eq!(stage.sync("web").0, ["update 2"]);
     stage.apply(&with(&service("web"), "/metadata/labels", json!({"new": "label"})));
@@ -231,7 +231,7 @@ fn the_trigger_time_survives_a_failed_write() {
 fn ports_that_cannot_be_published_are_told() {
     let port = |number: u16| json!({"name": "http", "port": number, "targetPort": number});
     let twice = with(&service("web"), "/spec/ports", json!([port(80), port(81)]));
-    let Sync { plan, events, .. } = stage(&twice, &[pod("a", "10.0.0.1")]).plan("web");
+    let SyncResult { plan, events, .. } = stage(&twice, &[pod("a", "10.0.0.1")]).plan("web");
     assert_eq!(plan.writes.len(), 1, "the placeholder");
     let [event] = &events[..] else { panic!("{events:?}") };
     assert_eq!(
@@ -265,17 +265,17 @@ fn an_address_that_cannot_be_published_is_told() {
 #[test]
 fn a_failure_is_told_in_upstreams_words() {
     let stage = stage(&service("web"), &[]);
-    let update = Failure::Update {
+    let update = || SyncFailure::Update {
         slice: "web-a".into(),
-        error: "no".into(),
+        error: write_error("no"),
     };
-    let describe = |failures: &[Failure]| {
+    let describe = |failures: &[SyncFailure]| {
         stage
             .controller
             .failure_event(&Key::new("ns", "web"), failures)
             .unwrap()
     };
-    let one = describe(std::slice::from_ref(&update));
+    let one = describe(&[update()]);
     assert_eq!(
         (&*one.reason, one.event_type.as_str()),
         ("FailedToUpdateEndpointSlices", "Warning")
@@ -289,12 +289,12 @@ fn a_failure_is_told_in_upstreams_words() {
         "Error updating Endpoint Slices for Service ns/web: failed to update web-a EndpointSlice for Service ns/web: no"
     );
     let several = describe(&[
-        Failure::Create("full".into()),
-        update.clone(),
-        update,
-        Failure::Delete {
+        SyncFailure::Create(write_error("full")),
+        update(),
+        update(),
+        SyncFailure::Delete {
             slice: "b".into(),
-            error: "x".into(),
+            error: write_error("x"),
         },
     ]);
     assert_eq!(

@@ -141,11 +141,11 @@ fn a_pod_that_cannot_be_an_endpoint_concerns_nobody() {
         stage.apply(&with(&pending, "/metadata/labels", json!({"app": "db"}))),
         NOBODY
     );
-    assert_eq!(stage.delete(PODS, "p"), NOBODY);
+    assert_eq!(stage.delete(Watch::Pods, "p"), NOBODY);
     stage.apply(&pending);
     assert_eq!(stage.apply(&pod("p", "10.0.0.1")), ["ns/web", "ns/web2"]);
-    assert_eq!(stage.delete(PODS, "p"), ["ns/web", "ns/web2"]);
-    assert_eq!(stage.delete(PODS, "p"), NOBODY);
+    assert_eq!(stage.delete(Watch::Pods, "p"), ["ns/web", "ns/web2"]);
+    assert_eq!(stage.delete(Watch::Pods, "p"), NOBODY);
 }
 
 /// R22, R7: pods are batched, Services are not.
@@ -153,25 +153,22 @@ fn a_pod_that_cannot_be_an_endpoint_concerns_nobody() {
 fn only_changes_of_pods_wait_for_more() {
     let period = Duration::from_secs(3);
     let mut stage = Stage::with(period);
-    let decode = |decode: fn(&[u8]) -> _, object: &Value| -> Change<Input> {
-        let seen: Result<slice_controller::Seen<Input>, serde_json::Error> = decode(object.to_string().as_bytes());
-        Change::Applied(seen.unwrap().object)
-    };
-    assert_eq!(
-        stage.observe(decode(slim::service, &service("web"))),
-        [("ns/web".to_owned(), Duration::ZERO)]
-    );
-    assert_eq!(
-        stage.observe(decode(slim::pod, &pod("p", "10.0.0.1"))),
-        [("ns/web".to_owned(), period)]
-    );
-    let identity = Identity {
+    for (decode, object, delay) in [
+        (slim::service as fn(&[u8]) -> _, service("web"), Duration::ZERO),
+        (slim::pod, pod("p", "10.0.0.1"), period),
+    ] {
+        let decoded: Result<slice_controller::Decoded<Input>, serde_json::Error> =
+            decode(object.to_string().as_bytes());
+        stage.controller.apply(decoded.unwrap().object, &mut stage.context);
+        assert_eq!(stage.enqueued(), [("ns/web".to_owned(), delay)]);
+    }
+    let pod = ObjectRef {
         namespace: "ns".into(),
         name: "p".into(),
-        ..Identity::default()
+        ..ObjectRef::default()
     };
-    let gone = stage.observe(Change::Deleted { kind: PODS, identity });
-    assert_eq!(gone, [("ns/web".to_owned(), period)]);
+    stage.controller.delete(Watch::Pods, &pod, &mut stage.context);
+    assert_eq!(stage.enqueued(), [("ns/web".to_owned(), period)]);
 }
 
 /// W14, trap 2.
@@ -218,8 +215,8 @@ fn what_of_a_service_matters() {
     }
     let mut stage = Stage::new();
     stage.apply(&base);
-    assert_eq!(stage.delete(SERVICES, "web"), ["ns/web"]);
-    assert_eq!(stage.delete(SERVICES, "web"), NOBODY);
+    assert_eq!(stage.delete(Watch::Services, "web"), ["ns/web"]);
+    assert_eq!(stage.delete(Watch::Services, "web"), NOBODY);
 }
 
 /// R20: a Service that comes after its pods finds them, by the rarest of its labels.
@@ -256,27 +253,8 @@ fn a_node_that_comes_goes_or_moves_concerns_the_services_with_pods_on_it() {
         NOBODY,
         "readiness is not for endpoints"
     );
-    assert_eq!(stage.delete(NODES, "n1"), ["ns/web"]);
-    assert_eq!(stage.delete(NODES, "n1"), NOBODY);
-}
-
-/// What a new list does not contain is found by what is held.
-#[test]
-fn what_is_held_can_be_told() {
-    let mut stage = stage();
-    stage.apply(&pod("p", "10.0.0.1"));
-    let held = |kind| -> Vec<String> {
-        let held = stage.controller.held(kind).into_iter();
-        let mut names: Vec<_> = held
-            .map(|identity| format!("{}/{}", identity.namespace, identity.name))
-            .collect();
-        names.sort();
-        names
-    };
-    assert_eq!(held(NODES), ["/n1"]);
-    assert_eq!(held(PODS), ["ns/p"]);
-    assert_eq!(held(SERVICES), ["ns/db", "ns/web", "ns/web2"]);
-    assert_eq!(stage.controller.keys().len(), 3);
+    assert_eq!(stage.delete(Watch::Nodes, "n1"), ["ns/web"]);
+    assert_eq!(stage.delete(Watch::Nodes, "n1"), NOBODY);
 }
 
 /// G-31, I12: when everything is gone, nothing is left.
@@ -291,11 +269,11 @@ fn what_is_gone_leaves_nothing_behind() {
         ));
     }
     for i in 0..20 {
-        stage.delete(PODS, &format!("p{i}"));
+        stage.delete(Watch::Pods, &format!("p{i}"));
     }
     for name in ["web", "web2", "db"] {
         stage.sync(name);
-        stage.delete(SERVICES, name);
+        stage.delete(Watch::Services, name);
         stage.sync(name);
     }
     assert!(stage.controller.namespaces.is_empty());

@@ -1,5 +1,7 @@
 use std::{fs, path::Path};
 
+use slice_controller::ErrorChain;
+
 use super::*;
 
 /// A kubeconfig in a directory of its own, beside which it finds its files.
@@ -62,7 +64,8 @@ async fn a_kubeconfig_that_is_missing_or_malformed_is_named() {
     let (directory, path) = kubeconfig("");
     fs::write(&path, "{current-context: c}").unwrap();
     for path in [text(&directory.path().join("missing")), path] {
-        let error = configure(&path, "", "me/1").await.unwrap_err().to_string();
+        let error = configure(&path, "", "me/1").await.unwrap_err();
+        let error = ErrorChain(&error).to_string();
         assert!(
             error.starts_with(&format!("cannot use the kubeconfig {path}: ")),
             "{error}"

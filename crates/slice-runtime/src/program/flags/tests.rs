@@ -2,14 +2,7 @@ use clap::Parser;
 
 use super::*;
 
-const ABOUT: About = About {
-    name: "a-program",
-    version: "7",
-    managed_by: "us.example",
-    event_source: "source",
-    metrics_subsystem: "subsystem",
-    work_queue: "queue",
-};
+const INFO: ProgramInfo = ProgramInfo::new("a-program", "7", "us.example");
 
 #[derive(Debug, Parser)]
 struct Only {
@@ -19,7 +12,7 @@ struct Only {
 
 fn read(flags: &[&str]) -> Result<CommonArgs, String> {
     let command_line = std::iter::once(&"a-program").chain(flags);
-    let parsed = parse::<Only>(&ABOUT, command_line).map_err(|error| error.to_string())?;
+    let parsed = parse::<Only>(&INFO, command_line).map_err(|error| error.to_string())?;
     let mut complaints = Complaints::default();
     parsed.common.check(&mut complaints);
     complaints
@@ -133,7 +126,7 @@ fn what_cannot_be_read_is_named() {
 
 #[test]
 fn help_lists_every_flag_with_its_variable() {
-    let mut command = command::<Only>(&ABOUT);
+    let mut command = command::<Only>(&INFO);
     let help = command.render_help().to_string();
     for flag in [
         "kubeconfig",

@@ -10,11 +10,9 @@ struct Asked {
 }
 
 fn pages() -> Pages {
-    let registry = Registry::new();
     Pages {
-        metrics: Arc::new(Metrics::new(&registry, "stub", "stub").unwrap()),
+        metrics: Arc::new(Metrics::new("stub", "stub")),
         health: Arc::default(),
-        registry,
     }
 }
 
@@ -71,18 +69,45 @@ fn trouble_after_the_list_is_told_and_does_not_end_readiness() {
     assert_eq!(ask(&pages, "/readyz?verbose"), (200, passed.to_owned()));
 }
 
+/// An optional resource that the API server lacks is named, and does not keep a program from being ready.
+#[test]
+fn an_absent_resource_does_not_prevent_readiness() {
+    let pages = pages();
+    let (pods, pools) = (pages.health.add("pods"), pages.health.add("pools"));
+    pods.synced();
+    pools.absent();
+    assert_eq!(ask(&pages, "/readyz"), (200, "ok".to_owned()));
+    let absent = |known: &str| {
+        format!("[+]pods ok\n[+]pools absent: the API server does not serve it{known}\nreadyz check passed\n")
+    };
+    assert_eq!(ask(&pages, "/readyz?verbose"), (200, absent("")));
+    pools.synced();
+    let passed = "[+]pods ok\n[+]pools ok\nreadyz check passed\n";
+    assert_eq!(ask(&pages, "/readyz?verbose"), (200, passed.to_owned()));
+    pools.absent();
+    let known = "; what was seen before is kept";
+    assert_eq!(ask(&pages, "/readyz?verbose"), (200, absent(known)));
+}
+
 #[test]
 fn metrics_are_in_the_text_format() {
     let pages = pages();
     pages.health.add("pods").synced();
     let Asked { status, content, body } = ask_by(&pages, Method::GET, "/metrics");
-    assert_eq!((status, content.as_str()), (200, "text/plain; version=0.0.4"));
+    assert_eq!(
+        (status, content.as_str()),
+        (200, "text/plain; version=0.0.4; charset=utf-8")
+    );
     assert!(
         body.contains("# TYPE workqueue_depth gauge\nworkqueue_depth{name=\"stub\"} 0\n"),
         "{body}"
     );
+    let silence = body
+        .lines()
+        .find_map(|line| line.strip_prefix("stub_watch_silence_seconds{resource=\"pods\"} "));
+    assert!(silence.unwrap().parse::<f64>().unwrap() >= 0.0, "{body}");
     assert!(
-        body.contains("stub_watch_silence_seconds{resource=\"pods\"} 0"),
+        body.contains("workqueue_work_duration_seconds_bucket{name=\"stub\",le=\"1e-08\"} 0\n"),
         "{body}"
     );
 }

@@ -97,7 +97,7 @@ impl Chance {
             return false;
         }
         let mut slice = slices[self.random.usize(..slices.len())].clone();
-        let name = world::identity(&slice).name.to_string();
+        let name = world::object_ref(&slice).name.to_string();
         match self.random.u8(..6) {
             0 => drop(world.delete(SLICES, &name)),
             1 => {
@@ -186,7 +186,7 @@ fn whatever_the_order_it_comes_to_rest_and_loses_nothing() {
                 "seed {seed}: {slice}"
             );
         }
-        play.owner.look_at_all(play.now);
+        play.engine.resync_all(play.now);
         assert_eq!(play.writes_until_rest(), 0, "seed {seed}");
         let mut again = Play::restarted(play.world, max, Duration::ZERO);
         assert_eq!(again.writes_until_rest(), 0, "seed {seed}, after a restart");

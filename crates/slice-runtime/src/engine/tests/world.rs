@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
-use slice_controller::Identity;
+use slice_controller::ObjectRef;
 use slice_reconciler::Operation;
 
-use super::super::SLICES;
 use crate::api::Answer;
 
+/// The watch of our slices.
+pub(super) const SLICES: &str = "endpointslices";
+
+/// The watches of the controller in their order, and then that of our slices.
 pub(super) const KINDS: [&str; 4] = ["nodes", "pods", "services", SLICES];
 
 #[derive(Debug, Default)]
@@ -19,7 +22,7 @@ pub(super) struct World {
     events: BTreeMap<&'static str, Vec<(bool, Value)>>,
 }
 
-pub(super) fn identity(object: &Value) -> Identity {
+pub(super) fn object_ref(object: &Value) -> ObjectRef {
     serde_json::from_value(object["metadata"].clone()).unwrap()
 }
 
@@ -86,7 +89,7 @@ impl World {
             .list("services")
             .0
             .iter()
-            .map(|service| identity(service).uid.to_string())
+            .map(|service| object_ref(service).uid.to_string())
             .collect();
         let orphan = self.slices().find(|slice| {
             let owner = slice["metadata"]["ownerReferences"][0]["uid"]
@@ -94,7 +97,7 @@ impl World {
                 .unwrap_or_default();
             !services.iter().any(|uid| uid == owner)
         });
-        let orphan = orphan.map(|slice| identity(slice).name.to_string());
+        let orphan = orphan.map(|slice| object_ref(slice).name.to_string());
         orphan.is_some_and(|name| self.delete(SLICES, &name))
     }
 
@@ -104,17 +107,17 @@ impl World {
         match operation {
             Operation::Create(slice) => {
                 let slice = serde_json::to_value(slice.to_api()).unwrap();
-                match self.get(SLICES, &identity(&slice).name) {
+                match self.get(SLICES, &object_ref(&slice).name) {
                     Some(found) => changed(Some(found)),
                     None => stored(&self.put(SLICES, slice)),
                 }
             }
             Operation::Update(slice) => {
                 let slice = serde_json::to_value(slice.to_api()).unwrap();
-                let sent = identity(&slice);
+                let sent = object_ref(&slice);
                 assert!(!sent.resource_version.is_empty(), "I8: an update carries a version");
                 match self.get(SLICES, &sent.name) {
-                    Some(found) if identity(found) == sent => {
+                    Some(found) if object_ref(found) == sent => {
                         assert!(!says_the_same(found, &slice), "I6: a write that changes nothing");
                         stored(&self.put(SLICES, slice))
                     }
@@ -128,7 +131,9 @@ impl World {
                 );
                 match self.get(SLICES, &deletion.name) {
                     None => Answer::Gone,
-                    Some(found) if Some(&*identity(found).resource_version) == deletion.resource_version.as_deref() => {
+                    Some(found)
+                        if Some(&*object_ref(found).resource_version) == deletion.resource_version.as_deref() =>
+                    {
                         self.delete(SLICES, &deletion.name);
                         Answer::Gone
                     }

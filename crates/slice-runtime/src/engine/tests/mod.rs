@@ -1,4 +1,4 @@
-//! The owner and the controller for Services, played against a small API server in memory, in any order of things.
+//! The engine and the controller for Services, played against a small API server in memory, in any order of things.
 
 mod random;
 mod stories;
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use service_slices::controller::{Config, Input, ServiceController};
-use slice_controller::Seen;
+use slice_controller::{Decoded, WriteError};
 use slice_reconciler::Operation;
 
 use super::*;
-use world::World;
+use world::{SLICES, World};
 
-/// An owner, the API server that it works against, and the time.
+/// An engine, the API server that it works against, and the time.
 struct Play {
-    owner: Owner<ServiceController>,
+    engine: Engine<ServiceController>,
     world: World,
     now: Instant,
     /// Up to which event each watch has told.
@@ -58,11 +58,11 @@ enum Fault {
     NamespaceTerminating,
 }
 
-fn settings() -> Settings {
-    Settings {
+fn engine_config() -> EngineConfig {
+    EngineConfig {
         managed_by: service_slices::MANAGED_BY.to_owned(),
         concurrency: NonZeroUsize::new(5).unwrap(),
-        slice_delay: Duration::from_secs(1),
+        foreign_change_delay: Duration::from_secs(1),
         dry_run: false,
     }
 }
@@ -72,42 +72,47 @@ impl Play {
         Self::restarted(World::default(), max, batch_period)
     }
 
-    /// A new owner for a world that has been there before.
+    /// A new engine for a world that has been there before.
     fn restarted(world: World, max: usize, batch_period: Duration) -> Self {
-        let registry = prometheus::Registry::new();
-        let config = Config {
-            managed_by: service_slices::MANAGED_BY.to_owned(),
-            max_endpoints_per_slice: NonZeroUsize::new(max).unwrap(),
-            batch_period,
-            service_selector: String::new(),
-        };
-        let controller = ServiceController::new(config, &registry).unwrap();
-        let metrics = Metrics::new(&registry, "test", "test").unwrap();
-        let mut play = Self {
-            owner: Owner::new(controller, settings(), Arc::new(metrics)),
-            world,
-            now: Instant::now(),
-            told: BTreeMap::new(),
-            jobs: Vec::new(),
-            events: Vec::new(),
-            writes: 0,
-        };
+        let mut play = Self::unlisted(world, max, batch_period);
         for kind in world::KINDS {
             play.list(kind);
         }
         play
     }
 
+    /// A new engine that has listed nothing yet.
+    fn unlisted(world: World, max: usize, batch_period: Duration) -> Self {
+        let config = Config {
+            managed_by: service_slices::MANAGED_BY.to_owned(),
+            max_endpoints_per_slice: NonZeroUsize::new(max).unwrap(),
+            batch_period,
+            service_selector: String::new(),
+        };
+        let controller = ServiceController::new(config);
+        let metrics = Metrics::new("test", "test");
+        let watches = controller.watches().iter().map(|spec| spec.id).collect();
+        Self {
+            engine: Engine::new(controller, watches, engine_config(), Arc::new(metrics)),
+            world,
+            now: Instant::now(),
+            told: BTreeMap::new(),
+            jobs: Vec::new(),
+            events: Vec::new(),
+            writes: 0,
+        }
+    }
+
     /// A watch lists everything anew.
     fn list(&mut self, kind: &'static str) {
         let (objects, version, position) = self.world.list(kind);
-        self.hear(kind, News::Listing);
+        self.hear(kind, WatchEvent::Init);
         for object in objects {
             self.hear_applied(kind, &object);
         }
         self.hear(
             kind,
-            News::Listed {
+            WatchEvent::InitDone {
                 version: version.as_str().into(),
             },
         );
@@ -122,7 +127,7 @@ impl Play {
         };
         *told += 1;
         if deleted {
-            self.hear(kind, News::Deleted(world::identity(&object)));
+            self.hear(kind, WatchEvent::Delete(world::object_ref(&object)));
         } else {
             self.hear_applied(kind, &object);
         }
@@ -132,35 +137,36 @@ impl Play {
     fn hear_applied(&mut self, kind: &'static str, object: &Value) {
         let bytes = object.to_string();
         if kind == SLICES {
-            let seen = Seen {
-                identity: world::identity(object),
+            let decoded = Decoded {
+                object_ref: world::object_ref(object),
                 object: serde_json::from_str(&bytes).unwrap(),
             };
-            self.owner.hear_slices(News::Applied(seen), self.now);
+            self.engine.handle_slice_event(WatchEvent::Apply(decoded), self.now);
         } else {
-            let sources = self.owner.controller.sources();
-            let source = sources.iter().find(|source| source.kind == kind).unwrap();
-            let seen = (source.decode)(bytes.as_bytes()).unwrap();
-            self.owner.hear(kind, News::Applied(seen), self.now);
+            let watches = self.engine.controller.watches();
+            let decoded = watches[watch(kind)].decode(bytes.as_bytes()).unwrap();
+            self.hear(kind, WatchEvent::Apply(decoded));
         }
     }
 
-    fn hear(&mut self, kind: &'static str, news: News<Input>) {
+    fn hear(&mut self, kind: &'static str, event: WatchEvent<Input>) {
         if kind != SLICES {
-            return self.owner.hear(kind, news, self.now);
+            return self.engine.handle_event(watch(kind), event, self.now);
         }
-        let news = match news {
-            News::Listing => News::Listing,
-            News::Listed { version } => News::Listed { version },
-            News::Deleted(identity) => News::Deleted(identity),
-            News::Applied(_) => unreachable!("slices are told by another way"),
+        let event = match event {
+            WatchEvent::Init => WatchEvent::Init,
+            WatchEvent::InitDone { version } => WatchEvent::InitDone { version },
+            WatchEvent::Delete(object) => WatchEvent::Delete(object),
+            WatchEvent::Apply(_) | WatchEvent::Absent => unreachable!("no such event of slices"),
         };
-        self.owner.hear_slices(news, self.now);
+        self.engine.handle_slice_event(event, self.now);
     }
 
-    /// Looks at keys that are due.
+    /// Syncs keys that are due.
     fn work(&mut self) {
-        let work = self.owner.work(usize::MAX, self.now, jiff::Timestamp::UNIX_EPOCH);
+        let work = self
+            .engine
+            .process_due(usize::MAX, self.now, jiff::Timestamp::UNIX_EPOCH);
         self.events.extend(work.events);
         for Job { key, writes } in work.jobs {
             let state = writes.iter().map(|_| State::Waiting).collect();
@@ -211,14 +217,14 @@ impl Play {
         let done = matches!(answer, Answer::Stored(_) | Answer::Gone);
         state[write] = State::Ended { done };
         let key = key.clone();
-        self.owner.answered(&key, write, answer);
+        self.engine.on_write_result(&key, write, answer);
         if self.jobs[job]
             .state
             .iter()
             .all(|state| matches!(state, State::Ended { .. }))
         {
             self.jobs.swap_remove(job);
-            let events = self.owner.finished(&key, self.now);
+            let events = self.engine.on_writes_done(&key, self.now);
             self.events.extend(events);
         }
         true
@@ -236,7 +242,7 @@ impl Play {
             let moved = (0..self.jobs.len()).any(|job| {
                 (0..self.jobs[job].writes.len()).any(|write| self.send(job, write, fault) || self.answer(job, write))
             });
-            let due = self.owner.is_synced() && self.owner.queue.depth() > 0;
+            let due = self.engine.is_synced() && self.engine.queue.depth() > 0;
             if !told && !moved && !due {
                 return;
             }
@@ -247,7 +253,7 @@ impl Play {
     fn rest(&mut self) {
         let end = self.now + Duration::from_secs(24 * 60 * 60);
         self.run();
-        while let Some(deadline) = self.owner.next_deadline() {
+        while let Some(deadline) = self.engine.next_deadline() {
             assert!(deadline < end, "it does not come to rest");
             self.now = self.now.max(deadline);
             self.run();
@@ -281,9 +287,14 @@ impl Play {
     }
 }
 
+/// The place of a watch of the controller.
+fn watch(kind: &str) -> usize {
+    world::KINDS.iter().position(|known| *known == kind).unwrap()
+}
+
 fn failure(fault: Fault) -> Answer {
     Answer::Failed {
-        error: format!("{fault:?}"),
+        error: WriteError::Transport(format!("{fault:?}").into()),
         retry_after: None,
     }
 }

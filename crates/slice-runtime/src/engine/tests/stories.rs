@@ -24,9 +24,9 @@ fn at_rest(pods: u8, max: usize, batch: Duration) -> Play {
 #[test]
 fn slices_share_the_names_of_their_pods() {
     let play = at_rest(1, 100, ms(0));
-    let slice = &play.owner.slices.of(&Key::new("ns", "web"))[0];
+    let slice = &play.engine.slices.of(&Key::new("ns", "web"))[0];
     let pod = slice.endpoints[0].target.as_ref().unwrap().object();
-    let holders = ["the slice", "the pod", "the interner"];
+    let holders = ["the slice", "the pod", "the known objects", "the interner"];
     assert_eq!(Arc::strong_count(pod), holders.len(), "{pod:?}");
 }
 
@@ -62,7 +62,7 @@ fn changes_of_pods_are_batched_from_the_first_on() {
 #[test]
 fn at_rest_nothing_is_written() {
     let mut play = at_rest(7, 3, ms(0));
-    play.owner.look_at_all(play.now);
+    play.engine.resync_all(play.now);
     assert_eq!(play.writes_until_rest(), 0);
     for kind in world::KINDS {
         play.list(kind);
@@ -77,12 +77,11 @@ fn at_rest_nothing_is_written() {
 fn nothing_is_written_before_everything_is_known() {
     let mut before = at_rest(3, 100, ms(0));
     before.world.delete("pods", "p0");
-    let mut play = Play::restarted(before.world, 100, ms(0));
-    play.owner.listings = Listings::new(world::KINDS);
+    let mut play = Play::unlisted(before.world, 100, ms(0));
     for kind in ["services", SLICES, "nodes"] {
         play.list(kind);
         play.pass(ms(10_000));
-        assert_eq!((play.writes, play.owner.is_synced()), (0, false), "{kind}");
+        assert_eq!((play.writes, play.engine.is_synced()), (0, false), "{kind}");
     }
     play.list("pods");
     assert_eq!(play.writes_until_rest(), 1);
@@ -125,7 +124,7 @@ fn a_slice_that_somebody_else_changed_is_repaired() {
 }
 
 fn identity_of_first(play: &Play) -> String {
-    world::identity(play.world.slices().next().unwrap()).name.to_string()
+    world::object_ref(play.world.slices().next().unwrap()).name.to_string()
 }
 
 /// W2: also when it happened while we were down, or to a slice that we have not written since (G-17).
@@ -189,8 +188,8 @@ fn t_gx_06_t_mir_n17_a_namespace_that_is_going_away_is_no_failure() {
     let mut play = changing_its_family();
     play.run_with(Fault::NamespaceTerminating);
     assert_eq!((play.writes, play.world.slices().count()), (0, 1));
-    assert_eq!(play.owner.queue.failing().count(), 0);
-    assert_eq!(play.owner.next_deadline(), None);
+    assert_eq!(play.engine.queue.failing().count(), 0);
+    assert_eq!(play.engine.next_deadline(), None);
 }
 
 /// M109, W11, D5.
@@ -201,7 +200,7 @@ fn g_24_t_gx_07_t_mir_n07_a_slice_that_is_gone_already_is_deleted() {
     let name = identity_of_first(&play);
     play.world.delete(SLICES, &name);
     play.run();
-    assert_eq!(play.owner.queue.failing().count(), 0);
+    assert_eq!(play.engine.queue.failing().count(), 0);
     assert_eq!(play.published("web"), [("fd00::1".to_owned(), true)]);
     assert_eq!(play.writes_until_rest(), 0);
 }
@@ -254,11 +253,11 @@ fn a_failing_key_is_tried_for_ever_and_people_are_told() {
     play.world.put("pods", pod("p1", 1, true));
     for _ in 0..100 {
         play.run_with(Fault::Refused);
-        let wait = play.owner.next_deadline().unwrap() - play.now;
+        let wait = play.engine.next_deadline().unwrap() - play.now;
         assert!(wait <= Duration::from_secs(60));
         play.now += wait;
     }
-    assert_eq!(play.owner.queue.failing().count(), 1);
+    assert_eq!(play.engine.queue.failing().count(), 1);
     let told = play
         .events
         .iter()
@@ -267,7 +266,7 @@ fn a_failing_key_is_tried_for_ever_and_people_are_told() {
     assert_eq!(told, 99, "all but the first, which may be a hiccup");
     play.run();
     assert_eq!(
-        (play.published("web").len(), play.owner.queue.failing().count()),
+        (play.published("web").len(), play.engine.queue.failing().count()),
         (2, 0)
     );
 }
@@ -306,7 +305,7 @@ fn a_name_that_is_taken_is_left_alone() {
     let slices: Vec<_> = first
         .world
         .slices()
-        .map(|slice| world::identity(slice).name.to_string())
+        .map(|slice| world::object_ref(slice).name.to_string())
         .collect();
     assert_eq!(slices.len(), 2);
     assert!(slices.contains(&name));
@@ -320,7 +319,7 @@ fn a_name_that_is_taken_is_left_alone() {
 #[test]
 fn a_dry_run_writes_nothing() {
     let mut play = Play::new(100, ms(0));
-    play.owner.settings.dry_run = true;
+    play.engine.config.dry_run = true;
     play.world.put("nodes", node("n1", "a"));
     play.world.put("services", service("web", "web"));
     assert_eq!(play.writes_until_rest(), 0);

@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod optional;
+#[path = "../reporter/mod.rs"]
+mod reporter;
+
 use std::{
     num::NonZeroUsize,
     sync::{
@@ -17,72 +21,62 @@ use apisim::{
     request::Verb,
 };
 use slice_controller::{
-    Change, Controller, Event, Failure, Identity, Interner, Key, Outcome, Seen, Source, Sync, SyncContext, Wakes,
+    Controller, Decoded, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncResult, WatchSpec,
 };
-use slice_runtime::{Health, Metrics, Obstacle, Options, check, run};
+use slice_core::AddressType;
+use slice_reconciler::{Changes, Plan, Summary};
+use slice_runtime::{Health, Metrics, Options, PreflightError, preflight, run};
 
-/// Looks at namespaces, and wants nothing of them.
+/// Watches namespaces, for which one key desires nothing but to be synced.
 struct Namespaces {
-    decode: fn(&[u8]) -> Result<Seen<()>, serde_json::Error>,
-    looks: Arc<AtomicUsize>,
-    interner: Interner,
+    decode: fn(&[u8]) -> Result<Decoded<()>, serde_json::Error>,
+    syncs: Arc<AtomicUsize>,
 }
 
 impl Default for Namespaces {
     fn default() -> Self {
         Self {
             decode: |_| {
-                Ok(Seen {
-                    identity: Identity::default(),
+                Ok(Decoded {
+                    object_ref: ObjectRef::default(),
                     object: (),
                 })
             },
-            looks: Arc::default(),
-            interner: Interner::default(),
+            syncs: Arc::default(),
         }
     }
 }
 
 impl Controller for Namespaces {
-    type Input = ();
+    type WatchId = ();
+    type Object = ();
 
-    fn sources(&self) -> Vec<Source<()>> {
-        vec![Source {
-            kind: "namespaces",
-            api: "api/v1",
-            resource: "namespaces",
-            namespaced: false,
-            label_selector: String::new(),
-            metadata_only: false,
-            decode: self.decode,
-        }]
+    fn watches(&self) -> Vec<WatchSpec<(), ()>> {
+        vec![WatchSpec::with_decoder((), "v1", "namespaces", self.decode).cluster_scoped()]
     }
 
-    fn interner(&mut self) -> &mut Interner {
-        &mut self.interner
+    fn apply(&mut self, _object: (), context: &mut EventContext) {
+        context.enqueue(Key::new("", "all"));
     }
 
-    fn observe(&mut self, _change: Change<()>, wakes: &mut Wakes) {
-        wakes.now(Key::new("", "all"));
+    fn delete(&mut self, _watch: (), _object: &ObjectRef, context: &mut EventContext) {
+        context.enqueue(Key::new("", "all"));
     }
 
-    fn held(&self, _kind: &'static str) -> Vec<Identity> {
-        Vec::new()
-    }
-
-    fn keys(&self) -> Vec<Key> {
-        vec![Key::new("", "all")]
-    }
-
-    fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<Sync, String> {
-        self.looks.fetch_add(1, Ordering::Relaxed);
-        Ok(Sync::default())
-    }
-
-    fn finished(&mut self, _key: &Key, _outcome: &Outcome) {}
-
-    fn failure_event(&self, _key: &Key, _failures: &[Failure]) -> Option<Event> {
-        None
+    fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        let summary = Summary {
+            address_type: AddressType::IPv4,
+            changes: Changes::default(),
+            endpoints: 0,
+            slices: 0,
+            slices_needed: 0,
+        };
+        let plan = Plan {
+            summaries: vec![summary],
+            ..Plan::default()
+        };
+        Ok(plan.into())
     }
 }
 
@@ -92,8 +86,8 @@ fn options() -> Options {
         event_source: "us",
         namespace: String::new(),
         concurrency: NonZeroUsize::MIN,
-        slice_delay: Duration::ZERO,
-        resync: Duration::ZERO,
+        foreign_change_delay: Duration::ZERO,
+        resync_period: Duration::ZERO,
         rate_limit: None,
         dry_run: false,
     }
@@ -107,22 +101,26 @@ fn server() -> (kube::Client, Faults) {
 }
 
 /// Runs a controller for a minute, which passes as soon as everybody waits for it.
-async fn run_for_a_minute(controller: Namespaces, options: Options) {
-    let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
+async fn run_for_a_minute(controller: Namespaces, options: Options) -> Arc<Metrics> {
     let (client, _) = server();
-    let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));
+    let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("test", "test")));
     let minute = tokio::time::sleep(Duration::from_secs(60));
-    run(controller, client, options, health, metrics, minute).await;
+    run(controller, client, options, health, Arc::clone(&metrics), minute).await;
+    metrics
 }
 
 #[tokio::test(start_paused = true)]
 async fn everything_is_looked_at_from_time_to_time_or_never() {
-    for (resync, looks) in [(0, 1), (7, 1 + 60 / 7)] {
+    for (resync_period, syncs) in [(0, 1), (7, 1 + 60 / 7)] {
         let controller = Namespaces::default();
-        let seen = Arc::clone(&controller.looks);
-        let resync = Duration::from_secs(resync);
-        run_for_a_minute(controller, Options { resync, ..options() }).await;
-        assert_eq!(seen.load(Ordering::Relaxed), looks, "{resync:?}");
+        let synced = Arc::clone(&controller.syncs);
+        let resync_period = Duration::from_secs(resync_period);
+        let options = Options {
+            resync_period,
+            ..options()
+        };
+        run_for_a_minute(controller, options).await;
+        assert_eq!(synced.load(Ordering::Relaxed), syncs, "{resync_period:?}");
     }
 }
 
@@ -136,16 +134,28 @@ async fn nobody_goes_on_half_blind() {
     run_for_a_minute(controller, options()).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn objects_that_cannot_be_decoded_are_counted() {
+    let controller = Namespaces {
+        decode: |_| Err(serde::de::Error::custom("not a namespace")),
+        ..Namespaces::default()
+    };
+    let page = run_for_a_minute(controller, options()).await.page();
+    let skipped = "test_objects_skipped_total{resource=\"namespaces\"} 4\n";
+    assert!(page.contains(skipped), "{page}");
+    assert!(page.contains("test_events_dropped_total 0\n"), "{page}");
+}
+
 #[tokio::test]
 async fn a_sound_server_is_no_obstacle_and_neither_is_a_busy_one() {
     let (client, faults) = server();
-    assert_eq!(check(&Namespaces::default(), client.clone(), &options()).await, []);
+    assert_eq!(preflight(&Namespaces::default(), client.clone(), &options()).await, []);
     // Each resource is listed and watched, and nothing stays open.
     assert_eq!(faults.count(&Match::default()), 4);
     for busy in [429, 500, 503] {
         let rule = faults.add(Rule::when(Match::default()).answer(busy));
         assert_eq!(
-            check(&Namespaces::default(), client.clone(), &options()).await,
+            preflight(&Namespaces::default(), client.clone(), &options()).await,
             [],
             "{busy}"
         );
@@ -158,7 +168,7 @@ async fn missing_rights_are_told_by_verb_and_resource() {
     let (client, faults) = server();
     faults.add(Rule::on(Verb::List, "namespaces").answer(403));
     faults.add(Rule::on(Verb::Watch, "endpointslices").answer(401));
-    let told: Vec<String> = check(&Namespaces::default(), client, &options())
+    let told: Vec<String> = preflight(&Namespaces::default(), client, &options())
         .await
         .iter()
         .map(ToString::to_string)
@@ -176,9 +186,9 @@ async fn missing_rights_are_told_by_verb_and_resource() {
 async fn what_is_not_served_is_told() {
     let (client, faults) = server();
     faults.add(Rule::on(Verb::List, "endpointslices").answer(404));
-    let told = check(&Namespaces::default(), client, &options()).await;
-    let (api, resource) = ("apis/discovery.k8s.io/v1", "endpointslices");
-    assert_eq!(told, [Obstacle::NotServed { api, resource }]);
+    let told = preflight(&Namespaces::default(), client, &options()).await;
+    let (api, resource) = ("apis/discovery.k8s.io/v1".to_owned(), "endpointslices");
+    assert_eq!(told, [PreflightError::NotServed { api, resource }]);
 }
 
 #[tokio::test]
@@ -188,19 +198,32 @@ async fn a_selector_that_the_server_cannot_read_is_told() {
         managed_by: "a b".to_owned(),
         ..options()
     };
-    let told = check(&Namespaces::default(), client, &malformed).await;
-    let [Obstacle::Refused { verb, resource, .. }] = &told[..] else {
+    let told = preflight(&Namespaces::default(), client, &malformed).await;
+    let [PreflightError::Refused { verb, resource, .. }] = &told[..] else {
         panic!("{told:?}");
     };
     assert_eq!((*verb, *resource), ("list", "endpointslices"));
 }
 
 #[tokio::test]
+async fn a_namespace_that_cannot_be_in_a_path_is_reported() {
+    let (client, _) = server();
+    let malformed = Options {
+        namespace: "a b".to_owned(),
+        ..options()
+    };
+    let errors = preflight(&Namespaces::default(), client, &malformed).await;
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let expected = "cannot list endpointslices: failed to build request: invalid uri character";
+    assert_eq!(lines, [expected]);
+}
+
+#[tokio::test]
 async fn a_server_that_cannot_be_reached_is_told_once() {
     let (client, faults) = server();
     faults.add(Rule::when(Match::default()).drop_request());
-    let told = check(&Namespaces::default(), client, &options()).await;
-    assert!(matches!(&told[..], [Obstacle::Unreachable(_)]), "{told:?}");
+    let told = preflight(&Namespaces::default(), client, &options()).await;
+    assert!(matches!(&told[..], [PreflightError::Unreachable(_)]), "{told:?}");
 }
 
 /// F12: a server that ends every watch at once is not asked again and again without a pause.
@@ -223,7 +246,7 @@ async fn watches_that_end_at_once_are_no_storm() {
         std::future::ready(Ok::<_, std::convert::Infallible>(response))
     };
     let client = kube::Client::new(tower::service_fn(answer), "default");
-    let metrics = Metrics::new(&prometheus::Registry::new(), "test", "test").unwrap();
+    let metrics = Metrics::new("test", "test");
     // The time of the test, which passes as soon as everybody waits for it.
     let minute = tokio::time::sleep(Duration::from_secs(60));
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));

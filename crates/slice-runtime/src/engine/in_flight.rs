@@ -1,9 +1,9 @@
-//! A key that is being looked at, until all its writes are answered.
+//! A sync, until all its writes are answered.
 
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_controller::{Failure, Interner, Key, Outcome};
+use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use slice_controller::{Interner, Key, SyncFailure, SyncOutcome, WriteError};
 use slice_core::{Slice, WriteAnswer, WriteTicket};
 use slice_reconciler::{Operation, Write};
 
@@ -13,20 +13,22 @@ use crate::{
     slices::{Slices, read},
 };
 
-/// A key that is being looked at.
+/// A sync of a key.
 #[derive(Debug)]
 pub(super) struct InFlight {
     key: Key,
-    /// When the change began that this look is about.
+    /// When the key was enqueued first since its last sync.
     pub(super) since: Instant,
-    /// When the look began.
+    /// When the sync began.
     pub(super) started: Instant,
-    /// When to look again, even if nothing happens.
-    pub(super) again: Option<Duration>,
-    pub(super) outcome: Outcome,
+    /// When to sync the key again, even if nothing changes.
+    pub(super) requeue_after: Option<Duration>,
+    /// Whether the controller desired anything.
+    pub(super) is_active: bool,
+    pub(super) outcome: SyncOutcome,
     retry_after: Option<Duration>,
-    /// Whether all that failed, failed because somebody else was faster.
-    only_overtaken: bool,
+    /// Whether all failures are conflicts.
+    only_conflicts: bool,
     /// Writes without an answer, by their place in the plan.
     pending: Vec<Option<Pending>>,
 }
@@ -55,10 +57,11 @@ impl InFlight {
             key: due.key,
             since: due.since,
             started: now,
-            again: None,
-            outcome: Outcome::default(),
+            requeue_after: None,
+            is_active: false,
+            outcome: SyncOutcome::default(),
             retry_after: None,
-            only_overtaken: true,
+            only_conflicts: true,
             pending: Vec::new(),
         }
     }
@@ -72,62 +75,65 @@ impl InFlight {
         self.pending = pending.collect();
     }
 
-    /// One write was answered, or withheld.
-    pub(super) fn answered(
+    /// A write was answered or skipped. `is_ours` and `key_of` determine which slices are ours, and their
+    /// keys.
+    pub(super) fn on_write_result(
         &mut self,
         write: usize,
         answer: Answer,
         slices: &mut Slices,
         interner: &mut Interner,
         is_ours: impl Fn(&EndpointSlice) -> bool,
+        key_of: impl Fn(&ObjectMeta) -> Option<Key>,
     ) {
         let Some(pending) = self.pending.get_mut(write).and_then(Option::take) else {
             return;
         };
         match answer {
-            Answer::Stored(slice) => self.stored(pending, read(&slice, interner), slices),
-            Answer::Gone => self.gone(&pending, slices),
+            Answer::Stored(slice) => {
+                self.on_stored(pending, key_of(&slice.metadata), read(&slice, interner), slices);
+            }
+            Answer::Gone => self.on_deleted(&pending, slices),
             Answer::Changed(found) => {
                 let found = found.filter(|slice| is_ours(slice));
-                self.overtaken(pending, found.map(|slice| read(&slice, interner)), slices);
+                let found = found.map(|slice| (key_of(&slice.metadata), read(&slice, interner)));
+                self.on_conflict(pending, found, slices);
             }
             Answer::NamespaceTerminating => {
                 self.outcome.namespace_terminating = true;
-                pending.give_up(&self.key, slices);
+                pending.abort(&self.key, slices);
             }
             Answer::Failed { error, retry_after } => {
-                self.only_overtaken = false;
+                self.only_conflicts = false;
                 self.retry_after = self.retry_after.max(retry_after);
                 self.outcome
                     .failures
-                    .push(pending.give_up(&self.key, slices).because(error));
+                    .push(pending.abort(&self.key, slices).into_failure(error));
             }
-            // The failure that it was withheld for is told.
-            Answer::Withheld => drop(pending.give_up(&self.key, slices)),
+            // The failure of the write that it depends on is reported.
+            Answer::Withheld => drop(pending.abort(&self.key, slices)),
         }
     }
 
-    /// No more answers will come.
+    /// No more results will come.
     pub(super) fn end(&mut self, slices: &mut Slices) {
         for pending in std::mem::take(&mut self.pending).into_iter().flatten() {
-            self.only_overtaken = false;
-            let failure = pending
-                .give_up(&self.key, slices)
-                .because("the writer ended before the answer came".to_owned());
+            self.only_conflicts = false;
+            let failure = pending.abort(&self.key, slices).into_failure(WriteError::Aborted);
             self.outcome.failures.push(failure);
         }
     }
 
-    /// How the look ended.
+    /// How the sync ended, for the queue.
     pub(super) fn ended(&self) -> Ended {
         if self.outcome.is_success() {
             Ended::Success
-        } else if self.only_overtaken
+        } else if self.only_conflicts
             && self
                 .outcome
                 .failures
                 .iter()
-                .all(|failure| !matches!(failure, Failure::Sync(_)))
+                .all(|failure| !matches!(failure, SyncFailure::Sync(_)))
         {
             Ended::Overtaken
         } else {
@@ -137,7 +143,7 @@ impl InFlight {
         }
     }
 
-    fn stored(&mut self, pending: Pending, slice: Slice, slices: &mut Slices) {
+    fn on_stored(&mut self, pending: Pending, key: Option<Key>, slice: Slice, slices: &mut Slices) {
         let writes = &mut self.outcome.writes;
         let (count, ticket) = match pending {
             Pending::Create { ticket, .. } => (&mut writes.created, ticket),
@@ -145,37 +151,35 @@ impl InFlight {
             // A finalizer holds it.
             Pending::Delete { .. } => {
                 writes.deleted += 1;
-                slices.show(slice);
+                slices.show(key, slice);
                 return;
             }
         };
         *count += 1;
         if slices.written(&self.key, ticket, slice) == WriteAnswer::Overtaken {
-            self.again = Some(Duration::ZERO);
+            self.requeue_after = Some(Duration::ZERO);
         }
     }
 
-    fn gone(&mut self, pending: &Pending, slices: &mut Slices) {
+    fn on_deleted(&mut self, pending: &Pending, slices: &mut Slices) {
         if let Pending::Delete { uid, .. } = pending {
             self.outcome.writes.deleted += 1;
             slices.deleted(uid);
         }
     }
 
-    /// Somebody else was faster: what they left behind is taken in, and the key is looked at again.
-    fn overtaken(&mut self, pending: Pending, found: Option<Slice>, slices: &mut Slices) {
+    /// Another writer was faster: if the slice is still ours, it is taken into the cache as it is now.
+    fn on_conflict(&mut self, pending: Pending, found: Option<(Option<Key>, Slice)>, slices: &mut Slices) {
         let (name, uid) = pending.slice();
         let (name, uid) = (name.to_owned(), uid.map(ToOwned::to_owned));
-        let failure = pending
-            .give_up(&self.key, slices)
-            .because("it has been changed by somebody else".to_owned());
+        let failure = pending.abort(&self.key, slices).into_failure(WriteError::Conflict);
         self.outcome.failures.push(failure);
         match (found, uid) {
             // The name is in use, but not by a slice of this key.
-            (Some(found), None) if Key::of_slice(&found.metadata).as_ref() != Some(&self.key) => {
+            (Some((found_key, _)), None) if found_key.as_ref() != Some(&self.key) => {
                 slices.note_taken(&self.key, name);
             }
-            (Some(found), _) => drop(slices.show(found)),
+            (Some((found_key, found)), _) => drop(slices.show(found_key, found)),
             (None, Some(uid)) => drop(slices.gone(&uid)),
             (None, None) => slices.note_taken(&self.key, name),
         }
@@ -213,38 +217,38 @@ impl Pending {
         }
     }
 
-    /// Expects nothing more of the write.
-    fn give_up(self, key: &Key, slices: &mut Slices) -> GivenUp {
+    /// Expects no result of the write any more.
+    fn abort(self, key: &Key, slices: &mut Slices) -> Aborted {
         match self {
             Self::Create { ticket, .. } => {
                 slices.not_written(ticket);
-                GivenUp::Create
+                Aborted::Create
             }
             Self::Update { name, ticket, .. } => {
                 slices.not_written(ticket);
-                GivenUp::Update(name)
+                Aborted::Update(name)
             }
             Self::Delete { name, uid } => {
                 slices.not_deleted(key, &uid);
-                GivenUp::Delete(name)
+                Aborted::Delete(name)
             }
         }
     }
 }
 
-/// A write that will not have the answer that was hoped for.
-enum GivenUp {
+/// A write that failed, or whose result is unknown.
+enum Aborted {
     Create,
     Update(String),
     Delete(String),
 }
 
-impl GivenUp {
-    fn because(self, error: String) -> Failure {
+impl Aborted {
+    fn into_failure(self, error: WriteError) -> SyncFailure {
         match self {
-            Self::Create => Failure::Create(error),
-            Self::Update(slice) => Failure::Update { slice, error },
-            Self::Delete(slice) => Failure::Delete { slice, error },
+            Self::Create => SyncFailure::Create(error),
+            Self::Update(slice) => SyncFailure::Update { slice, error },
+            Self::Delete(slice) => SyncFailure::Delete { slice, error },
         }
     }
 }

@@ -1,0 +1,160 @@
+//! What can go wrong with a sync.
+
+use std::{error::Error, fmt, time::Duration};
+
+use slice_reconciler::PlanError;
+
+/// An error of any type, as the author of a controller or a client library has it.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// Why a controller could not decide about a key.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// There is no plan for the key.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// An error of the controller's own.
+    #[error(transparent)]
+    Other(BoxError),
+}
+
+impl SyncError {
+    /// An error of the controller's own: an error value, or a text.
+    pub fn other(error: impl Into<BoxError>) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// One failure of a sync.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncFailure {
+    /// The controller could not decide.
+    #[error(transparent)]
+    Sync(#[from] SyncError),
+    /// A slice could not be created.
+    #[error("failed to create a slice")]
+    Create(#[source] WriteError),
+    /// A slice could not be updated.
+    #[error("failed to update slice {slice}")]
+    Update {
+        /// The name of the slice.
+        slice: String,
+        /// The cause.
+        #[source]
+        error: WriteError,
+    },
+    /// A slice could not be deleted.
+    #[error("failed to delete slice {slice}")]
+    Delete {
+        /// The name of the slice.
+        slice: String,
+        /// The cause.
+        #[source]
+        error: WriteError,
+    },
+}
+
+/// Why a write of a slice failed.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// Another writer changed, created or deleted the slice first.
+    #[error("another writer changed it first")]
+    Conflict,
+    /// The request could not be built, and was not sent.
+    #[error(transparent)]
+    Request(BoxError),
+    /// The API server answered with an error.
+    #[error("{message}")]
+    Api {
+        /// The HTTP status code.
+        code: u16,
+        /// The machine-readable reason of the `Status`, such as `Forbidden`; empty if the response is no `Status`.
+        reason: String,
+        /// The text of the `Status`, or the status code if there is none.
+        message: String,
+    },
+    /// The API server did not answer in time; whether it carried out the write is unknown.
+    #[error("no answer within {} s", .0.as_secs())]
+    Timeout(Duration),
+    /// The connection failed; whether the API server carried out the write is unknown.
+    #[error(transparent)]
+    Transport(BoxError),
+    /// The API server carried out the write, but its response cannot be decoded.
+    #[error("the response cannot be decoded")]
+    Response(#[source] serde_json::Error),
+    /// The task that sent the write ended before the response came.
+    #[error("the write was aborted before the response came")]
+    Aborted,
+}
+
+/// Displays an error with all its sources, the outermost first. A source whose text is part of what was displayed before is
+/// left out: some libraries repeat their sources in their own texts.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorChain<'a>(pub &'a (dyn Error + 'static));
+
+impl fmt::Display for ErrorChain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = self.0.to_string();
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            let part = error.to_string();
+            if !text.contains(&part) {
+                text.push_str(": ");
+                text.push_str(&part);
+            }
+            source = error.source();
+        }
+        f.write_str(&text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Layer {
+        text: &'static str,
+        source: Option<Box<Layer>>,
+    }
+
+    fn chain(texts: &[&'static str]) -> Option<Box<Layer>> {
+        let (text, rest) = texts.split_first()?;
+        Some(Box::new(Layer {
+            text,
+            source: chain(rest),
+        }))
+    }
+
+    #[test]
+    fn error_chain_displays_every_source_once() {
+        for (texts, expected) in [
+            (&["refused"][..], "refused"),
+            (&["cannot connect", "refused"], "cannot connect: refused"),
+            (
+                &["client error (Connect): refused", "refused", "os error 111"],
+                "client error (Connect): refused: os error 111",
+            ),
+        ] {
+            let error = chain(texts).unwrap();
+            assert_eq!(ErrorChain(&*error).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn failures_keep_their_causes_as_sources() {
+        let io = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
+        let failure = SyncFailure::Update {
+            slice: "a".to_owned(),
+            error: WriteError::Transport(Box::new(io)),
+        };
+        assert_eq!(failure.to_string(), "failed to update slice a");
+        assert_eq!(
+            ErrorChain(&failure).to_string(),
+            "failed to update slice a: connection reset"
+        );
+        let own = SyncFailure::Sync(SyncError::other("no annotation"));
+        assert_eq!(ErrorChain(&own).to_string(), "no annotation");
+    }
+}

@@ -1,0 +1,351 @@
+//! Metrics as plain data: a controller describes and records them, and what runs it exposes them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::Key;
+
+/// Upper bounds of the buckets that Prometheus clients use by default, in seconds.
+pub const DEFAULT_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// Upper bounds of buckets of which each is `factor` times the one before.
+#[must_use]
+pub const fn exponential_buckets<const N: usize>(start: f64, factor: f64) -> [f64; N] {
+    let mut bounds = [start; N];
+    let mut index = 1;
+    // Multiplied step by step, as Go's client does: powers would end in other digits.
+    while index < N {
+        bounds[index] = bounds[index - 1] * factor;
+        index += 1;
+    }
+    bounds
+}
+
+/// The description of a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MetricSpec {
+    /// Its name, without the prefix that all metrics of a program share.
+    pub name: &'static str,
+    /// Its help text.
+    pub help: &'static str,
+    /// Its type.
+    pub kind: MetricKind,
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+}
+
+/// The type of a metric, which decides what is done with a recorded value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum MetricKind {
+    /// Values are added up.
+    Counter,
+    /// The last value counts.
+    Gauge,
+    /// Values are counted by size.
+    Histogram {
+        /// The upper bounds of the buckets, ascending; a last bucket without bound is implied.
+        buckets: &'static [f64],
+    },
+}
+
+/// A value that was recorded for a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    metric: &'static MetricSpec,
+    labels: Vec<&'static str>,
+    value: f64,
+}
+
+impl Measurement {
+    /// A value, with one value for each label of the metric. Label values are fixed strings, so that the number of time
+    /// series is bounded.
+    ///
+    /// # Panics
+    /// If the number of label values is not that of the labels.
+    #[must_use]
+    pub fn new(metric: &'static MetricSpec, labels: &[&'static str], value: f64) -> Self {
+        assert_eq!(labels.len(), metric.labels.len(), "label values of {}", metric.name);
+        Self {
+            metric,
+            labels: labels.to_vec(),
+            value,
+        }
+    }
+
+    /// A number of things, with label values as in [`new`](Self::new).
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
+    pub fn of_count(metric: &'static MetricSpec, labels: &[&'static str], count: usize) -> Self {
+        Self::new(metric, labels, count as f64)
+    }
+}
+
+/// Measurements that wait to be applied.
+#[derive(Debug, Default)]
+pub struct Measurements(Vec<Measurement>);
+
+impl Measurements {
+    /// Records a value, as [`Measurement::new`] takes it.
+    pub fn record(&mut self, metric: &'static MetricSpec, labels: &[&'static str], value: f64) {
+        self.0.push(Measurement::new(metric, labels, value));
+    }
+
+    /// Records a number of things.
+    pub fn record_count(&mut self, metric: &'static MetricSpec, labels: &[&'static str], count: usize) {
+        self.0.push(Measurement::of_count(metric, labels, count));
+    }
+
+    /// Takes what was recorded.
+    #[must_use]
+    pub fn take(&mut self) -> Vec<Measurement> {
+        std::mem::take(&mut self.0)
+    }
+}
+
+/// Gauges that are sums over keys. What each key contributes is kept, so that a change of one key costs the same however
+/// many there are.
+#[derive(Debug)]
+pub struct GaugeSums<const N: usize> {
+    gauges: [(&'static MetricSpec, &'static [&'static str]); N],
+    contributions: HashMap<Key, [usize; N]>,
+    sums: [usize; N],
+}
+
+impl<const N: usize> GaugeSums<N> {
+    /// Sums of no keys, for these gauges with these label values.
+    #[must_use]
+    pub fn new(gauges: [(&'static MetricSpec, &'static [&'static str]); N]) -> Self {
+        Self {
+            gauges,
+            contributions: HashMap::new(),
+            sums: [0; N],
+        }
+    }
+
+    /// Replaces what a key contributes to each gauge, and records the sums that change.
+    pub fn replace(&mut self, key: &Key, contribution: Option<[usize; N]>, measurements: &mut Measurements) {
+        let before = match contribution {
+            Some(contribution) => self.contributions.insert(key.clone(), contribution),
+            None => self.contributions.remove(key),
+        };
+        // A key that is not known contributes nothing.
+        let (before, now) = (before.unwrap_or([0; N]), contribution.unwrap_or([0; N]));
+        for index in 0..N {
+            if before[index] != now[index] {
+                self.sums[index] = self.sums[index] - before[index] + now[index];
+                let (metric, labels) = self.gauges[index];
+                measurements.record_count(metric, labels, self.sums[index]);
+            }
+        }
+    }
+}
+
+/// The values of metrics: what measurements add up to.
+#[derive(Debug, Default)]
+pub struct MetricValues {
+    families: BTreeMap<&'static str, MetricFamily>,
+}
+
+/// A metric and its values, by the values of its labels.
+#[derive(Debug)]
+pub struct MetricFamily {
+    /// The metric.
+    pub metric: &'static MetricSpec,
+    /// Its values.
+    pub series: BTreeMap<Vec<&'static str>, MetricValue>,
+}
+
+/// The value of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MetricValue {
+    /// That of a counter or a gauge.
+    Number(f64),
+    /// That of a histogram.
+    Histogram {
+        /// The upper bounds of the buckets, without the last one, which has none.
+        bounds: &'static [f64],
+        /// How many values are in each bucket.
+        counts: Vec<u64>,
+        /// The sum of all values.
+        sum: f64,
+    },
+}
+
+impl MetricValues {
+    /// Makes a metric known. Without labels it has a value from the start.
+    ///
+    /// # Panics
+    /// If another metric has its name.
+    pub fn register(&mut self, metric: &'static MetricSpec) {
+        let family = self.family(metric);
+        assert_eq!(family.metric, metric, "two metrics are named {}", metric.name);
+        if metric.labels.is_empty() {
+            family.series.entry(Vec::new()).or_insert_with(|| zero(metric.kind));
+        }
+    }
+
+    /// Applies a measurement.
+    pub fn apply(&mut self, measurement: Measurement) {
+        let Measurement { metric, labels, value } = measurement;
+        let MetricFamily { metric, series } = self.family(metric);
+        match series.entry(labels).or_insert_with(|| zero(metric.kind)) {
+            MetricValue::Number(number) if metric.kind == MetricKind::Counter => *number += value,
+            MetricValue::Number(number) => *number = value,
+            MetricValue::Histogram { bounds, counts, sum } => {
+                counts[bounds.partition_point(|bound| *bound < value)] += 1;
+                *sum += value;
+            }
+        }
+    }
+
+    /// All metrics that have a value, sorted by name.
+    pub fn families(&self) -> impl Iterator<Item = &MetricFamily> {
+        self.families.values().filter(|family| !family.series.is_empty())
+    }
+
+    /// The value of a metric for these values of its labels.
+    #[must_use]
+    pub fn get(&self, name: &str, labels: &[&'static str]) -> Option<&MetricValue> {
+        self.families.get(name)?.series.get(labels)
+    }
+
+    fn family(&mut self, metric: &'static MetricSpec) -> &mut MetricFamily {
+        let new = || MetricFamily {
+            metric,
+            series: BTreeMap::new(),
+        };
+        self.families.entry(metric.name).or_insert_with(new)
+    }
+}
+
+fn zero(kind: MetricKind) -> MetricValue {
+    match kind {
+        MetricKind::Counter | MetricKind::Gauge => MetricValue::Number(0.0),
+        MetricKind::Histogram { buckets } => MetricValue::Histogram {
+            bounds: buckets,
+            counts: vec![0; buckets.len() + 1],
+            sum: 0.0,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static SIZES: MetricSpec = MetricSpec {
+        name: "sizes",
+        help: "Sizes",
+        kind: MetricKind::Histogram { buckets: &[1.0, 2.0] },
+        labels: &[],
+    };
+    static WRITES: MetricSpec = MetricSpec {
+        name: "writes",
+        help: "Writes",
+        kind: MetricKind::Counter,
+        labels: &["operation"],
+    };
+    static KNOWN: MetricSpec = MetricSpec {
+        name: "known",
+        help: "Known objects",
+        kind: MetricKind::Gauge,
+        labels: &[],
+    };
+
+    fn applied(measurements: &mut Measurements) -> MetricValues {
+        let mut values = MetricValues::default();
+        for metric in [&SIZES, &WRITES, &KNOWN] {
+            values.register(metric);
+        }
+        for measurement in measurements.take() {
+            values.apply(measurement);
+        }
+        values
+    }
+
+    fn number(values: &MetricValues, name: &str, labels: &[&'static str]) -> Option<f64> {
+        match values.get(name, labels)? {
+            MetricValue::Number(number) => Some(*number),
+            MetricValue::Histogram { .. } => panic!("{name} is a histogram"),
+        }
+    }
+
+    #[test]
+    fn counters_add_gauges_keep_the_last_value_and_histograms_count_by_size() {
+        let mut measurements = Measurements::default();
+        for value in [0.5, 1.0, 1.5, 3.0] {
+            measurements.record(&SIZES, &[], value);
+            measurements.record(&KNOWN, &[], value);
+            measurements.record(&WRITES, &["create"], value);
+        }
+        let values = applied(&mut measurements);
+        let histogram = MetricValue::Histogram {
+            bounds: &[1.0, 2.0],
+            counts: vec![2, 1, 1],
+            sum: 6.0,
+        };
+        assert_eq!(values.get("sizes", &[]), Some(&histogram));
+        assert_eq!(number(&values, "known", &[]), Some(3.0));
+        assert_eq!(number(&values, "writes", &["create"]), Some(6.0));
+        assert_eq!(measurements.take(), []);
+    }
+
+    #[test]
+    fn only_metrics_without_labels_have_a_value_before_the_first_measurement() {
+        let values = applied(&mut Measurements::default());
+        let names: Vec<_> = values.families().map(|family| family.metric.name).collect();
+        assert_eq!(names, ["known", "sizes"]);
+        assert_eq!(number(&values, "known", &[]), Some(0.0));
+    }
+
+    #[test]
+    #[should_panic(expected = "two metrics are named known")]
+    fn a_name_is_that_of_one_metric() {
+        static OTHER: MetricSpec = MetricSpec {
+            kind: MetricKind::Counter,
+            ..KNOWN
+        };
+        applied(&mut Measurements::default()).register(&OTHER);
+    }
+
+    #[test]
+    #[should_panic(expected = "label values of writes")]
+    fn every_label_has_a_value() {
+        Measurements::default().record(&WRITES, &[], 1.0);
+    }
+
+    #[test]
+    fn sums_follow_what_each_key_contributes() {
+        let mut measurements = Measurements::default();
+        let mut sums = GaugeSums::new([(&KNOWN, &[])]);
+        for (name, contribution, expected) in [
+            ("a", Some(2), Some(2.0)),
+            ("b", Some(3), Some(5.0)),
+            ("a", Some(1), Some(4.0)),
+            ("a", Some(1), None),
+            ("b", None, Some(1.0)),
+            ("c", None, None),
+        ] {
+            sums.replace(
+                &Key::new("ns", name),
+                contribution.map(|count| [count]),
+                &mut measurements,
+            );
+            let recorded: Vec<f64> = measurements
+                .take()
+                .iter()
+                .map(|measurement| measurement.value)
+                .collect();
+            assert_eq!(recorded, Vec::from_iter(expected), "{name} {contribution:?}");
+        }
+    }
+
+    /// Upstream's buckets of work queues, with the digits of its text.
+    #[test]
+    fn exponential_buckets_are_products_not_powers() {
+        let bounds: [f64; 5] = exponential_buckets(1e-8, 10.0);
+        assert_eq!(
+            bounds.map(|bound| format!("{bound:e}")),
+            ["1e-8", "1e-7", "1e-6", "9.999999999999999e-6", "9.999999999999999e-5"]
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! The objects of a watch that the controller knows.
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::Arc,
+};
+
+use hashbrown::{HashTable, hash_table::Entry};
+use slice_controller::{Interner, ObjectRef};
+use slice_core::{ObjectName, Share as _};
+
+/// Names of objects, by namespace and name. They are shared with the interner, and so with pods and the endpoints of slices:
+/// an object that the controller interns as well costs no more than a pointer here.
+#[derive(Debug, Default)]
+pub(super) struct KnownObjects {
+    objects: HashTable<Arc<ObjectName<Arc<str>>>>,
+    hasher: RandomState,
+}
+
+impl KnownObjects {
+    /// Adds an object, or replaces an earlier one of the same name.
+    pub(super) fn insert(&mut self, object: &ObjectRef, interner: &mut Interner) {
+        let names = names(object);
+        let same_name = |known: &Arc<ObjectName<Arc<str>>>| has_name(known, names);
+        match self.objects.entry(hash(&self.hasher, names), same_name, |known| {
+            hash(&self.hasher, borrowed(known))
+        }) {
+            Entry::Occupied(mut known) => {
+                if borrowed(known.get()) != names {
+                    *known.get_mut() = interner.object(names);
+                }
+            }
+            Entry::Vacant(place) => {
+                place.insert(interner.object(names));
+            }
+        }
+    }
+
+    /// Removes an object.
+    pub(super) fn remove(&mut self, object: &ObjectRef) {
+        let names = names(object);
+        if let Ok(known) = self
+            .objects
+            .find_entry(hash(&self.hasher, names), |known| has_name(known, names))
+        {
+            known.remove();
+        }
+    }
+
+    /// Removes the objects that `listed` lacks, and returns them.
+    pub(super) fn retain_listed(&mut self, listed: &Self) -> Vec<ObjectRef> {
+        let missing = self.objects.extract_if(|known| !listed.contains(borrowed(known)));
+        missing.map(|object| object_ref(&object)).collect()
+    }
+
+    fn contains(&self, names: ObjectName<&str>) -> bool {
+        let found = self
+            .objects
+            .find(hash(&self.hasher, names), |known| has_name(known, names));
+        found.is_some()
+    }
+}
+
+fn hash(hasher: &RandomState, names: ObjectName<&str>) -> u64 {
+    hasher.hash_one((names.namespace, names.name))
+}
+
+fn has_name(known: &ObjectName<Arc<str>>, names: ObjectName<&str>) -> bool {
+    let known = borrowed(known);
+    (known.namespace, known.name) == (names.namespace, names.name)
+}
+
+fn borrowed(names: &ObjectName<Arc<str>>) -> ObjectName<&str> {
+    names.map(|text| &**text)
+}
+
+/// As pods have them, so that they are interned as one.
+fn names(object: &ObjectRef) -> ObjectName<&str> {
+    fn text(text: &str) -> Option<&str> {
+        Some(text).filter(|text| !text.is_empty())
+    }
+    ObjectName {
+        namespace: text(&object.namespace),
+        name: text(&object.name),
+        uid: text(&object.uid),
+    }
+}
+
+fn object_ref(names: &ObjectName<Arc<str>>) -> ObjectRef {
+    let text = |text: &Option<Arc<str>>| text.as_deref().unwrap_or_default().into();
+    ObjectRef {
+        namespace: text(&names.namespace),
+        name: text(&names.name),
+        uid: text(&names.uid),
+        resource_version: Box::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(namespace: &str, name: &str, uid: &str) -> ObjectRef {
+        ObjectRef {
+            namespace: namespace.into(),
+            name: name.into(),
+            uid: uid.into(),
+            resource_version: Box::default(),
+        }
+    }
+
+    fn known(objects: &[ObjectRef], interner: &mut Interner) -> KnownObjects {
+        let mut known = KnownObjects::default();
+        for object in objects {
+            known.insert(object, interner);
+        }
+        known
+    }
+
+    #[test]
+    fn objects_missing_from_a_list_are_returned_by_namespace_and_name() {
+        let mut interner = Interner::default();
+        let pods = [
+            object("a", "web", "1"),
+            object("b", "web", "2"),
+            object("", "node", "3"),
+            object("a", "db", "4"),
+        ];
+        let mut before = known(&pods, &mut interner);
+        before.remove(&object("a", "db", "4"));
+        before.remove(&object("a", "never", "5"));
+        let listed = known(&[object("b", "web", "another uid")], &mut interner);
+        let mut missing = before.retain_listed(&listed);
+        missing.sort_by(|a, b| a.uid.cmp(&b.uid));
+        assert_eq!(missing, [pods[0].clone(), pods[2].clone()]);
+        assert!(before.retain_listed(&listed).is_empty());
+    }
+
+    /// An object of the same name that comes after another has another uid: the names of the earlier one are released.
+    #[test]
+    fn the_names_of_the_newest_object_are_kept() {
+        let mut interner = Interner::default();
+        let (old, new) = (object("ns", "web", "1"), object("ns", "web", "2"));
+        let [old_names, new_names] = [&old, &new].map(|object| interner.object(names(object)));
+        let mut known = known(&[old, new], &mut interner);
+        let holders = |names| Arc::strong_count(names);
+        assert_eq!((holders(&old_names), holders(&new_names)), (2, 3));
+        known.remove(&object("ns", "web", "3"));
+        assert_eq!(holders(&new_names), 2);
+    }
+}

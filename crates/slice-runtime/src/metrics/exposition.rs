@@ -1,0 +1,244 @@
+//! Metrics in the text format of Prometheus, spelled as kube-controller-manager spells them.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text::encode_registry},
+    metrics::MetricType,
+    registry::Registry,
+};
+use slice_controller::{Measurement, MetricFamily, MetricKind, MetricSpec, MetricValue, MetricValues};
+
+/// The media type of the text format.
+pub(crate) const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Metrics that share a prefix, and labels in addition to their own.
+#[derive(Debug)]
+pub(super) struct Exposition {
+    values: Arc<Values>,
+    registry: Registry,
+}
+
+#[derive(Debug, Default)]
+struct Values(Mutex<MetricValues>);
+
+impl Exposition {
+    pub(super) fn new(prefix: &str, labels: &[(&'static str, &'static str)]) -> Self {
+        let values = Arc::new(Values::default());
+        let label = |&(name, value): &(&'static str, &'static str)| (Cow::Borrowed(name), Cow::Borrowed(value));
+        let mut registry = Registry::with_prefix_and_labels(prefix, labels.iter().map(label));
+        registry.register_collector(Box::new(Arc::clone(&values)));
+        Self { values, registry }
+    }
+
+    pub(super) fn register(&self, metrics: &[&'static MetricSpec]) {
+        let mut values = self.values.lock();
+        for metric in metrics {
+            values.register(metric);
+        }
+    }
+
+    pub(super) fn apply(&self, measurements: impl IntoIterator<Item = Measurement>) {
+        let mut values = self.values.lock();
+        for measurement in measurements {
+            values.apply(measurement);
+        }
+    }
+
+    /// Appends all metrics in the text format.
+    pub(super) fn write(&self, page: &mut String) {
+        let mut text = String::new();
+        encode_registry(&mut text, &self.registry).expect("a String takes all that is written");
+        for line in text.lines() {
+            spell_as_upstream(line, page);
+        }
+    }
+}
+
+impl Values {
+    /// A panic elsewhere does not make the values wrong.
+    fn lock(&self) -> MutexGuard<'_, MetricValues> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Metrics are collected instead of registered one by one because the help text of a registered metric gets a full stop, and
+/// the name of a registered counter the suffix `_total`, which upstream's do not have.
+impl Collector for Values {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for MetricFamily { metric, series } in self.lock().families() {
+            let metric_type = match metric.kind {
+                MetricKind::Counter => MetricType::Counter,
+                MetricKind::Gauge => MetricType::Gauge,
+                MetricKind::Histogram { .. } => MetricType::Histogram,
+            };
+            let mut encoder = encoder.encode_descriptor(metric.name, metric.help, None, metric_type)?;
+            for (values, value) in series {
+                let labels: Vec<_> = metric.labels.iter().copied().zip(values.iter().copied()).collect();
+                if labels.is_empty() {
+                    encode_value(value, &mut encoder)?;
+                } else {
+                    encode_value(value, &mut encoder.encode_family(&labels)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn encode_value(value: &MetricValue, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+    match value {
+        // Also a counter: `encode_counter` would add a suffix to its name.
+        MetricValue::Number(number) => encoder.encode_gauge(number),
+        MetricValue::Histogram { bounds, counts, sum } => {
+            let bounds = bounds.iter().copied().chain([f64::INFINITY]);
+            let buckets: Vec<_> = bounds.zip(counts.iter().copied()).collect();
+            encoder.encode_histogram::<NoLabelSet>(*sum, counts.iter().sum(), &buckets, None)
+        }
+    }
+}
+
+/// Appends a line of the text format with its numbers spelled as in Go: the bound of a bucket is a label, and `le="2.0"` is
+/// another time series than `le="2"`.
+fn spell_as_upstream(line: &str, page: &mut String) {
+    let sample = line.rsplit_once(' ').filter(|_| !line.starts_with('#'));
+    let Some((series, value)) = sample else {
+        page.extend([line, "\n"]);
+        return;
+    };
+    // In the value of a label the quotation mark would be escaped.
+    let bound = ["{le=\"", ",le=\""].into_iter().find_map(|start| {
+        let bound = series.find(start)? + start.len();
+        Some((bound, bound + series[bound..].find('"')?))
+    });
+    match bound {
+        Some((start, end)) => page.extend([&series[..start], &go(&series[start..end]), &series[end..]]),
+        None => page.push_str(series),
+    }
+    page.extend([" ", &go(value), "\n"]);
+}
+
+/// A number as Go's client spells it: the shortest digits, with an exponent below 1e-4 and from 1e6 on.
+fn go(number: &str) -> String {
+    let number: f64 = number.parse().expect("samples and bounds are numbers");
+    if number.is_infinite() {
+        return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    let scientific = format!("{number:e}");
+    match scientific.split_once('e') {
+        Some((digits, exponent)) => {
+            let exponent: i32 = exponent.parse().expect("an exponent is a number");
+            if (-4..6).contains(&exponent) {
+                number.to_string()
+            } else {
+                let sign = if exponent < 0 { '-' } else { '+' };
+                format!("{digits}e{sign}{:02}", exponent.abs())
+            }
+        }
+        None => scientific,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The right-hand side was written by Go's `strconv.FormatFloat(number, 'g', -1, 64)`.
+    #[test]
+    fn numbers_are_spelled_as_in_go() {
+        for (number, expected) in [
+            (0.0, "0"),
+            (1.0, "1"),
+            (-2.5, "-2.5"),
+            (32768.0, "32768"),
+            (999_999.0, "999999"),
+            (1e6, "1e+06"),
+            (1_234_567.0, "1.234567e+06"),
+            (1e21, "1e+21"),
+            (0.0001, "0.0001"),
+            (0.000_01, "1e-05"),
+            (1e-8, "1e-08"),
+            (1e-8 * 10.0 * 10.0 * 10.0, "9.999999999999999e-06"),
+            (16.384, "16.384"),
+            (1e100, "1e+100"),
+            (f64::INFINITY, "+Inf"),
+            (f64::NEG_INFINITY, "-Inf"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(go(&number.to_string()), expected, "{number}");
+            assert_eq!(go(&format!("{number:e}")), expected, "{number:e}");
+        }
+    }
+
+    #[test]
+    fn only_numbers_are_spelled_differently() {
+        for (line, expected) in [
+            ("# HELP a 1.0 le=\"2.0\" 3.0", "# HELP a 1.0 le=\"2.0\" 3.0\n"),
+            ("a 1.0", "a 1\n"),
+            ("a_bucket{le=\"2.0\"} 3", "a_bucket{le=\"2\"} 3\n"),
+            (
+                "a_bucket{n=\"1.0\",le=\"1e-8\",b=\"2.0\"} 3",
+                "a_bucket{n=\"1.0\",le=\"1e-08\",b=\"2.0\"} 3\n",
+            ),
+            (
+                "a{scale=\"2.0\",b=\",le=\\\"2.0\\\"\"} 3",
+                "a{scale=\"2.0\",b=\",le=\\\"2.0\\\"\"} 3\n",
+            ),
+        ] {
+            let mut page = String::new();
+            spell_as_upstream(line, &mut page);
+            assert_eq!(page, expected);
+        }
+    }
+
+    #[test]
+    fn metrics_are_written_under_upstreams_names() {
+        static SYNCS: MetricSpec = MetricSpec {
+            name: "syncs",
+            help: "[ALPHA] Syncs",
+            kind: MetricKind::Counter,
+            labels: &["result"],
+        };
+        static DEPTH: MetricSpec = MetricSpec {
+            name: "depth",
+            help: "Depth",
+            kind: MetricKind::Gauge,
+            labels: &[],
+        };
+        static SIZES: MetricSpec = MetricSpec {
+            name: "sizes",
+            help: "Sizes.",
+            kind: MetricKind::Histogram { buckets: &[1e-8, 2.0] },
+            labels: &[],
+        };
+        let exposition = Exposition::new("queue", &[("name", "web")]);
+        exposition.register(&[&SYNCS, &DEPTH, &SIZES]);
+        exposition.apply([
+            Measurement::new(&SYNCS, &["success"], 1.0),
+            Measurement::new(&SYNCS, &["error"], 2.0),
+            Measurement::new(&SIZES, &[], 1.5),
+        ]);
+        let mut page = String::new();
+        exposition.write(&mut page);
+        let expected = "# HELP queue_depth Depth\n\
+                        # TYPE queue_depth gauge\n\
+                        queue_depth{name=\"web\"} 0\n\
+                        # HELP queue_sizes Sizes.\n\
+                        # TYPE queue_sizes histogram\n\
+                        queue_sizes_sum{name=\"web\"} 1.5\n\
+                        queue_sizes_count{name=\"web\"} 1\n\
+                        queue_sizes_bucket{name=\"web\",le=\"1e-08\"} 0\n\
+                        queue_sizes_bucket{name=\"web\",le=\"2\"} 1\n\
+                        queue_sizes_bucket{name=\"web\",le=\"+Inf\"} 1\n\
+                        # HELP queue_syncs [ALPHA] Syncs\n\
+                        # TYPE queue_syncs counter\n\
+                        queue_syncs{name=\"web\",result=\"error\"} 2\n\
+                        queue_syncs{name=\"web\",result=\"success\"} 1\n";
+        assert_eq!(page, expected);
+    }
+}

@@ -1,0 +1,60 @@
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    sync::{Mutex, PoisonError},
+};
+
+use kube::client::Body;
+
+use super::*;
+use crate::health::Health;
+
+const PAGE: &str =
+    r#"{"metadata": {"resourceVersion": "1", "continue": "here"}, "items": [{"metadata": {"name": "a"}}]}"#;
+
+/// A reflector of an optional resource that gets these responses, and then none.
+fn reflector(
+    responses: impl IntoIterator<Item = (u16, &'static str)>,
+    out: mpsc::Sender<(usize, WatchEvent<()>)>,
+) -> Reflector<(), ()> {
+    let responses = Mutex::new(responses.into_iter().collect::<VecDeque<_>>());
+    let respond = move |_request: http::Request<Body>| {
+        let next = responses.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        async move {
+            let Some((code, body)) = next else {
+                return std::future::pending().await;
+            };
+            let body = Body::from(body.as_bytes().to_vec());
+            Ok::<_, Infallible>(http::Response::builder().status(code).body(body).unwrap())
+        }
+    };
+    let client = kube::Client::new(tower::service_fn(respond), "default");
+    let decode = |bytes: &[u8]| {
+        let object_ref = ObjectRef::decode(bytes)?;
+        Ok(Decoded { object_ref, object: () })
+    };
+    Reflector {
+        api: ApiClient::new(client, Duration::from_secs(15), None),
+        spec: WatchSpec::with_decoder((), "example.com/v1", "pools", decode).optional(),
+        namespace: String::new(),
+        health: Health::default().add("pools"),
+        metrics: Arc::new(Metrics::new("test", "test")),
+        times: Times::default(),
+        out,
+        index: 7,
+    }
+}
+
+/// CX3: a list that was begun when the resource disappears again is not waited for.
+#[tokio::test(start_paused = true)]
+async fn absence_is_reported_after_a_list_that_was_not_completed() {
+    let (out, mut events) = mpsc::channel(9);
+    let reflector = reflector([(404, ""), (422, ""), (200, PAGE), (404, ""), (404, "")], out);
+    tokio::spawn(reflector.run());
+    for expected in ["Absent", "Init", "Apply", "Absent", "Absent"] {
+        let next = tokio::time::timeout(Duration::from_secs(600), events.recv()).await;
+        let (index, event) = next.unwrap_or_else(|_| panic!("no {expected}")).unwrap();
+        assert_eq!(index, 7);
+        assert!(format!("{event:?}").starts_with(expected), "{event:?}, not {expected}");
+    }
+}

@@ -60,6 +60,6 @@ fn objects<'a, T: Deserialize<'a>>(value: &'a Value) -> Vec<T> {
 /// What we keep of a slice is what we would write back.
 fn slice(stored: &EndpointSlice) -> Slice {
     let slice = Slice::from(stored);
-    assert_eq!(Slice::from(&slice.to_api()), slice);
+    assert_eq!(Slice::from(&slice.to_k8s()), slice);
     slice
 }

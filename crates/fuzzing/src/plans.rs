@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 
 use k8s_openapi::api::core::v1 as api;
 use mirroring::{Metadata, Subsets, mirrored};
-use service_slices::{Node, Pod, Service, Text, desired};
-use slice_core::{AddressType, Slice, names::ZONE_LABEL};
+use service_slices::{Node, Pod, Service, desired};
+use slice_core::{AddressType, Interner, Slice, names::ZONE_LABEL};
 use slice_reconciler::{
-    MetadataPolicy, Operation, Owner, Plan, Request, TriggerTime, Write,
+    MetadataPolicy, Owner, Plan, Request, TriggerTime,
     hints::{NodeFacts, TopologyCache, TopologyOptions},
-    plan, plan_with_topology,
+    plan,
 };
 
 use crate::objects::Step;
@@ -18,16 +18,12 @@ use crate::objects::Step;
 pub(crate) fn check(step: &Step) {
     if let Some(service) = &step.service {
         let compact = Service::from(service);
-        let borrowed: Vec<Pod<&str>> = step.pods.iter().map(|pod| Pod::for_service(pod, &compact)).collect();
-        let kept: Vec<Pod> = step.pods.iter().map(Pod::from).collect();
-        let existing: Vec<Slice<&str>> = step.existing.iter().map(|slice| slice.map(|text| &**text)).collect();
-        let from_borrowed = settle(&existing, planner_of_service(step, &compact, &borrowed));
-        let from_kept = settle(&step.existing, planner_of_service(step, &compact, &kept));
-        assert_eq!(
-            from_borrowed.map(keep),
-            from_kept,
-            "objects are the same, borrowed or kept"
-        );
+        let pods: Vec<Pod> = step.pods.iter().map(Pod::from).collect();
+        let mut interner = Interner::default();
+        let shared: Vec<Pod> = step.pods.iter().map(|pod| Pod::from_k8s(pod, &mut interner)).collect();
+        let plan = settle(&step.existing, planner_of_service(step, &compact, &pods));
+        let from_interned = settle(&step.existing, planner_of_service(step, &compact, &shared));
+        assert_eq!(plan, from_interned, "interning does not change a plan");
     }
     if let Some(endpoints) = &step.endpoints {
         let _ = mirrored(endpoints, step.service.as_ref());
@@ -36,10 +32,7 @@ pub(crate) fn check(step: &Step) {
 }
 
 /// Plans, carries the plan out and plans again: then there is nothing to do. Owners that cannot be planned for have no plan.
-fn settle<T: Text>(
-    existing: &[Slice<T>],
-    mut planner: impl FnMut(&[Slice<T>]) -> Option<Plan<Slice<T>>>,
-) -> Option<Plan<Slice<T>>> {
+fn settle(existing: &[Slice], mut planner: impl FnMut(&[Slice]) -> Option<Plan>) -> Option<Plan> {
     let first = planner(existing)?;
     let mut slices = existing.to_vec();
     for write in &first.writes {
@@ -53,7 +46,7 @@ fn settle<T: Text>(
 }
 
 /// Slices as an API server may hold them, in as far as their names tell them apart.
-fn can_be_stored<T: Text>(slices: &[Slice<T>]) -> bool {
+fn can_be_stored(slices: &[Slice]) -> bool {
     let names: BTreeSet<_> = slices
         .iter()
         .filter_map(|slice| slice.metadata.name.as_deref())
@@ -61,35 +54,13 @@ fn can_be_stored<T: Text>(slices: &[Slice<T>]) -> bool {
     names.len() == slices.len()
 }
 
-/// The same plan in strings of its own.
-fn keep(plan: Plan<Slice<&str>>) -> Plan {
-    let keep = |slice: Slice<&str>| slice.map(|text| (*text).into());
-    let writes = plan.writes.into_iter().map(|Write { operation, after }| Write {
-        operation: match operation {
-            Operation::Create(slice) => Operation::Create(keep(slice)),
-            Operation::Update(slice) => Operation::Update(keep(slice)),
-            Operation::Delete(deletion) => Operation::Delete(deletion),
-        },
-        after,
-    });
-    Plan {
-        writes: writes.collect(),
-        summaries: plan.summaries,
-        hints: plan.hints,
-        left_out: plan.left_out,
-    }
-}
-
 /// Plans for a Service, as a controller that lives on from one plan to the next.
-fn planner_of_service<'s, T: Text>(
+fn planner_of_service<'s>(
     step: &'s Step,
     service: &'s Service,
-    pods: &'s [Pod<T>],
-) -> impl FnMut(&[Slice<T>]) -> Option<Plan<Slice<T>>> + use<'s, T>
-where
-    Node<T>: From<&'s api::Node>,
-{
-    let nodes: HashMap<&str, Node<T>> = step
+    pods: &'s [Pod],
+) -> impl FnMut(&[Slice]) -> Option<Plan> + use<'s> {
+    let nodes: HashMap<&str, Node> = step
         .nodes
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
@@ -104,18 +75,19 @@ where
             supported: desired.address_types.iter().copied().collect(),
             groups: desired.groups,
             hints: Some(service.hints),
+            topology: Some(topology.entry(&())),
             trigger_time: step.trigger_time.clone().map_or(TriggerTime::Clear, TriggerTime::Set),
             ..Request::new(service.owner(), existing, &metadata, &service.name)
         };
         let options = service_slices::options(step.max);
-        plan_with_topology(request, &options, &(), &mut topology).ok()
+        plan(request, &options).ok()
     }
 }
 
 fn plan_of_endpoints(step: &Step, endpoints: &api::Endpoints, existing: &[Slice]) -> Option<Plan> {
     let subsets = Subsets::read(endpoints);
     let metadata = MetadataPolicy::from(Metadata::of(endpoints));
-    let owner = Owner::of("v1", "Endpoints", &endpoints.metadata);
+    let owner = Owner::from_meta("v1", "Endpoints", &endpoints.metadata);
     let request = Request {
         supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
         groups: subsets.desired(step.max).groups,

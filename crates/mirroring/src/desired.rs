@@ -2,7 +2,10 @@
 
 use std::{num::NonZeroUsize, slice};
 
-use slice_core::{AddressType, Conditions, EndpointRef, EndpointSet, Port, PortMapKey, Target, names};
+use slice_core::{
+    Address, AddressType, Conditions, Endpoint, EndpointSet, EndpointSource, Port, PortMapKey, Target, TargetView,
+    names,
+};
 use slice_reconciler::Group;
 
 use crate::{
@@ -16,7 +19,7 @@ use crate::{
 pub struct Desired<'a> {
     /// For every set of ports one group of each IP family, also where it is empty (M67), and where no slice may have the
     /// ports: a plan names such a group, and spares the slices that hold its endpoints (I4, F25).
-    pub groups: Vec<Group<EndpointRef<'a>>>,
+    pub groups: Vec<Group<SubsetEndpoint<'a>>>,
     /// Addresses that no group has, over all canonical subsets, invalid ones included (M71).
     pub skipped: usize,
     /// Addresses among them that cannot be published, as far as they were looked at (M70).
@@ -67,7 +70,7 @@ impl Subsets {
         subset: &Subset,
         max: NonZeroUsize,
         left_out: &mut Vec<LeftOut<'s>>,
-    ) -> Vec<EndpointRef<'s>> {
+    ) -> Vec<SubsetEndpoint<'s>> {
         let (ready, not_ready): (Vec<Member>, Vec<Member>) = subset.members.iter().partition(|member| member.ready);
         let mut accepted = Vec::with_capacity(subset.members.len().min(max.get()));
         for member in ready.into_iter().chain(not_ready) {
@@ -75,7 +78,10 @@ impl Subsets {
             let why = match source.refused {
                 _ if accepted.len() >= max.get() => Reason::OverCap,
                 None => {
-                    accepted.push(endpoint(source, member.ready));
+                    accepted.push(SubsetEndpoint {
+                        source,
+                        ready: member.ready,
+                    });
                     continue;
                 }
                 Some(why) => why,
@@ -98,18 +104,50 @@ impl<'a> From<&'a RefusedPort> for LeftOut<'a> {
     }
 }
 
-/// M62: one address, of the conditions only `ready`, no zone and no hints.
-fn endpoint(source: &Source, ready: bool) -> EndpointRef<'_> {
-    EndpointRef {
-        addresses: slice::from_ref(&source.address),
-        conditions: Conditions {
-            ready: Some(ready),
+/// An address of an Endpoints object as an endpoint: of the conditions only `ready`, no zone and no hints (M62).
+#[derive(Clone, Copy, Debug)]
+pub struct SubsetEndpoint<'a> {
+    source: &'a Source,
+    ready: bool,
+}
+
+impl EndpointSource for SubsetEndpoint<'_> {
+    fn addresses(&self) -> &[Address] {
+        slice::from_ref(&self.source.address)
+    }
+
+    fn conditions(&self) -> Conditions {
+        Conditions {
+            ready: Some(self.ready),
             ..Conditions::default()
-        },
-        hostname: source.hostname.as_deref(),
-        node_name: source.node_name.as_deref(),
-        zone: None,
-        target: source.target.as_ref().map(Target::view),
+        }
+    }
+
+    fn hostname(&self) -> Option<&str> {
+        self.source.hostname.as_deref()
+    }
+
+    fn node_name(&self) -> Option<&str> {
+        self.source.node_name.as_deref()
+    }
+
+    fn zone(&self) -> Option<&str> {
+        None
+    }
+
+    fn target(&self) -> Option<TargetView<'_>> {
+        self.source.target.as_ref().map(Target::view)
+    }
+
+    fn to_endpoint(&self) -> Endpoint {
+        Endpoint {
+            addresses: self.addresses().into(),
+            conditions: self.conditions(),
+            hostname: self.source.hostname.clone(),
+            node_name: self.source.node_name.clone(),
+            target: self.source.target.clone(),
+            ..Endpoint::default()
+        }
     }
 }
 
@@ -134,8 +172,12 @@ fn with_unique_names<'a>(ports: &'a [Port], left_out: &mut Vec<LeftOut<'a>>) -> 
 }
 
 /// Of endpoints with one identity the last one stays (M63).
-fn group<'a>(address_type: AddressType, ports: PortMapKey, endpoints: &[EndpointRef<'a>]) -> Group<EndpointRef<'a>> {
-    let fits = |endpoint: &&EndpointRef<'a>| endpoint.addresses[0].address_type() == address_type;
+fn group<'a>(
+    address_type: AddressType,
+    ports: PortMapKey,
+    endpoints: &[SubsetEndpoint<'a>],
+) -> Group<SubsetEndpoint<'a>> {
+    let fits = |endpoint: &&SubsetEndpoint<'a>| endpoint.source.address.address_type() == address_type;
     let mut set = EndpointSet::with_capacity(endpoints.iter().filter(fits).count());
     set.extend(endpoints.iter().filter(fits).copied());
     Group {

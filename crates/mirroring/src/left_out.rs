@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn every_omission_can_be_told_to_a_person() {
-        let address = Address::stored("::1");
+        let address = Address::from_canonical("::1");
         let unpublishable = Reason::Unpublishable(Unpublishable::Loopback);
         for (left_out, expected) in [
             (

@@ -38,7 +38,7 @@
 //! let request = Request {
 //!     supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
 //!     groups: desired.groups,
-//!     ..Request::new(Owner::of("v1", "Endpoints", &endpoints.metadata), &existing, &metadata, "db-")
+//!     ..Request::new(Owner::from_meta("v1", "Endpoints", &endpoints.metadata), &existing, &metadata, "db-")
 //! };
 //! let plan = plan(request, &options(max))?;
 //! assert_eq!(plan.writes.len(), 2, "one slice for each address family");
@@ -59,7 +59,7 @@ mod subsets;
 #[cfg(test)]
 mod testing;
 
-pub use desired::{Desired, Event};
+pub use desired::{Desired, Event, SubsetEndpoint};
 pub use eligibility::{NotMirrored, eligible, has_selector, is_mirror_of, is_ours, mirrored};
 pub use left_out::{LeftOut, Reason};
 pub use metadata::Metadata;

@@ -28,7 +28,7 @@ fn planned(endpoints: &Endpoints, existing: &[Slice], max: usize) -> Plan {
         supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
         groups: subsets.desired(max).groups,
         ..Request::new(
-            Owner::of("v1", "Endpoints", &endpoints.metadata),
+            Owner::from_meta("v1", "Endpoints", &endpoints.metadata),
             existing,
             &policy,
             "ep-",
@@ -293,7 +293,9 @@ fn t_mir_35_to_37_partly_stored() {
     let mut empty = first();
     empty[0].endpoints.clear();
     let mut other = first();
-    other[0].endpoints[0].addresses.push(Address::stored("10.0.0.3"));
+    other[0].endpoints[0]
+        .addresses
+        .push(Address::from_canonical("10.0.0.3"));
     other[0].endpoints[1].conditions = Conditions::default();
     for (id, existing, expected) in [
         ("T-MIR-35, T-GMIR-16", empty, "2/2/5 +5 ~0 -0 cu"),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
-use slice_core::{Address, Port, Share, Target, TargetRef};
+use slice_core::{Address, Interner, Port, Target};
 
 use crate::Reason;
 
@@ -63,14 +63,14 @@ impl Subsets {
     /// Reads an object. Whatever it holds, this succeeds; what cannot be mirrored is named by [`Subsets::desired`].
     #[must_use]
     pub fn read(endpoints: &Endpoints) -> Self {
-        Self::read_with(endpoints, &mut |text: &str| Arc::<str>::from(text))
+        Self::from_k8s(endpoints, &mut Interner::default())
     }
 
-    /// Reads an object, its strings made by `share`, which can make one of equal ones.
-    pub fn read_with(endpoints: &Endpoints, share: &mut impl for<'t> Share<&'t str, Arc<str>>) -> Self {
+    /// Reads an object, with interned strings.
+    pub fn from_k8s(endpoints: &Endpoints, interner: &mut Interner) -> Self {
         let written = endpoints.subsets.as_deref().unwrap_or_default();
-        let (sources, members) = read_addresses(written, share);
-        let (ports, refused) = read_ports(written, &members, share);
+        let (sources, members) = read_addresses(written, interner);
+        let (ports, refused) = read_ports(written, &members, interner);
         Self {
             sources: sources.into(),
             canonical: join(ports, &members),
@@ -86,10 +86,7 @@ fn identity(address: &EndpointAddress) -> (&str, &str) {
 }
 
 /// Each address once, and for each subset as it was written its members.
-fn read_addresses(
-    subsets: &[EndpointSubset],
-    share: &mut impl for<'t> Share<&'t str, Arc<str>>,
-) -> (Vec<Source>, Vec<Vec<Member>>) {
+fn read_addresses(subsets: &[EndpointSubset], interner: &mut Interner) -> (Vec<Source>, Vec<Vec<Member>>) {
     struct Sighting<'a> {
         address: &'a EndpointAddress,
         subset: usize,
@@ -109,7 +106,7 @@ fn read_addresses(
     let mut members = vec![Vec::new(); subsets.len()];
     for same in sightings.chunk_by(|a, b| identity(a.address) == identity(b.address)) {
         let source = sources.len();
-        sources.push(Source::read(same[0].address, share));
+        sources.push(Source::read(same[0].address, interner));
         for sighting in same {
             let ready = sighting.ready;
             members[sighting.subset].push(Member { source, ready });
@@ -119,36 +116,38 @@ fn read_addresses(
 }
 
 impl Source {
-    fn read(written: &EndpointAddress, share: &mut impl for<'t> Share<&'t str, Arc<str>>) -> Self {
+    fn read(written: &EndpointAddress, interner: &mut Interner) -> Self {
         let (address, refused) = match Address::parse_ip(&written.ip) {
             Some(address) => {
                 let refused = address.publishable().err().map(Reason::Unpublishable);
                 (address, refused)
             }
-            None => (Address::Text(share.text(&written.ip)), Some(Reason::NotAnIp)),
+            None => (Address::Text(interner.intern(&written.ip)), Some(Reason::NotAnIp)),
         };
         Self {
             address,
             refused,
-            hostname: given(&written.hostname).map(|hostname| share.text(hostname)),
-            node_name: written.node_name.as_deref().map(|node| share.text(node)),
+            hostname: given(&written.hostname).map(|hostname| interner.intern(hostname)),
+            node_name: written.node_name.as_deref().map(|node| interner.intern(node)),
             target: written
                 .target_ref
                 .as_ref()
-                .map(|target| read_target(target).to_target(share)),
+                .map(|target| Target::from_k8s(&without_empty_fields(target), interner)),
         }
     }
 }
 
-fn read_target(written: &ObjectReference) -> TargetRef<'_> {
-    TargetRef {
-        kind: given(&written.kind),
-        namespace: given(&written.namespace),
-        name: given(&written.name),
-        uid: given(&written.uid),
-        api_version: given(&written.api_version),
-        field_path: given(&written.field_path),
-        resource_version: given(&written.resource_version),
+/// The reference as the API server would store it: an empty field is absent. Otherwise the slice would never be as desired.
+fn without_empty_fields(written: &ObjectReference) -> ObjectReference {
+    let field = |text: &Option<String>| given(text).map(str::to_owned);
+    ObjectReference {
+        kind: field(&written.kind),
+        namespace: field(&written.namespace),
+        name: field(&written.name),
+        uid: field(&written.uid),
+        api_version: field(&written.api_version),
+        field_path: field(&written.field_path),
+        resource_version: field(&written.resource_version),
     }
 }
 
@@ -172,7 +171,7 @@ type SubsetsByPort = BTreeMap<Option<Port>, BTreeSet<usize>>;
 fn read_ports(
     subsets: &[EndpointSubset],
     members: &[Vec<Member>],
-    share: &mut impl for<'t> Share<&'t str, Arc<str>>,
+    interner: &mut Interner,
 ) -> (SubsetsByPort, Vec<RefusedPort>) {
     let mut by_port = SubsetsByPort::new();
     let mut refused = Vec::new();
@@ -186,10 +185,10 @@ fn read_ports(
             by_port.entry(None).or_default().insert(subset);
         }
         for port in ports {
-            let read = read_port(port, share);
+            let read = read_port(port, interner);
             if read.is_none() {
                 refused.push(RefusedPort {
-                    name: share.text(port.name.as_deref().unwrap_or_default()),
+                    name: interner.intern(port.name.as_deref().unwrap_or_default()),
                     number: port.port,
                 });
             }
@@ -202,13 +201,13 @@ fn read_ports(
 }
 
 /// The port with the API's defaults (M65), unless no port can have its number.
-fn read_port(port: &EndpointPort, share: &mut impl for<'t> Share<&'t str, Arc<str>>) -> Option<Port> {
+fn read_port(port: &EndpointPort, interner: &mut Interner) -> Option<Port> {
     let protocol = port.protocol.as_deref().filter(|protocol| !protocol.is_empty());
     (1..=65535).contains(&port.port).then(|| Port {
-        name: share.text(port.name.as_deref().unwrap_or_default()),
-        protocol: share.text(protocol.unwrap_or("TCP")),
+        name: interner.intern(port.name.as_deref().unwrap_or_default()),
+        protocol: interner.intern(protocol.unwrap_or("TCP")),
         port: Some(port.port),
-        app_protocol: port.app_protocol.as_deref().map(|protocol| share.text(protocol)),
+        app_protocol: port.app_protocol.as_deref().map(|protocol| interner.intern(protocol)),
     })
 }
 

@@ -3,8 +3,10 @@
 //! An address is `[!]ip[/uid][@pod]`, `!` for not ready; a port is `[name/]number[/protocol][~appProtocol]`.
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
-use slice_core::{EndpointRef, Port};
+use slice_core::{EndpointSource as _, Port, TargetView};
 use slice_reconciler::Group;
+
+use crate::SubsetEndpoint;
 
 pub(crate) fn endpoints(subsets: &str) -> Endpoints {
     let subsets = subsets.split(';').filter(|line| !line.is_empty());
@@ -96,23 +98,23 @@ pub(crate) fn ports(ports: &[Port]) -> String {
 }
 
 /// Groups in the notation of this module, preceded by their address type.
-pub(crate) fn groups(groups: Vec<Group<EndpointRef<'_>>>) -> String {
-    let word = |endpoint: &EndpointRef<'_>| {
-        let [address] = endpoint.addresses else {
+pub(crate) fn groups(groups: Vec<Group<SubsetEndpoint<'_>>>) -> String {
+    let word = |endpoint: &SubsetEndpoint<'_>| {
+        let [address] = endpoint.addresses() else {
             panic!("one address each")
         };
-        let mark = if endpoint.conditions.ready == Some(false) {
+        let mark = if endpoint.conditions().ready == Some(false) {
             "!"
         } else {
             ""
         };
-        let name = endpoint.target.and_then(|target| target.name);
+        let name = endpoint.target().and_then(TargetView::name);
         format!(
             "{mark}{address}{}",
             name.map(|name| format!("@{name}")).unwrap_or_default()
         )
     };
-    let line = |group: Group<EndpointRef<'_>>| {
+    let line = |group: Group<SubsetEndpoint<'_>>| {
         let endpoints: Vec<String> = group.endpoints.into_sorted().iter().map(word).collect();
         let (address_type, ports) = (group.address_type, ports(group.ports.ports()));
         format!("{address_type} {} :{ports}", endpoints.join(" "))

@@ -1,20 +1,18 @@
 //! What the slices of a Service should hold.
 
-use std::sync::Arc;
-
 use slice_core::AddressType;
 use slice_reconciler::Group;
 
-use crate::{AddressProblem, Node, Nodes, Pod, PodEndpoint, Service, Text, groups::Groups, pod_endpoint::Presented};
+use crate::{AddressProblem, Node, Nodes, Pod, PodEndpoint, Service, groups::Groups};
 
 /// What the slices of a Service should hold.
 #[derive(Debug)]
-pub struct Desired<'a, T: Text = Arc<str>> {
+pub struct Desired<'a> {
     /// The types of slices that the Service has, in order. Slices of another type are not wanted.
     pub address_types: &'static [AddressType],
     /// The endpoints by address type and ports, in that order. No pods, no groups; but the group of a pod is there even if
     /// the pod itself was left out or has no address of the type.
-    pub groups: Vec<Group<PodEndpoint<'a, T>>>,
+    pub groups: Vec<Group<PodEndpoint<'a>>>,
     /// What could not be published, by pod. It concerns nobody but the pods named.
     pub left_out: Vec<LeftOut<'a>>,
 }
@@ -51,20 +49,20 @@ pub enum Reason<'a> {
 ///
 /// Nothing is allocated per pod.
 #[must_use]
-pub fn desired<'a, T, N>(service: &Service, pods: impl IntoIterator<Item = &'a Pod<T>>, nodes: &'a N) -> Desired<'a, T>
-where
-    T: Text + 'a,
-    N: Nodes<T> + ?Sized,
-{
+pub fn desired<'a>(
+    service: &Service,
+    pods: impl IntoIterator<Item = &'a Pod>,
+    nodes: &'a (impl Nodes + ?Sized),
+) -> Desired<'a> {
     let pods = pods.into_iter();
     let mut groups = Groups::new(service, pods.size_hint().0);
     let mut left_out = Vec::new();
     for pod in pods.filter(|pod| pod.eligible) {
         let groups = groups.of(pod);
-        match present(service, pod, nodes) {
-            Ok((node, presented)) => {
+        match node_of(service, pod, nodes) {
+            Ok(node) => {
                 for group in groups {
-                    let endpoints = PodEndpoint::each(pod, node, presented, group.address_type);
+                    let endpoints = PodEndpoint::for_pod(pod, node, service, group.address_type);
                     group.endpoints.extend(endpoints);
                 }
                 if !pod.addresses.refused().is_empty() {
@@ -82,35 +80,22 @@ where
     }
 }
 
-/// On which node a pod is an endpoint, and how the Service presents it.
-fn present<'a, T, N>(
+/// The node of a pod; a pod on an unknown node waits until it is known (R65), unless the Service publishes pods that are not
+/// ready.
+fn node_of<'a>(
     service: &Service,
-    pod: &'a Pod<T>,
-    nodes: &'a N,
-) -> Result<(Option<&'a Node<T>>, Presented), Reason<'a>>
-where
-    T: Text,
-    N: Nodes<T> + ?Sized,
-{
+    pod: &'a Pod,
+    nodes: &'a (impl Nodes + ?Sized),
+) -> Result<Option<&'a Node>, Reason<'a>> {
     let node = pod.node.as_deref().and_then(|name| nodes.node(name));
     if node.is_none() && !service.publish_not_ready_addresses {
         return Err(Reason::UnknownNode(pod.node.as_deref().unwrap_or_default()));
     }
-    let ready = service.publish_not_ready_addresses || (pod.ready && !pod.terminating);
-    let hostname = pod.hostname_for(&service.namespace, &service.name);
-    let presented = Presented::NOTHING
-        .and(Presented::READY, ready)
-        .and(Presented::SERVING, pod.ready)
-        .and(Presented::TERMINATING, pod.terminating)
-        .and(Presented::HOSTNAME, hostname.is_some());
-    Ok((node, presented))
+    Ok(node)
 }
 
 /// Those that the Service would have published.
-fn refused_addresses<'a, T>(service: &Service, pod: &'a Pod<T>) -> impl Iterator<Item = LeftOut<'a>>
-where
-    T: Text,
-{
+fn refused_addresses<'a>(service: &Service, pod: &'a Pod) -> impl Iterator<Item = LeftOut<'a>> {
     let wanted = service.families.address_types();
     let refused = pod.addresses.refused().iter();
     refused
@@ -130,7 +115,7 @@ where
         })
 }
 
-fn because<'a, T: Text>(pod: &'a Pod<T>, reason: Reason<'a>) -> LeftOut<'a> {
+fn because<'a>(pod: &'a Pod, reason: Reason<'a>) -> LeftOut<'a> {
     LeftOut {
         namespace: pod.namespace(),
         pod: pod.name(),

@@ -6,28 +6,28 @@ use slice_core::{AddressType, EndpointSet, PortMapKey};
 use slice_reconciler::Group;
 use smallvec::SmallVec;
 
-use crate::{NamedPort, Pod, PodEndpoint, Service, Text};
+use crate::{NamedPort, Pod, PodEndpoint, Service};
 
 /// The numbers of a Service's ports with some pod, in the Service's order; `None` leads nowhere.
 type Numbers = SmallVec<[Option<i32>; 4]>;
 
 /// Groups in the making: for each set of ports one group per address type, side by side.
-pub(crate) struct Groups<'s, 'a, T: Text> {
+pub(crate) struct Groups<'s, 'a> {
     service: &'s Service,
     address_types: &'static [AddressType],
     /// Whether pods can differ in their ports.
     has_named_targets: bool,
     /// How many pods there are; nearly always all of them are in the first group.
     pods: usize,
-    made: Vec<Group<PodEndpoint<'a, T>>>,
+    made: Vec<Group<PodEndpoint<'a>>>,
     /// Where the groups of a set of ports begin.
     by_numbers: BTreeMap<Numbers, usize>,
     by_ports: BTreeMap<PortMapKey, usize>,
     /// The pod before: pods made from one template share their ports.
-    last: Option<(&'a [NamedPort<T>], usize)>,
+    last: Option<(&'a [NamedPort], usize)>,
 }
 
-impl<'s, 'a, T: Text> Groups<'s, 'a, T> {
+impl<'s, 'a> Groups<'s, 'a> {
     pub(crate) fn new(service: &'s Service, pods: usize) -> Self {
         Self {
             service,
@@ -43,7 +43,7 @@ impl<'s, 'a, T: Text> Groups<'s, 'a, T> {
 
     /// The groups of a pod, one per address type of the Service. They exist from now on, whether or not the pod turns out to
     /// be an endpoint (R55 step 2b, G40, G41).
-    pub(crate) fn of(&mut self, pod: &'a Pod<T>) -> &mut [Group<PodEndpoint<'a, T>>] {
+    pub(crate) fn of(&mut self, pod: &'a Pod) -> &mut [Group<PodEndpoint<'a>>] {
         // Otherwise nobody asks for them, and they lie elsewhere.
         let named_ports = if self.has_named_targets { pod.named_ports() } else { &[] };
         let start = match self.last {
@@ -58,13 +58,13 @@ impl<'s, 'a, T: Text> Groups<'s, 'a, T> {
     }
 
     /// The groups in the order of address types and ports, whichever pod came first.
-    pub(crate) fn into_sorted(self) -> Vec<Group<PodEndpoint<'a, T>>> {
+    pub(crate) fn into_sorted(self) -> Vec<Group<PodEndpoint<'a>>> {
         let mut groups = self.made;
         groups.sort_unstable_by(|a, b| (a.address_type, &a.ports).cmp(&(b.address_type, &b.ports)));
         groups
     }
 
-    fn look_up(&mut self, named_ports: &[NamedPort<T>]) -> usize {
+    fn look_up(&mut self, named_ports: &[NamedPort]) -> usize {
         let ports = self.service.ports.iter();
         let numbers: Numbers = ports.map(|port| port.resolve(named_ports)).collect();
         if let Some(start) = self.by_numbers.get(&numbers) {

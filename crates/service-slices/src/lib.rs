@@ -5,8 +5,8 @@
 //!
 //! [`desired`] says which endpoints the slices of a Service should hold, and what could not be published. It works on
 //! [`Service`], [`Pod`] and [`Node`], which hold what matters and nothing else; each is made from the API's object by
-//! `From`, to be kept (`Pod`) or borrowed from it (`Pod<&str>`, with `Node<&str>` and `Slice<&str>`). With the slices that are there, [`slice_reconciler::plan`] makes it a list of writes. No client, no clock, no
-//! asynchronous runtime.
+//! `From`, or by `from_k8s` with interned strings. With the existing slices, [`slice_reconciler::plan`] makes it a list of
+//! writes. No client, no clock, no asynchronous runtime.
 //!
 //! Where addresses and ports come from can be replaced where a [`Pod`] or [`Service`] is made (G66, G84): their fields are
 //! open. Addresses of another network are `Pod { addresses: PodAddresses::read_apart(..), ..Pod::from(&pod) }`, with `ready`
@@ -39,14 +39,13 @@
 //!
 //! // What the slices should hold.
 //! let service = Service::from(&service);
-//! let pods: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
-//! let node = Node::<&str>::from(&node);
-//! let nodes = HashMap::from([(node.name, node)]);
+//! let pods: Vec<Pod> = pods.iter().map(Pod::from).collect();
+//! let nodes = HashMap::from([("n1", Node::from(&node))]);
 //! let desired = desired(&service, &pods, &nodes);
 //! assert!(desired.left_out.is_empty());
 //!
 //! // What has to be written.
-//! let existing: Vec<Slice<&str>> = stored.iter().map(Slice::borrowed).collect();
+//! let existing: Vec<Slice> = stored.iter().map(Slice::from).collect();
 //! let metadata = service.metadata_policy();
 //! let request = Request {
 //!     supported: desired.address_types.iter().copied().collect(),
@@ -57,7 +56,7 @@
 //! let plan = plan(request, &options(NonZeroUsize::new(100).unwrap()))?;
 //! let Operation::Create(slice) = &plan.writes[0].operation else { panic!("nothing was there") };
 //! assert_eq!(slice.ports.ports()[0].port, Some(8080));
-//! assert_eq!(slice.endpoints[0].zone, Some("zone-a"));
+//! assert_eq!(slice.endpoints[0].zone.as_deref(), Some("zone-a"));
 //! assert_eq!(slice.endpoints[0].conditions.ready, Some(true));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -84,7 +83,6 @@ pub use pod::{NamedPort, Pod};
 pub use pod_addresses::{AddressProblem, PodAddresses, RefusedAddress};
 pub use pod_endpoint::PodEndpoint;
 pub use service::{Families, RESERVED_LABELS, Service, ServicePort, TargetPort};
-pub use slice_core::Text;
 
 /// Value of the managed-by label on our slices, and so the lock: one writer per value.
 pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";

@@ -1,4 +1,4 @@
-//! What matters of a Node.
+//! What endpoints publish of a Node.
 
 use std::{
     borrow::Borrow,
@@ -9,56 +9,46 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1 as api;
-use slice_core::{Text, names::ZONE_LABEL};
+use slice_core::{Interner, names::ZONE_LABEL};
 
-/// What matters of a Node, in strings like those of the pods: `Node` is kept, `Node<&str>` borrowed from the API's object.
+/// What endpoints publish of a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node<T = Arc<str>> {
-    /// Its name, under which endpoints are published that are on it.
-    pub name: T,
+pub struct Node {
+    /// Its name.
+    pub name: Arc<str>,
     /// Its zone; a label without a value is none (R63).
-    pub zone: Option<T>,
+    pub zone: Option<Arc<str>>,
 }
 
-impl<'a> From<&'a api::Node> for Node<&'a str> {
-    fn from(node: &'a api::Node) -> Self {
+impl Node {
+    /// What matters of an object of the API, with interned strings.
+    pub fn from_k8s(node: &api::Node, interner: &mut Interner) -> Self {
         let metadata = &node.metadata;
         let zone = metadata.labels.as_ref().and_then(|labels| labels.get(ZONE_LABEL));
         Self {
-            name: metadata.name.as_deref().unwrap_or_default(),
-            zone: zone.map(String::as_str).filter(|zone| !zone.is_empty()),
+            name: interner.intern(metadata.name.as_deref().unwrap_or_default()),
+            zone: zone.filter(|zone| !zone.is_empty()).map(|zone| interner.intern(zone)),
         }
     }
 }
 
 impl From<&api::Node> for Node {
     fn from(node: &api::Node) -> Self {
-        Node::<&str>::from(node).map(|text| Arc::from(*text))
+        Self::from_k8s(node, &mut Interner::default())
     }
 }
 
-impl<T> Node<T> {
-    /// The same node in other strings.
-    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Node<U> {
-        Node {
-            name: to(&self.name),
-            zone: self.zone.as_ref().map(to),
-        }
-    }
-}
-
-/// Where Nodes are looked up. Asked once per pod, so it should be quick; any `HashMap` will do in which each is under its own name.
-pub trait Nodes<T = Arc<str>> {
+/// Lookup of Nodes by name, once per pod and sync. Any `HashMap` will do in which each is under its own name.
+pub trait Nodes {
     /// The Node of this name, if it is known.
-    fn node(&self, name: &str) -> Option<&Node<T>>;
+    fn node(&self, name: &str) -> Option<&Node>;
 }
 
-impl<T: Text, K: Borrow<str> + Eq + Hash, S: BuildHasher> Nodes<T> for HashMap<K, Node<T>, S> {
+impl<K: Borrow<str> + Eq + Hash, S: BuildHasher> Nodes for HashMap<K, Node, S> {
     /// A Node under another name than its own is not known: endpoints would be published with a node that their pods do not name.
-    fn node(&self, name: &str) -> Option<&Node<T>> {
-        let (key, node) = self.get_key_value(name)?;
-        let key: &str = key.borrow();
-        (ptr::eq(key, &raw const *node.name) || *key == *node.name).then_some(node)
+    fn node(&self, name: &str) -> Option<&Node> {
+        let is_own_name = |node: &&Node| ptr::eq(&raw const *node.name, name) || *node.name == *name;
+        self.get(name).filter(is_own_name)
     }
 }
 
@@ -71,7 +61,7 @@ mod tests {
     #[test]
     fn a_node_is_known_under_its_own_name_alone() {
         let node = Node {
-            name: "node-1",
+            name: "node-1".into(),
             zone: None,
         };
         let nodes = HashMap::from([("node-1".to_owned(), node.clone()), ("node-2".to_owned(), node.clone())]);
@@ -84,7 +74,7 @@ mod tests {
     fn r63_a_node_is_its_zone() {
         let zone = |labels: Value| {
             let node: api::Node = serde_json::from_value(json!({"metadata": {"labels": labels}})).unwrap();
-            Node::<Arc<str>>::from(&node).zone
+            Node::from(&node).zone
         };
         let (zone_key, region_key) = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region");
         assert_eq!(

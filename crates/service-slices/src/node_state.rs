@@ -1,6 +1,7 @@
 //! What matters of a Node to the controller, beyond what endpoints say of it.
 
 use k8s_openapi::api::core::v1 as api;
+use slice_core::Interner;
 use slice_reconciler::hints::NodeFacts;
 
 use crate::{Node, quantity::milli};
@@ -34,19 +35,26 @@ impl NodeState {
     }
 }
 
-impl From<&api::Node> for NodeState {
-    fn from(node: &api::Node) -> Self {
+impl NodeState {
+    /// What matters of an object of the API, with interned strings.
+    pub fn from_k8s(node: &api::Node, interner: &mut Interner) -> Self {
         let labels = node.metadata.labels.as_ref();
         let status = node.status.as_ref();
         let mut conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
         let ready = conditions.find(|condition| condition.type_ == "Ready");
         let cpu = status.and_then(|status| status.allocatable.as_ref()?.get("cpu"));
         Self {
-            node: Node::from(node),
+            node: Node::from_k8s(node, interner),
             ready: ready.is_some_and(|condition| condition.status == "True"),
             excluded: labels.is_some_and(|labels| EXCLUDED.iter().any(|label| labels.contains_key(*label))),
             cpu_milli: cpu.and_then(|cpu| milli(&cpu.0)),
         }
+    }
+}
+
+impl From<&api::Node> for NodeState {
+    fn from(node: &api::Node) -> Self {
+        Self::from_k8s(node, &mut Interner::default())
     }
 }
 

@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as api;
-use slice_core::{InPlace, ObjectName, Share, Text};
+use slice_core::{AddressType, Interner, TargetIdentity};
 
-use crate::{PodAddresses, Service};
+use crate::{PodAddresses, Service, pod_addresses::is_plainly_v6};
 
-/// Protocol of a port that does not say.
+/// Protocol of a port that does not have one.
 pub(crate) const DEFAULT_PROTOCOL: &str = "TCP";
 
-/// What matters of a Pod, in strings of the caller's choice: `Pod` is compact and kept, and can [share](Self::share) its strings
-/// with others; `Pod<&str>` is borrowed from the API's object and costs next to nothing.
+/// What matters of a Pod, in compact form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pod<T: Text = Arc<str>> {
-    /// Its names, which its endpoints share. Like the rest, never empty: `None` says that.
-    pub object: T::Held<ObjectName<T>>,
+pub struct Pod {
+    /// Namespace, name and uid, shared with its endpoints. Like the rest, never empty: absent is `None`.
+    pub identity: Arc<TargetIdentity>,
     /// Whether it can be an endpoint at all: it has not come to its end, and it has an address (R57).
     pub eligible: bool,
     /// Whether it is ready (R58).
@@ -23,74 +22,91 @@ pub struct Pod<T: Text = Arc<str>> {
     /// Whether it is being deleted.
     pub terminating: bool,
     /// The node it runs on.
-    pub node: Option<T>,
-    /// Where it is.
+    pub node: Option<Arc<str>>,
+    /// Its addresses.
     pub addresses: PodAddresses,
     /// Its hostname, published when `subdomain` names the Service.
-    pub hostname: Option<T>,
+    pub hostname: Option<Arc<str>>,
     /// The Service under whose name its hostname can be found; `None` without one.
-    pub subdomain: Option<T>,
+    pub subdomain: Option<Arc<str>>,
     /// Where named target ports are looked up: first match wins. Pods with equal ports best share one allocation; those
     /// without any need none.
-    pub named_ports: Option<Arc<Vec<NamedPort<T>>>>,
+    pub named_ports: Option<Arc<Vec<NamedPort>>>,
 }
+
+// Memory per pod is a promise of the programs.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Pod>() <= 128);
 
 /// A container port that has a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NamedPort<T = Arc<str>> {
+pub struct NamedPort {
     /// Its name.
-    pub name: T,
+    pub name: Arc<str>,
     /// Its protocol.
-    pub protocol: T,
-    /// The container's port; what the host or a host address does with it is of no interest.
+    pub protocol: Arc<str>,
+    /// The container's port; host ports are not used.
     pub port: i32,
 }
 
-impl<T: Text> Pod<T> {
-    /// The same pod in other strings.
-    pub fn map<'a, U: Text>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Pod<U> {
-        self.share(&mut to)
+impl Pod {
+    /// The compact form of an object of the API, with interned strings.
+    pub fn from_k8s(pod: &api::Pod, interner: &mut Interner) -> Self {
+        let addresses = PodAddresses::read(ips(pod));
+        let named_ports = pod.spec.as_ref().and_then(|spec| named_ports(spec, interner));
+        Self::read(pod, addresses, named_ports, interner)
     }
 
-    /// The same pod in strings, and with names, that others may share.
-    pub fn share<'a, U: Text>(&'a self, share: &mut impl Share<&'a T, U>) -> Pod<U> {
-        let object = share.object(self.object.map(|text| text));
-        let named_ports = self.named_ports.as_ref().map(|ports| {
-            let ports = ports.iter().map(|port| NamedPort {
-                name: share.text(&port.name),
-                protocol: share.text(&port.protocol),
-                port: port.port,
-            });
-            Arc::new(ports.collect())
-        });
-        let mut text = |text: &'a Option<T>| text.as_ref().map(|text| share.text(text));
-        Pod {
-            object,
-            eligible: self.eligible,
-            ready: self.ready,
-            terminating: self.terminating,
-            node: text(&self.node),
-            addresses: self.addresses.clone(),
-            hostname: text(&self.hostname),
-            subdomain: text(&self.subdomain),
+    /// What matters of a pod to one Service, for a caller that keeps no pods: named ports only if the Service refers to one,
+    /// addresses only of its families.
+    pub fn for_service(pod: &api::Pod, service: &Service, interner: &mut Interner) -> Self {
+        let takes_v6 = service.families.address_types().contains(&AddressType::IPv6);
+        let addresses = PodAddresses::read(ips(pod).filter(|text| takes_v6 || !is_plainly_v6(text)));
+        let spec = pod.spec.as_ref().filter(|_| service.has_named_targets());
+        let named_ports = spec.and_then(|spec| named_ports(spec, interner));
+        Self::read(pod, addresses, named_ports, interner)
+    }
+
+    fn read(
+        pod: &api::Pod,
+        addresses: PodAddresses,
+        named_ports: Option<Arc<Vec<NamedPort>>>,
+        interner: &mut Interner,
+    ) -> Self {
+        let metadata = &pod.metadata;
+        let [namespace, name, uid] = [&metadata.namespace, &metadata.name, &metadata.uid].map(given);
+        let spec = pod.spec.as_ref();
+        let spec_text = |field: fn(&api::PodSpec) -> &Option<String>| spec.and_then(|spec| given(field(spec)));
+        let hostname = spec_text(|spec| &spec.hostname);
+        let subdomain = hostname.and_then(|_| spec_text(|spec| &spec.subdomain));
+        let mut intern = |text: Option<&str>| text.map(|text| interner.intern(text));
+        Self {
+            node: intern(spec_text(|spec| &spec.node_name)),
+            hostname: intern(hostname),
+            subdomain: intern(subdomain),
             named_ports,
+            identity: interner.intern_identity(namespace, name, uid),
+            addresses,
+            eligible: is_eligible(pod),
+            ready: is_ready(pod),
+            terminating: metadata.deletion_timestamp.is_some(),
         }
     }
 
     /// Its namespace; empty without one.
     #[must_use]
     pub fn namespace(&self) -> &str {
-        self.object.namespace.as_deref().unwrap_or_default()
+        self.identity.namespace.as_deref().unwrap_or_default()
     }
 
     /// Its name; empty without one.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.object.name.as_deref().unwrap_or_default()
+        self.identity.name.as_deref().unwrap_or_default()
     }
 
     /// Its named ports, in the order in which they are looked up.
-    pub(crate) fn named_ports(&self) -> &[NamedPort<T>] {
+    pub(crate) fn named_ports(&self) -> &[NamedPort] {
         self.named_ports.as_ref().map_or(&[], |ports| ports)
     }
 
@@ -102,49 +118,9 @@ impl<T: Text> Pod<T> {
     }
 }
 
-impl<'a> Pod<&'a str> {
-    /// Reads what matters of a pod to one Service: its ports only if the Service asks for them by name, its addresses only as
-    /// far as they may be of a family that the Service has.
-    #[must_use]
-    pub fn for_service(pod: &'a api::Pod, service: &Service) -> Self {
-        let spec = pod.spec.as_ref().filter(|_| service.has_named_targets());
-        let addresses = PodAddresses::read_of(ips(pod), service.families.address_types());
-        Self::read(pod, addresses, spec.and_then(named_ports))
-    }
-
-    fn read(pod: &'a api::Pod, addresses: PodAddresses, named_ports: Option<Arc<Vec<NamedPort<&'a str>>>>) -> Self {
-        let metadata = &pod.metadata;
-        let spec = pod.spec.as_ref();
-        let spec_text = |field: fn(&api::PodSpec) -> &Option<String>| spec.and_then(|spec| given(field(spec)));
-        let hostname = spec_text(|spec| &spec.hostname);
-        Self {
-            object: InPlace(ObjectName {
-                namespace: given(&metadata.namespace),
-                name: given(&metadata.name),
-                uid: given(&metadata.uid),
-            }),
-            node: spec_text(|spec| &spec.node_name),
-            hostname,
-            subdomain: hostname.and_then(|_| spec_text(|spec| &spec.subdomain)),
-            addresses,
-            named_ports,
-            eligible: is_eligible(pod),
-            ready: is_ready(pod),
-            terminating: metadata.deletion_timestamp.is_some(),
-        }
-    }
-}
-
-impl<'a> From<&'a api::Pod> for Pod<&'a str> {
-    fn from(pod: &'a api::Pod) -> Self {
-        let named_ports = pod.spec.as_ref().and_then(named_ports);
-        Self::read(pod, PodAddresses::read(ips(pod)), named_ports)
-    }
-}
-
 impl From<&api::Pod> for Pod {
     fn from(pod: &api::Pod) -> Self {
-        Pod::<&str>::from(pod).map(|text| Arc::from(*text))
+        Self::from_k8s(pod, &mut Interner::default())
     }
 }
 
@@ -158,12 +134,12 @@ fn ips(pod: &api::Pod) -> impl Iterator<Item = &str> + Clone {
     pod_ips(pod).iter().map(|ip| ip.ip.as_str())
 }
 
-pub(crate) fn pod_ips(pod: &api::Pod) -> &[api::PodIP] {
+fn pod_ips(pod: &api::Pod) -> &[api::PodIP] {
     let status = pod.status.as_ref();
     status.and_then(|status| status.pod_ips.as_deref()).unwrap_or_default()
 }
 
-pub(crate) fn conditions(pod: &api::Pod) -> &[api::PodCondition] {
+fn conditions(pod: &api::Pod) -> &[api::PodCondition] {
     let status = pod.status.as_ref();
     let conditions = status.and_then(|status| status.conditions.as_deref());
     conditions.unwrap_or_default()
@@ -185,7 +161,7 @@ fn is_ready(pod: &api::Pod) -> bool {
 }
 
 /// The order in which names are looked up: regular containers, then sidecars (R69).
-fn named_ports(spec: &api::PodSpec) -> Option<Arc<Vec<NamedPort<&str>>>> {
+fn named_ports(spec: &api::PodSpec, interner: &mut Interner) -> Option<Arc<Vec<NamedPort>>> {
     let sidecars = spec.init_containers.iter().flatten();
     let sidecars = sidecars.filter(|container| container.restart_policy.as_deref() == Some("Always"));
     let ports = spec
@@ -195,13 +171,13 @@ fn named_ports(spec: &api::PodSpec) -> Option<Arc<Vec<NamedPort<&str>>>> {
         .flat_map(|container| container.ports.iter().flatten());
     let named = ports.filter_map(|port| {
         Some(NamedPort {
-            name: given(&port.name)?,
-            protocol: given(&port.protocol).unwrap_or(DEFAULT_PROTOCOL),
+            name: interner.intern(given(&port.name)?),
+            protocol: interner.intern(given(&port.protocol).unwrap_or(DEFAULT_PROTOCOL)),
             port: port.container_port,
         })
     });
-    let mut named = named.peekable();
-    named.peek().is_some().then(|| Arc::new(named.collect()))
+    let named: Vec<NamedPort> = named.collect();
+    (!named.is_empty()).then(|| Arc::new(named))
 }
 
 #[cfg(test)]
@@ -286,23 +262,44 @@ mod tests {
     }
 
     #[test]
-    fn a_compact_pod_holds_what_a_borrowed_one_does() {
+    fn a_pod_for_a_service_lacks_what_the_service_does_not_use() {
+        let service = |families: Value, target: Value| {
+            let spec = json!({"ipFamilies": families, "ports": [{"port": 80, "targetPort": target}]});
+            Service::from(&serde_json::from_value::<api::Service>(json!({"spec": spec})).unwrap())
+        };
+        let pod: api::Pod = serde_json::from_value(json!({
+            "spec": {"containers": [{"name": "c", "ports": [{"name": "http", "containerPort": 80}]}]},
+            "status": {"podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}, {"ip": "::ffff:10.0.0.2"}]},
+        }))
+        .unwrap();
+        let both = json!(["IPv4", "IPv6"]);
+        for (service, v4, v6, named_ports) in [
+            (service(json!(["IPv4"]), json!(80)), 2, 0, 0),
+            (service(both, json!("http")), 2, 1, 1),
+        ] {
+            let pod = Pod::for_service(&pod, &service, &mut Interner::default());
+            let count = |address_type| pod.addresses.of(address_type).len();
+            assert_eq!((count(AddressType::IPv4), count(AddressType::IPv6)), (v4, v6));
+            assert_eq!(pod.named_ports().len(), named_ports);
+        }
+    }
+
+    #[test]
+    fn pods_read_with_one_interner_share_strings() {
         let pod: api::Pod = serde_json::from_value(json!({
             "metadata": {"namespace": "ns", "name": "pod0", "uid": "u"},
             "spec": {"containers": [{"name": "c", "ports": [{"name": "http", "containerPort": 80}]}], "nodeName": "n"},
             "status": {"podIPs": [{"ip": "10.0.0.1"}]},
         }))
         .unwrap();
-        let borrowed = Pod::<&str>::from(&pod);
-        let compact: Pod = Pod::from(&pod);
-        assert_eq!(compact.map(|text| &**text), borrowed);
-        assert_eq!(
-            borrowed.named_ports(),
-            [NamedPort {
-                name: "http",
-                protocol: "TCP",
-                port: 80
-            }]
-        );
+        let mut interner = Interner::default();
+        let [first, second] = [(); 2].map(|()| Pod::from_k8s(&pod, &mut interner));
+        assert_eq!(first, Pod::from(&pod));
+        assert!(Arc::ptr_eq(&first.identity, &second.identity));
+        assert!(Arc::ptr_eq(first.node.as_ref().unwrap(), second.node.as_ref().unwrap()));
+        let [port] = first.named_ports() else {
+            panic!("one named port")
+        };
+        assert_eq!((&*port.name, &*port.protocol, port.port), ("http", "TCP", 80));
     }
 }

@@ -52,26 +52,10 @@ pub enum AddressProblem {
 
 impl PodAddresses {
     /// Reads `status.podIPs` (R60). All addresses of a family are one endpoint.
-    #[inline]
     pub fn read<'t>(texts: impl IntoIterator<Item = &'t str, IntoIter: Clone>) -> Self {
-        Self::read_concerning(texts.into_iter(), |_| true)
-    }
-
-    /// Reads `status.podIPs` as far as they concern a Service with addresses of these types.
-    #[inline]
-    pub(crate) fn read_of<'t>(
-        texts: impl IntoIterator<Item = &'t str, IntoIter: Clone>,
-        wanted: &[AddressType],
-    ) -> Self {
-        let concerns_v6 = wanted.contains(&AddressType::IPv6);
-        Self::read_concerning(texts.into_iter(), |text| concerns_v6 || !is_plainly_v6(text))
-    }
-
-    /// `concerns` is whether an address is of a family that is of interest.
-    #[inline]
-    fn read_concerning<'t>(texts: impl Iterator<Item = &'t str> + Clone, concerns: impl Fn(&str) -> bool) -> Self {
-        Self::read_usual(texts.clone(), &concerns).unwrap_or_else(|| {
-            let mut unusual = Unusual::read(texts.filter(|text| concerns(text)));
+        let texts = texts.into_iter();
+        Self::read_usual(texts.clone()).unwrap_or_else(|| {
+            let mut unusual = Unusual::read(texts);
             for published in [&mut unusual.v4, &mut unusual.v6] {
                 unusual.refused.extend(surplus(published));
             }
@@ -87,12 +71,10 @@ impl PodAddresses {
     }
 
     /// What nearly all pods have: at most one address of each family, and none that cannot be published.
-    #[inline]
-    fn read_usual<'t>(texts: impl Iterator<Item = &'t str>, concerns: impl Fn(&str) -> bool) -> Option<Self> {
+    fn read_usual<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Self> {
         let (mut v4, mut v6) = (None, None);
         for text in texts {
             let is_usual = match read(text) {
-                _ if !concerns(text) => true,
                 Ok(Address::V4(address)) => v4.replace(address).is_none(),
                 Ok(Address::V6(address)) => v6.replace(address).is_none(),
                 Ok(Address::Text(_)) | Err(_) => false,
@@ -110,7 +92,6 @@ impl PodAddresses {
 
     /// Those of one family.
     #[must_use]
-    #[inline]
     pub fn of(&self, address_type: AddressType) -> &[Address] {
         match (address_type, &self.unusual) {
             (AddressType::IPv4, None) => self.v4.as_slice(),
@@ -175,7 +156,7 @@ fn surplus(published: &mut Vec<Address>) -> impl Iterator<Item = RefusedAddress>
 }
 
 /// Whether a text, if it is an address at all, is an IPv6 address that is not IPv4-mapped: such a one begins with zeros.
-fn is_plainly_v6(text: &str) -> bool {
+pub(crate) fn is_plainly_v6(text: &str) -> bool {
     let is_v6_byte = |byte: u8| byte.is_ascii_hexdigit() || byte == b':';
     text.contains(':') && text.bytes().all(is_v6_byte) && !text.starts_with([':', '0'])
 }
@@ -214,9 +195,9 @@ mod tests {
         assert_eq!(spelled_otherwise, PodAddresses::read(["fd00::1", "10.0.0.9"]));
     }
 
-    /// What begins with zeros may still be an IPv4 address, and what no address looks like concerns everybody.
+    /// A text that looks like an IPv6 address concerns IPv6 only; what begins with zeros may still be an IPv4 address.
     #[test]
-    fn addresses_that_are_plainly_of_another_family_are_not_read() {
+    fn family_of_a_refused_address_is_known_where_its_form_shows_it() {
         let texts = [
             "fd00::1",
             "fd00:::1",
@@ -228,28 +209,21 @@ mod tests {
             "feed",
             "cafe1:",
         ];
-        let addresses = PodAddresses::read_of(texts, &[AddressType::IPv4]);
+        let addresses = PodAddresses::read(texts);
         assert_eq!(
             printed(addresses.of(AddressType::IPv4)),
             ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
         );
-        let refused = |addresses: &PodAddresses, wanted: AddressType| -> Vec<Arc<str>> {
+        assert_eq!(printed(addresses.of(AddressType::IPv6)), ["fd00::1"]);
+        let refused = |wanted: AddressType| -> Vec<&str> {
             let refused = addresses.refused().iter();
             let concern = refused.filter(|refused| refused.address_type.is_none_or(|of| of == wanted));
-            concern.map(|refused| Arc::clone(&refused.text)).collect()
+            concern.map(|refused| &*refused.text).collect()
         };
-        let both = PodAddresses::read_of(texts, &[AddressType::IPv4, AddressType::IPv6]);
-        assert_eq!(both, PodAddresses::read(texts));
-        assert_eq!(printed(both.of(AddressType::IPv6)), ["fd00::1"]);
-        for addresses in [&addresses, &both] {
-            assert_eq!(
-                refused(addresses, AddressType::IPv4),
-                ["fd00::1%eth0".into(), "feed".into()]
-            );
-        }
+        assert_eq!(refused(AddressType::IPv4), ["fd00::1%eth0", "feed"]);
         assert_eq!(
-            refused(&both, AddressType::IPv6),
-            ["fd00:::1", "0::1", "fd00::1%eth0", "feed", "cafe1:"].map(Arc::from)
+            refused(AddressType::IPv6),
+            ["fd00:::1", "0::1", "fd00::1%eth0", "feed", "cafe1:"]
         );
     }
 

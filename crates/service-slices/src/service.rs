@@ -10,7 +10,7 @@ use slice_core::{
 use slice_reconciler::{Annotations, MetadataPolicy, Owner, hints::HintMode};
 
 use crate::{
-    MANAGED_BY, NamedPort, Text,
+    MANAGED_BY, NamedPort,
     pod::{DEFAULT_PROTOCOL, given},
 };
 
@@ -162,7 +162,7 @@ impl ServicePort {
 
     /// The number it has with a pod that has these ports, if it leads anywhere (R69).
     #[must_use]
-    pub fn resolve<T: Text>(&self, named_ports: &[NamedPort<T>]) -> Option<i32> {
+    pub fn resolve(&self, named_ports: &[NamedPort]) -> Option<i32> {
         match &self.target {
             TargetPort::Number(number) => Some(*number),
             TargetPort::Named(name) => named_ports

@@ -13,7 +13,7 @@ use slice_core::{Slice, names::TOPOLOGY_MODE_ANNOTATION};
 use slice_reconciler::{
     Options, Plan, Request,
     hints::{NodeFacts, TopologyCache, TopologyOptions},
-    plan_with_topology,
+    plan,
 };
 
 #[global_allocator]
@@ -53,12 +53,6 @@ impl Cluster {
     fn plan(&self) -> Plan {
         let desired = desired(&self.service, &self.pods, &self.nodes);
         let metadata = self.service.metadata_policy();
-        let request = Request {
-            supported: desired.address_types.iter().copied().collect(),
-            groups: desired.groups,
-            hints: Some(self.service.hints),
-            ..Request::new(self.service.owner(), &self.slices, &metadata, "web-")
-        };
         let mut topology = TopologyCache::new(TopologyOptions::default());
         let zones = self.nodes.values().filter_map(|node| node.zone.as_deref());
         let facts = |zone| NodeFacts {
@@ -69,7 +63,14 @@ impl Cluster {
         };
         let nobody = topology.set_nodes(zones.map(facts));
         assert!(nobody.is_empty(), "nobody has hints yet");
-        plan_with_topology(request, &Options::default(), &(), &mut topology).expect("the Service has a uid")
+        let request = Request {
+            supported: desired.address_types.iter().copied().collect(),
+            groups: desired.groups,
+            hints: Some(self.service.hints),
+            topology: Some(topology.entry(&())),
+            ..Request::new(self.service.owner(), &self.slices, &metadata, "web-")
+        };
+        plan(request, &Options::default()).expect("the Service has a uid")
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{Interner, Key};
+use slice_core::Interner;
+
+use crate::Key;
 
 /// Takes the keys that a watch event concerns, and interns strings.
 #[derive(Debug, Default)]

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use slice_reconciler::{Owner, hints::EventType};
+use slice_core::EventType;
+use slice_reconciler::Owner;
 
 /// An event to be recorded on an object.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,25 +4,22 @@
 //! machine without I/O: tasks, sockets, relists, retries and clocks belong to `slice-runtime`, or to a test.
 //!
 //! ```
-//! use std::collections::{BTreeSet, HashMap};
-//!
 //! use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 //! use serde::Deserialize;
 //! use slice_controller::{
-//!     Controller, Event, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncResult, WatchSpec,
+//!     Controller, Event, EventContext, Key, ObjectRef, ObjectStore, SyncContext, SyncError, SyncResult, WatchSpec,
 //! };
-//! use slice_core::{Address, AddressType, Endpoint, EndpointSet, PortMapKey, names};
-//! use slice_reconciler::{Group, LeftOut, MetadataPolicy, Options, Owner, Partition, Request, plan, plan_deletion};
+//! use slice_reconciler::{EndpointSpec, LeftOut, Owner, Partition, Port, Reconciler, plan_deletion};
 //!
 //! #[derive(Deserialize)]
 //! struct Service {
 //!     metadata: ObjectMeta,
 //! }
 //!
-//! /// Publishes the IPv4 address that a Service has in an annotation.
-//! #[derive(Default)]
+//! /// Publishes the address that a Service has in an annotation.
 //! struct Annotated {
-//!     services: HashMap<Key, ObjectMeta>,
+//!     reconciler: Reconciler,
+//!     services: ObjectStore<ObjectMeta>,
 //! }
 //!
 //! impl Controller for Annotated {
@@ -34,16 +31,13 @@
 //!     }
 //!
 //!     fn apply(&mut self, service: ObjectMeta, context: &mut EventContext) {
-//!         let key = Key::from(&service);
-//!         if self.services.get(&key) != Some(&service) {
-//!             self.services.insert(key.clone(), service);
+//!         if let Some(key) = self.services.apply(Key::from(&service), service) {
 //!             context.enqueue(key);
 //!         }
 //!     }
 //!
 //!     fn delete(&mut self, _watch: (), service: &ObjectRef, context: &mut EventContext) {
-//!         let key = Key::from(service);
-//!         if self.services.remove(&key).is_some() {
+//!         if let Some(key) = self.services.delete(Key::from(service)) {
 //!             context.enqueue(key);
 //!         }
 //!     }
@@ -53,34 +47,10 @@
 //!             return Ok(plan_deletion(context.existing, Partition::default()).into());
 //!         };
 //!         let address = service.annotations.as_ref().and_then(|all| all.get("example.com/address"));
-//!         let endpoint = address.map(|address| Endpoint {
-//!             addresses: [Address::stored(address)].into_iter().collect(),
-//!             ..Endpoint::default()
-//!         });
-//!         let mut endpoints = EndpointSet::default();
-//!         endpoints.extend(&endpoint);
-//!         let group = Group { address_type: AddressType::IPv4, ports: PortMapKey::new([]), endpoints };
-//!         // The labels by which the slices, and with them their key, are found again.
-//!         let label = |key: &str, value: &str| (key.to_owned(), Some(value.to_owned()));
-//!         let metadata = MetadataPolicy {
-//!             reserved: [
-//!                 label(names::SERVICE_NAME_LABEL, &key.name),
-//!                 label(names::MANAGED_BY_LABEL, "annotated.example.com"),
-//!             ]
-//!             .into(),
-//!             ..MetadataPolicy::default()
-//!         };
-//!         let owner = Owner::of("v1", "Service", service);
-//!         let prefix = format!("{}-", key.name);
-//!         let plan = plan(
-//!             Request {
-//!                 supported: BTreeSet::from([AddressType::IPv4]),
-//!                 groups: vec![group],
-//!                 names_taken: context.reserved_names,
-//!                 ..Request::new(owner, context.existing, &metadata, &prefix)
-//!             },
-//!             &Options::default(),
-//!         )?;
+//!         let endpoints = address.map(|address| EndpointSpec::new(address).ready(true));
+//!         let owner = Owner::from_meta("v1", "Service", service);
+//!         let groups = [([Port::tcp("http", 80)], endpoints)];
+//!         let plan = self.reconciler.plan_slices(owner, groups, context.existing, context.reserved_names)?;
 //!         // An address that cannot be published is reported, and the others are published.
 //!         let event = |left_out: &LeftOut| Event::warning(&owner, "NotPublished", left_out.to_string());
 //!         let events = plan.left_out.iter().map(event).collect();
@@ -89,7 +59,10 @@
 //! }
 //!
 //! // In a test: decode objects by the watch, apply them, and sync the keys that they enqueue.
-//! let mut controller = Annotated::default();
+//! let mut controller = Annotated {
+//!     reconciler: Reconciler::builder("annotated.example.com").build(),
+//!     services: ObjectStore::default(),
+//! };
 //! let mut context = EventContext::default();
 //! for (address, writes, events) in [("10.0.0.1", 1, 0), ("nowhere", 0, 1)] {
 //!     let service = format!(
@@ -111,10 +84,10 @@ mod controller;
 mod error;
 mod event;
 mod failures;
-mod interner;
 mod key;
 mod metadata;
 mod metrics;
+mod store;
 mod watch;
 
 pub use context::EventContext;
@@ -122,11 +95,11 @@ pub use controller::{Controller, SyncContext, SyncOutcome, SyncResult, WriteCoun
 pub use error::{BoxError, ErrorChain, SyncError, SyncFailure, WriteError};
 pub use event::Event;
 pub use failures::describe_failures;
-pub use interner::Interner;
 pub use key::Key;
 pub use metadata::{AnnotatedMetadata, SlimMetadata};
 pub use metrics::{
     DEFAULT_BUCKETS, GaugeSums, Measurement, Measurements, MetricFamily, MetricKind, MetricSpec, MetricValue,
     MetricValues, exponential_buckets,
 };
+pub use store::ObjectStore;
 pub use watch::{Decoded, ObjectRef, WatchSpec};

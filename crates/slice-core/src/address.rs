@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
 use crate::{AddressType, spelling::is_fqdn};
@@ -36,23 +37,13 @@ impl Address {
     /// Reads an address of an existing slice. Only the canonical form becomes an IP address: any other is not what we
     /// would write, and has to be replaced.
     #[must_use]
-    pub fn stored(text: &str) -> Self {
+    pub fn from_canonical(text: &str) -> Self {
         let address = text.parse().map(|ip: IpAddr| Self::from(ip));
         match address {
             // The only form of an IPv4 address that std accepts is canonical.
             Ok(address @ Self::V4(_)) if !text.contains(':') => address,
             Ok(address @ Self::V6(_)) if address.to_string() == text => address,
             _ => Self::Text(text.into()),
-        }
-    }
-
-    /// A copy of these addresses; quick where there is only one.
-    #[must_use]
-    #[inline]
-    pub fn copies(addresses: &[Self]) -> Addresses {
-        match addresses {
-            [one] => Addresses::from_buf([one.clone()]),
-            many => many.into(),
         }
     }
 
@@ -120,6 +111,12 @@ fn v6_refusal(address: Ipv6Addr) -> Option<Unpublishable> {
         Some(Unpublishable::LinkLocal)
     } else {
         (address.segments()[0] & 0xff0f == 0xff02).then_some(Unpublishable::LinkLocalMulticast)
+    }
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -205,7 +202,7 @@ mod tests {
     #[test]
     fn a_stored_address_in_another_spelling_is_another_address() {
         for canonical in ["10.1.2.3", "2001:db8::a", "::"] {
-            assert_eq!(Some(Address::stored(canonical)), Address::parse_ip(canonical));
+            assert_eq!(Some(Address::from_canonical(canonical)), Address::parse_ip(canonical));
         }
         for other in [
             "010.1.2.3",
@@ -214,7 +211,7 @@ mod tests {
             "::ffff:10.1.2.3",
             "example.com",
         ] {
-            let stored = Address::stored(other);
+            let stored = Address::from_canonical(other);
             assert_eq!(stored, Address::Text(other.into()));
             assert_eq!(stored.to_string(), other);
         }
@@ -248,13 +245,13 @@ mod tests {
             ("fe80::1%eth0", Err(Unpublishable::NotADomainName)),
             ("", Err(Unpublishable::NotADomainName)),
         ] {
-            assert_eq!(Address::stored(text).publishable(), expected, "{text}");
+            assert_eq!(Address::from_canonical(text).publishable(), expected, "{text}");
         }
     }
 
     #[test]
     fn an_address_knows_its_type() {
-        let address_type = |text| Address::stored(text).address_type();
+        let address_type = |text| Address::from_canonical(text).address_type();
         assert_eq!(address_type("10.0.0.1"), AddressType::IPv4);
         assert_eq!(address_type("fd00::1"), AddressType::IPv6);
         assert_eq!(address_type("example.com"), AddressType::Fqdn);

@@ -1,93 +1,160 @@
-//! One endpoint of a slice: owned and compact, or borrowed from whatever it is derived from.
+//! One endpoint of a slice: compact and owned, or read through [`EndpointSource`] from the object it is derived from.
 
 use std::{collections::BTreeMap, ptr, sync::Arc};
 
-use crate::{Address, Addresses, Hints, Target, TargetRef, Text, identity::is_same};
+use serde::Serialize;
 
-/// What an endpoint says about itself. Absent is not false (R79).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+use crate::{Address, Addresses, Hints, Target, TargetView, identity::is_same};
+
+/// The conditions of an endpoint. Absent is not false (R79).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Conditions {
     /// Whether it takes new connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
     /// Whether it answers, also while it is terminating.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub serving: Option<bool>,
-    /// Whether it is going away.
+    /// Whether it is terminating.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub terminating: Option<bool>,
 }
 
-/// An endpoint as it is kept in a slice, in strings of the caller's choice: `Endpoint` shares them with others, `Endpoint<&str>`
-/// borrows them from an object of the API.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint<T: Text = Arc<str>> {
-    /// Where it is.
+/// An endpoint of a slice. Serializes as the API's object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Endpoint {
+    /// The addresses; readers use the first.
     pub addresses: Addresses,
-    /// How it is.
+    /// The conditions.
     pub conditions: Conditions,
     /// The name by which it is found in DNS.
-    pub hostname: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<Arc<str>>,
     /// The node it runs on.
-    pub node_name: Option<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_name: Option<Arc<str>>,
     /// The zone it is in.
-    pub zone: Option<T>,
-    /// What is behind it.
-    pub target: Option<Target<T>>,
-    /// For whom it is meant.
-    pub hints: Option<Hints<T>>,
-    /// What only old API versions could write; kept, never compared (R67).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<Arc<str>>,
+    /// The object behind it.
+    #[serde(rename = "targetRef", skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+    /// The topology hints.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hints: Option<Arc<Hints>>,
+    /// A field that only old API versions could write; kept, never compared (R67).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecated_topology: Option<Box<BTreeMap<String, String>>>,
 }
 
-impl Default for Endpoint {
-    fn default() -> Self {
-        Self {
-            addresses: Addresses::new(),
-            conditions: Conditions::default(),
-            hostname: None,
-            node_name: None,
-            zone: None,
-            target: None,
-            hints: None,
-            deprecated_topology: None,
-        }
+// Memory per endpoint is a promise of the programs.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Endpoint>() <= 120);
+
+/// Anything that can be read as an endpoint. Desired endpoints are read from the objects they are derived from, and only
+/// copied when a slice is written with them; so a source is best cheap to clone, such as a reference.
+pub trait EndpointSource: Clone {
+    /// The addresses.
+    fn addresses(&self) -> &[Address];
+
+    /// The conditions.
+    fn conditions(&self) -> Conditions;
+
+    /// The name by which it is found in DNS.
+    fn hostname(&self) -> Option<&str>;
+
+    /// The node it runs on.
+    fn node_name(&self) -> Option<&str>;
+
+    /// The zone it is in.
+    fn zone(&self) -> Option<&str>;
+
+    /// The object behind it.
+    fn target(&self) -> Option<TargetView<'_>>;
+
+    /// The owned form, without hints.
+    fn to_endpoint(&self) -> Endpoint;
+
+    /// Whether both have the same identity, whatever their attributes (R76, G5).
+    fn same_identity(&self, other: &impl EndpointSource) -> bool {
+        is_same(self, other)
+    }
+
+    /// Whether two endpoints of the same identity have equal attributes (R79, M64): node, zone, conditions, and the target
+    /// but for its version.
+    fn equals_beyond_identity(&self, other: &impl EndpointSource) -> bool {
+        let targets_equal = match (self.target(), other.target()) {
+            (None, None) => true,
+            (Some(a), Some(b)) => {
+                (a.shares_identity(b)
+                    || same_field(a.uid(), b.uid())
+                        && same_field(a.name(), b.name())
+                        && same_field(a.namespace(), b.namespace()))
+                    && same_field(a.kind(), b.kind())
+                    && same_field(a.api_version(), b.api_version())
+                    && same_field(a.field_path(), b.field_path())
+            }
+            _ => false,
+        };
+        targets_equal
+            && self.conditions() == other.conditions()
+            && same_field(self.node_name(), other.node_name())
+            && same_field(self.zone(), other.zone())
     }
 }
 
-impl<T: Text> Endpoint<T> {
-    /// The endpoint without hints, borrowed.
-    #[must_use]
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-    pub fn view(&self) -> EndpointRef<'_> {
-        EndpointRef {
-            addresses: &self.addresses,
-            conditions: self.conditions,
-            hostname: self.hostname.as_deref(),
-            node_name: self.node_name.as_deref(),
-            zone: self.zone.as_deref(),
-            target: self.target.as_ref().map(Target::view),
-        }
-    }
+/// Whether two strings are equal; interned ones are compared by pointer.
+#[inline]
+pub(crate) fn same_str(a: &str, b: &str) -> bool {
+    ptr::eq(a, b) || a == b
+}
 
-    /// The same endpoint in other strings.
-    pub fn map<'a, U: Text>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Endpoint<U> {
-        let mut text = |text: &'a Option<T>| text.as_ref().map(&mut to);
-        Endpoint {
-            addresses: Address::copies(&self.addresses),
-            conditions: self.conditions,
-            hostname: text(&self.hostname),
-            node_name: text(&self.node_name),
-            zone: text(&self.zone),
-            target: self.target.as_ref().map(|target| target.map(&mut to)),
-            hints: self.hints.as_ref().map(|hints| hints.map(&mut to)),
-            deprecated_topology: self.deprecated_topology.clone(),
-        }
+/// The same of strings that may be absent.
+#[inline]
+fn same_field(a: Option<&str>, b: Option<&str>) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) => same_str(a, b),
+        (None, None) => true,
+        _ => false,
     }
+}
 
-    /// The same endpoint without what is given anew when it is written: hints, and what only old API versions could write.
+impl EndpointSource for Endpoint {
     #[inline]
-    pub(crate) fn without_hints(&self) -> Self {
-        Self {
-            addresses: Address::copies(&self.addresses),
+    fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    #[inline]
+    fn conditions(&self) -> Conditions {
+        self.conditions
+    }
+
+    #[inline]
+    fn hostname(&self) -> Option<&str> {
+        self.hostname.as_deref()
+    }
+
+    #[inline]
+    fn node_name(&self) -> Option<&str> {
+        self.node_name.as_deref()
+    }
+
+    #[inline]
+    fn zone(&self) -> Option<&str> {
+        self.zone.as_deref()
+    }
+
+    #[inline]
+    fn target(&self) -> Option<TargetView<'_>> {
+        self.target.as_ref().map(Target::view)
+    }
+
+    #[inline]
+    fn to_endpoint(&self) -> Endpoint {
+        Endpoint {
+            addresses: self.addresses.clone(),
             conditions: self.conditions,
             hostname: self.hostname.clone(),
             node_name: self.node_name.clone(),
@@ -99,154 +166,33 @@ impl<T: Text> Endpoint<T> {
     }
 }
 
-/// An endpoint without hints, borrowed from wherever it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EndpointRef<'a> {
-    /// Where it is.
-    pub addresses: &'a [Address],
-    /// How it is.
-    pub conditions: Conditions,
-    /// The name by which it is found in DNS.
-    pub hostname: Option<&'a str>,
-    /// The node it runs on.
-    pub node_name: Option<&'a str>,
-    /// The zone it is in.
-    pub zone: Option<&'a str>,
-    /// What is behind it.
-    pub target: Option<TargetRef<'a>>,
-}
-
-impl<'a> EndpointRef<'a> {
-    /// An endpoint to keep, its strings made by `share`, which can make one of equal ones.
-    pub fn to_endpoint_with<T: Text>(&self, mut share: impl FnMut(&'a str) -> T) -> Endpoint<T> {
-        let mut text = |text: Option<&'a str>| text.map(&mut share);
-        Endpoint {
-            addresses: Address::copies(self.addresses),
-            conditions: self.conditions,
-            hostname: text(self.hostname),
-            node_name: text(self.node_name),
-            zone: text(self.zone),
-            target: self.target.map(|target| target.to_target(&mut share)),
-            hints: None,
-            deprecated_topology: None,
-        }
-    }
-}
-
-/// Whether two endpoints agree in a text. Strings that are shared are equal without a look at them.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-pub(crate) fn agree<A: EndpointSource, B: EndpointSource>(
-    a: &A,
-    b: &B,
-    text: impl for<'a> Fn(&EndpointRef<'a>) -> Option<&'a str>,
-) -> bool {
-    match (text(&a.view()), text(&b.view())) {
-        (Some(a), Some(b)) => ptr::eq(a, b) || a == b,
-        (None, None) => true,
-        _ => false,
-    }
-}
-
-/// Whether the names of what is behind two endpoints are one and the same, and so equal without a look at them.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-pub(crate) fn are_of_one_object(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
-    a.object_at().is_some_and(|object| b.object_at() == Some(object))
-}
-
-/// Whether two endpoints both have a text or both lack it: all that is left to compare of what is part of their identity, where
-/// absent is the same as empty.
-#[inline(always)]
-#[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-fn agree_in_presence<A: EndpointSource, B: EndpointSource>(
-    a: &A,
-    b: &B,
-    text: impl for<'a> Fn(&EndpointRef<'a>) -> Option<&'a str>,
-) -> bool {
-    text(&a.view()).is_some() == text(&b.view()).is_some()
-}
-
-/// Whatever an endpoint can be read off. What is wanted is derived anew on every sync, so that it is best left where it is
-/// until it is compared or written.
-pub trait EndpointSource: Copy {
-    /// The strings of the endpoints that it becomes, and of the slices that these come into.
-    type Text: Text;
-
-    /// The endpoint, without hints.
-    fn view(&self) -> EndpointRef<'_>;
-
-    /// Where the names of what is behind it are, if others may hold them at the same place. Those who answer the same place have
-    /// targets of the same namespace, name and uid, which are not compared then; so a target that is changed on the way has none.
-    fn object_at(&self) -> Option<*const ()> {
-        None
+impl<S: EndpointSource> EndpointSource for &S {
+    fn addresses(&self) -> &[Address] {
+        S::addresses(self)
     }
 
-    /// Whether two endpoints are the same one, whatever else they say (R76, G5).
-    fn is_same_as(&self, other: &impl EndpointSource) -> bool {
-        is_same(self, other)
+    fn conditions(&self) -> Conditions {
+        S::conditions(self)
     }
 
-    /// Whether two endpoints with the same identity also say the same (R79, M64): node, zone, conditions, and the target
-    /// but for its version.
-    fn equals_beyond_identity(&self, other: &impl EndpointSource) -> bool {
-        agree(self, other, |endpoint| endpoint.target?.name)
-            && agree(self, other, |endpoint| endpoint.target?.namespace)
-            && self.equals_if_same(other)
+    fn hostname(&self) -> Option<&str> {
+        S::hostname(self)
     }
 
-    /// The same of two that are known to be the same one: their names are not compared again.
-    fn equals_if_same(&self, other: &impl EndpointSource) -> bool {
-        self.view().conditions == other.view().conditions
-            && agree(self, other, |endpoint| endpoint.node_name)
-            && agree(self, other, |endpoint| endpoint.zone)
-            && self.view().target.is_some() == other.view().target.is_some()
-            && (are_of_one_object(self, other)
-                || agree(self, other, |endpoint| endpoint.target?.uid)
-                    && agree_in_presence(self, other, |endpoint| endpoint.target?.name)
-                    && agree_in_presence(self, other, |endpoint| endpoint.target?.namespace))
-            && agree(self, other, |endpoint| endpoint.target?.kind)
-            && agree(self, other, |endpoint| endpoint.target?.api_version)
-            && agree(self, other, |endpoint| endpoint.target?.field_path)
+    fn node_name(&self) -> Option<&str> {
+        S::node_name(self)
     }
 
-    /// An endpoint to keep.
-    fn to_endpoint(&self) -> Endpoint<Self::Text>;
-}
+    fn zone(&self) -> Option<&str> {
+        S::zone(self)
+    }
 
-impl EndpointSource for EndpointRef<'_> {
-    type Text = Arc<str>;
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-    fn view(&self) -> EndpointRef<'_> {
-        *self
+    fn target(&self) -> Option<TargetView<'_>> {
+        S::target(self)
     }
 
     fn to_endpoint(&self) -> Endpoint {
-        self.to_endpoint_with(Arc::from)
-    }
-}
-
-impl<T: Text> EndpointSource for &Endpoint<T> {
-    type Text = T;
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-    fn view(&self) -> EndpointRef<'_> {
-        Endpoint::view(self)
-    }
-
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-    fn object_at(&self) -> Option<*const ()> {
-        let target = self.target.as_ref().filter(|_| T::SHARED);
-        target.map(|target| ptr::from_ref(&**target.object()).cast())
-    }
-
-    #[inline]
-    fn to_endpoint(&self) -> Endpoint<T> {
-        self.without_hints()
+        S::to_endpoint(self)
     }
 }
 

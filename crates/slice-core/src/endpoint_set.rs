@@ -4,7 +4,7 @@ use hashbrown::{HashTable, hash_table::Entry};
 
 use crate::{
     EndpointSource,
-    identity::{AddressTag, compare, hash_with_name, have_same_addresses, is_same, rank},
+    identity::{AddressKey, compare, hash_with_name, have_same_addresses, is_same, rank},
 };
 
 /// The endpoints that are wanted, each identity once.
@@ -14,7 +14,7 @@ use crate::{
 /// ```
 /// use slice_core::{Address, Endpoint, EndpointSet};
 ///
-/// let stored = Endpoint { addresses: [Address::stored("10.0.0.1")].into_iter().collect(), ..Endpoint::default() };
+/// let stored = Endpoint { addresses: [Address::from_canonical("10.0.0.1")].into_iter().collect(), ..Endpoint::default() };
 /// let mut wanted = EndpointSet::with_capacity(1);
 /// wanted.insert(&stored);
 /// assert!(wanted.take(&stored.view()).is_some(), "it is wanted");
@@ -29,9 +29,9 @@ pub struct EndpointSet<E> {
 }
 
 /// An endpoint and its addresses, which can be told without a look at it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Indexed<E> {
-    tag: AddressTag,
+    key: AddressKey,
     endpoint: E,
 }
 
@@ -67,18 +67,18 @@ impl<E> EndpointSet<E> {
 impl<E: EndpointSource> EndpointSet<E> {
     /// Adds an endpoint; one with the same identity makes room for it (R78).
     pub fn insert(&mut self, endpoint: E) {
-        let tag = AddressTag::of(&endpoint);
+        let key = AddressKey::of(&endpoint);
         let entry = self.index.entry(
-            tag.hash(),
-            |other| other.tag == tag && (tag.is_exact() || have_same_addresses(&other.endpoint, &endpoint)),
-            |other| other.tag.hash(),
+            key.hash(),
+            |other| other.key == key && (key.is_exact() || have_same_addresses(&other.endpoint, &endpoint)),
+            |other| other.key.hash(),
         );
         match entry {
             Entry::Occupied(mut found) if is_same(&found.get().endpoint, &endpoint) => {
                 found.get_mut().endpoint = endpoint;
             }
             Entry::Vacant(room) if self.crowd.is_empty() => {
-                room.insert(Indexed { tag, endpoint });
+                room.insert(Indexed { key, endpoint });
             }
             _ => {
                 let entry = self.crowd.entry(
@@ -86,7 +86,7 @@ impl<E: EndpointSource> EndpointSet<E> {
                     |other| is_same(other, &endpoint),
                     hash_with_name,
                 );
-                *entry.or_insert(endpoint).get_mut() = endpoint;
+                entry.insert(endpoint);
             }
         }
     }
@@ -100,26 +100,26 @@ impl<E: EndpointSource> EndpointSet<E> {
     /// The endpoint with the same identity, if it is left.
     #[must_use]
     pub fn get(&self, like: &impl EndpointSource) -> Option<E> {
-        let tag = AddressTag::of(like);
+        let key = AddressKey::of(like);
         let indexed = self
             .index
-            .find(tag.hash(), |other| other.tag == tag && is_same(&other.endpoint, like));
+            .find(key.hash(), |other| other.key == key && is_same(&other.endpoint, like));
         match indexed {
-            Some(indexed) => Some(indexed.endpoint),
+            Some(indexed) => Some(indexed.endpoint.clone()),
             None if self.crowd.is_empty() => None,
             None => self
                 .crowd
                 .find(hash_with_name(like), |other| is_same(other, like))
-                .copied(),
+                .cloned(),
         }
     }
 
     /// Removes and answers the endpoint with the same identity.
     pub fn take(&mut self, like: &impl EndpointSource) -> Option<E> {
-        let tag = AddressTag::of(like);
+        let key = AddressKey::of(like);
         let indexed = self
             .index
-            .find_entry(tag.hash(), |other| other.tag == tag && is_same(&other.endpoint, like));
+            .find_entry(key.hash(), |other| other.key == key && is_same(&other.endpoint, like));
         if let Ok(found) = indexed {
             return Some(found.remove().0.endpoint);
         }
@@ -135,8 +135,8 @@ impl<E: EndpointSource> EndpointSet<E> {
     /// What is left, in the order of identities: the same for the same endpoints, in whatever order they came (G32).
     #[must_use]
     pub fn into_sorted(self) -> Vec<E> {
-        let indexed = self.index.iter().map(|indexed| indexed.endpoint);
-        let left = indexed.chain(self.crowd.iter().copied());
+        let indexed = self.index.into_iter().map(|indexed| indexed.endpoint);
+        let left = indexed.chain(self.crowd);
         let mut ranked: Vec<_> = left.map(|endpoint| (rank(&endpoint), endpoint)).collect();
         ranked.sort_unstable_by(|(a, first), (b, second)| a.cmp(b).then_with(|| compare(first, second)));
         ranked.into_iter().map(|(_, endpoint)| endpoint).collect()

@@ -1,5 +1,5 @@
-//! What makes an endpoint the same one (R76, G5): its addresses in any order, its hostname, and the namespace and name of
-//! what is behind it. Absent and empty are the same here.
+//! The identity of an endpoint (R76, G5): its addresses in any order, its hostname, and the namespace and name of its target.
+//! Absent and empty are the same here.
 
 use std::{
     cmp::Ordering,
@@ -9,43 +9,35 @@ use std::{
 use foldhash::fast::{FixedState, FoldHasher};
 use smallvec::SmallVec;
 
-use crate::{
-    Address, EndpointRef, EndpointSource,
-    endpoint::{agree, are_of_one_object},
-};
+use crate::{Address, EndpointSource, TargetView, endpoint::same_str};
 
-#[inline]
-fn hostname<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
-    endpoint.hostname.unwrap_or_default()
+fn hostname(endpoint: &impl EndpointSource) -> &str {
+    endpoint.hostname().unwrap_or_default()
 }
 
-#[inline]
-fn namespace<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
-    endpoint.target.and_then(|target| target.namespace).unwrap_or_default()
+fn namespace(target: Option<TargetView<'_>>) -> &str {
+    target.and_then(TargetView::namespace).unwrap_or_default()
 }
 
-#[inline]
-fn name<'a>(endpoint: &EndpointRef<'a>) -> &'a str {
-    endpoint.target.and_then(|target| target.name).unwrap_or_default()
+fn name(target: Option<TargetView<'_>>) -> &str {
+    target.and_then(TargetView::name).unwrap_or_default()
 }
 
-/// Whether two endpoints are the same one, whatever else they say.
-#[inline]
+/// Whether two endpoints have the same identity.
 pub(crate) fn is_same(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
     have_same_addresses(a, b) && have_same_names(a, b)
 }
 
-/// Whether endpoints with the same addresses are the same one.
-#[inline]
-pub(crate) fn have_same_names(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
-    (are_of_one_object(a, b)
-        || agree(a, b, |endpoint| Some(name(endpoint))) && agree(a, b, |endpoint| Some(namespace(endpoint))))
-        && agree(a, b, |endpoint| Some(hostname(endpoint)))
+fn have_same_names(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
+    let same_target = match (a.target(), b.target()) {
+        (Some(a), Some(b)) if a.shares_identity(b) => true,
+        (a, b) => same_str(name(a), name(b)) && same_str(namespace(a), namespace(b)),
+    };
+    same_target && same_str(hostname(a), hostname(b))
 }
 
-#[inline]
 pub(crate) fn have_same_addresses(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
-    match (a.view().addresses, b.view().addresses) {
+    match (a.addresses(), b.addresses()) {
         ([a], [b]) => a == b,
         (a, b) => compare_sets(a, b).is_eq(),
     }
@@ -53,22 +45,20 @@ pub(crate) fn have_same_addresses(a: &impl EndpointSource, b: &impl EndpointSour
 
 /// An order in which endpoints compare equal exactly when they are the same one.
 pub(crate) fn compare(a: &impl EndpointSource, b: &impl EndpointSource) -> Ordering {
-    let (a, b) = (&a.view(), &b.view());
-    compare_sets(a.addresses, b.addresses)
+    compare_sets(a.addresses(), b.addresses())
         .then_with(|| hostname(a).cmp(hostname(b)))
-        .then_with(|| namespace(a).cmp(namespace(b)))
-        .then_with(|| name(a).cmp(name(b)))
+        .then_with(|| namespace(a.target()).cmp(namespace(b.target())))
+        .then_with(|| name(a.target()).cmp(name(b.target())))
 }
 
-/// The first thing to compare: the lowest address. Unlike the rest it lies in one place with others, so that sorting by it
-/// is quick; what is left to [`compare`] are endpoints that share it.
+/// The first part of the sort order: the lowest address. [`compare`] is only needed for endpoints that share it.
 pub(crate) fn rank(endpoint: &impl EndpointSource) -> Option<(u8, [u8; 16])> {
     let rank = |address: &Address| match address {
         Address::V4(address) => (0, u128::from(address.to_bits()).to_be_bytes()),
         Address::V6(address) => (1, address.octets()),
         Address::Text(_) => (2, [0; 16]),
     };
-    endpoint.view().addresses.iter().map(rank).min()
+    endpoint.addresses().iter().map(rank).min()
 }
 
 fn compare_sets(a: &[Address], b: &[Address]) -> Ordering {
@@ -83,25 +73,23 @@ fn compare_sets(a: &[Address], b: &[Address]) -> Ordering {
     sorted(a).cmp(&sorted(b))
 }
 
-/// What addresses are looked up by. They alone tell nearly all endpoints apart, and lie closer at hand than names.
+/// Hash key of an endpoint's addresses, which alone tell nearly all endpoints apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AddressTag {
-    /// One IPv4 address, and so nothing is left to compare.
+pub(crate) enum AddressKey {
+    /// A single IPv4 address: equal keys are equal addresses.
     Exact(u32),
-    /// Others may have the same.
+    /// A hash of any other addresses.
     Hashed(u32),
 }
 
-impl AddressTag {
-    #[inline]
+impl AddressKey {
     pub(crate) fn of(endpoint: &impl EndpointSource) -> Self {
-        match endpoint.view().addresses {
+        match endpoint.addresses() {
             [Address::V4(address)] => Self::Exact(address.to_bits()),
             addresses => Self::Hashed(low_half(hash_addresses(addresses))),
         }
     }
 
-    #[inline]
     pub(crate) fn hash(self) -> u64 {
         let (Self::Exact(bits) | Self::Hashed(bits)) = self;
         let mut hasher = hasher();
@@ -109,7 +97,6 @@ impl AddressTag {
         hasher.finish()
     }
 
-    #[inline]
     pub(crate) fn is_exact(self) -> bool {
         matches!(self, Self::Exact(_))
     }
@@ -130,12 +117,11 @@ fn hash_addresses(addresses: &[Address]) -> u64 {
 /// Tells endpoints with the same addresses apart.
 pub(crate) fn hash_with_name(endpoint: &impl EndpointSource) -> u64 {
     let mut hasher = hasher();
-    hasher.write_u64(hash_addresses(endpoint.view().addresses));
-    hasher.write(name(&endpoint.view()).as_bytes());
+    hasher.write_u64(hash_addresses(endpoint.addresses()));
+    hasher.write(name(endpoint.target()).as_bytes());
     hasher.finish()
 }
 
-#[inline]
 fn hash_address(address: &Address) -> u64 {
     let mut hasher = hasher();
     match address {
@@ -146,7 +132,6 @@ fn hash_address(address: &Address) -> u64 {
     hasher.finish()
 }
 
-#[inline]
 fn hasher() -> FoldHasher<'static> {
     FixedState::default().build_hasher()
 }

@@ -1,14 +1,14 @@
-//! The words that everything which writes EndpointSlices shares.
+//! Data types and validation that everything which writes EndpointSlices shares.
 //!
 //! To have slices written for objects of yours, start with the crate `slice-reconciler`; here are the values it works on:
 //!
-//! * [`Address`], [`Endpoint`], [`Port`], [`Slice`]: what a slice holds, compact, in canonical form, convertible from and
-//!   to `k8s_openapi`'s types, or borrowed from them ([`Text`] says which);
-//! * [`Target`], what is behind an endpoint, and [`Hints`], for whom it is meant; [`Share`]: who makes their strings;
-//! * [`EndpointRef`]: an endpoint borrowed from whatever it is derived from; [`EndpointSet`]: endpoints by identity;
+//! * [`Slice`], [`Endpoint`], [`Port`], [`Address`]: an EndpointSlice and its parts in compact, canonical form, read from
+//!   `k8s_openapi`'s type and serialized as it;
+//! * [`Target`] and [`Hints`] of an endpoint; [`Interner`], by which slices and the objects behind them share strings;
+//! * [`EndpointSource`]: anything that can be read as an endpoint; [`EndpointSet`]: endpoints by identity;
 //!   [`PortMapKey`]: ports as a set;
-//! * [`selects`]: which objects a label selector means;
-//! * [`SliceTracker`]: which writes of ours are still to be seen; [`TriggerTimes`]: when a change began;
+//! * [`selects`]: evaluation of a label selector;
+//! * [`SliceTracker`]: expectations about our own writes; [`TriggerTimes`]: when a change began;
 //! * [`names`]: labels, annotations, event reasons; [`limits`] and [`spelling`]: what the API server accepts.
 //!
 //! No client, no clock, no asynchronous runtime: time and randomness come in as arguments. Which version of the Kubernetes
@@ -18,28 +18,29 @@
 //! use k8s_openapi::api::discovery::v1::EndpointSlice;
 //! use slice_core::{Address, AddressType, Endpoint, EndpointSet, EndpointSource as _, Slice};
 //!
-//! // What is there, as a client reads it.
-//! let stored: EndpointSlice = serde_json::from_value(serde_json::json!({
+//! // An existing slice, as a client reads it.
+//! let existing: EndpointSlice = serde_json::from_value(serde_json::json!({
 //!     "metadata": {"name": "web-abcde"},
 //!     "addressType": "IPv4",
 //!     "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}, {"addresses": ["10.0.0.9"]}],
 //! }))?;
-//! let slice = Slice::from(&stored);
+//! let slice = Slice::from(&existing);
 //! assert_eq!(slice.address_type, Ok(AddressType::IPv4));
 //!
-//! // What is wanted.
-//! let wanted = ["10.0.0.1", "10.0.0.2"].map(|ip| Endpoint {
+//! // The desired endpoints.
+//! let desired = ["10.0.0.1", "10.0.0.2"].map(|ip| Endpoint {
 //!     addresses: Address::parse_ip(ip).into_iter().collect(),
 //!     ..Endpoint::default()
 //! });
 //! let mut missing = EndpointSet::default();
-//! missing.extend(wanted.iter().map(Endpoint::view));
+//! missing.extend(&desired);
 //!
-//! // Endpoints are matched by what they are; how they are is another question.
-//! let found = missing.take(&slice.endpoints[0].view()).expect("10.0.0.1 is wanted");
-//! assert!(!found.equals_beyond_identity(&slice.endpoints[0].view()), "it does not say whether it is ready");
-//! assert_eq!(missing.take(&slice.endpoints[1].view()), None, "10.0.0.9 is not wanted");
-//! assert_eq!(missing.into_sorted(), [wanted[1].view()]);
+//! // Endpoints are matched by identity; their attributes are compared afterwards.
+//! let [first, second] = &slice.endpoints[..] else { panic!("two endpoints") };
+//! let found = missing.take(&first).expect("10.0.0.1 is desired");
+//! assert!(!found.equals_beyond_identity(&first), "the desired one has no ready condition");
+//! assert_eq!(missing.take(&second), None, "10.0.0.9 is not desired");
+//! assert_eq!(missing.into_sorted(), [&desired[1]]);
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
@@ -47,11 +48,13 @@
 
 mod address;
 mod address_type;
-mod draft;
 mod endpoint;
 mod endpoint_set;
+mod endpoint_spec;
+mod event_type;
 mod hints;
 mod identity;
+mod interner;
 pub mod limits;
 pub mod names;
 mod port;
@@ -59,20 +62,20 @@ mod selector;
 mod slice;
 pub mod spelling;
 mod target;
-mod text;
 mod tracker;
 mod trigger_time;
 
 pub use address::{Address, Addresses, Unpublishable};
 pub use address_type::{AddressType, UnknownAddressType};
-pub use draft::{Draft, DraftEndpoint};
-pub use endpoint::{Conditions, Endpoint, EndpointRef, EndpointSource};
+pub use endpoint::{Conditions, Endpoint, EndpointSource};
 pub use endpoint_set::EndpointSet;
-pub use hints::{HintedNames, Hints, HintsRef, KnownHints};
+pub use endpoint_spec::EndpointSpec;
+pub use event_type::EventType;
+pub use hints::{HintInterner, Hints};
+pub use interner::Interner;
 pub use port::{Port, PortMapKey, PortProblem};
 pub use selector::{InvalidSelector, selects};
 pub use slice::Slice;
-pub use target::{ObjectName, Target, TargetRef};
-pub use text::{InPlace, Share, Text};
+pub use target::{Target, TargetIdentity, TargetView};
 pub use tracker::{Deletion, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
 pub use trigger_time::{InvalidTriggerTime, PendingTriggerTime, TriggerTimes, format_trigger_time, parse_trigger_time};

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::discovery::v1::EndpointPort;
+use k8s_openapi::{
+    api::{core::v1::ServicePort, discovery::v1::EndpointPort},
+    apimachinery::pkg::util::intstr::IntOrString,
+};
+use serde::Serialize;
 
 use crate::{
     limits::PORTS_PER_SLICE_MAX,
@@ -13,16 +17,57 @@ const DEFAULT_PROTOCOL: &str = "TCP";
 const PROTOCOLS: [&str; 3] = [DEFAULT_PROTOCOL, "UDP", "SCTP"];
 
 /// One port of a slice, with the API's defaults filled in: what is left out and what is spelled out are the same port (G7).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Port {
     /// Unique in its slice; empty is a name like any other.
     pub name: Arc<str>,
     /// `TCP`, `UDP` or `SCTP`.
     pub protocol: Arc<str>,
     /// The number; `None` means all ports.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<i32>,
     /// The protocol spoken, as a hint to readers. Absent and empty are different.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub app_protocol: Option<Arc<str>>,
+}
+
+impl Port {
+    /// A TCP port.
+    pub fn tcp(name: impl Into<Arc<str>>, port: u16) -> Self {
+        Self::with_protocol("TCP", name.into(), port)
+    }
+
+    /// A UDP port.
+    pub fn udp(name: impl Into<Arc<str>>, port: u16) -> Self {
+        Self::with_protocol("UDP", name.into(), port)
+    }
+
+    /// The port that endpoints of a Service have for one of its ports; none if the target is a name, which only a pod
+    /// resolves.
+    #[must_use]
+    pub fn for_service_port(port: &ServicePort) -> Option<Self> {
+        let number = match &port.target_port {
+            Some(IntOrString::Int(number)) => *number,
+            Some(IntOrString::String(_)) => return None,
+            None => port.port,
+        };
+        Some(Self {
+            name: port.name.as_deref().unwrap_or_default().into(),
+            protocol: port.protocol.as_deref().unwrap_or(DEFAULT_PROTOCOL).into(),
+            port: Some(number),
+            app_protocol: port.app_protocol.as_deref().map(Into::into),
+        })
+    }
+
+    fn with_protocol(protocol: &str, name: Arc<str>, port: u16) -> Self {
+        Self {
+            name,
+            protocol: protocol.into(),
+            port: Some(port.into()),
+            app_protocol: None,
+        }
+    }
 }
 
 impl From<&EndpointPort> for Port {
@@ -36,19 +81,8 @@ impl From<&EndpointPort> for Port {
     }
 }
 
-impl From<&Port> for EndpointPort {
-    fn from(port: &Port) -> Self {
-        Self {
-            name: Some(port.name.to_string()),
-            protocol: Some(port.protocol.to_string()),
-            port: port.port,
-            app_protocol: port.app_protocol.as_deref().map(Into::into),
-        }
-    }
-}
-
 /// A set of ports, whatever their order (R72, M66). Endpoints of one key share slices; those of different keys never do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct PortMapKey(Arc<[Port]>);
 
 impl PortMapKey {
@@ -245,9 +279,21 @@ mod tests {
     }
 
     #[test]
+    fn a_service_port_with_a_number_as_its_target_is_a_port() {
+        let read = |port: Value| Port::for_service_port(&serde_json::from_value(port).unwrap());
+        assert_eq!(
+            read(json!({"name": "http", "port": 80, "targetPort": 8080})),
+            Some(Port::tcp("http", 8080))
+        );
+        assert_eq!(read(json!({"port": 53, "protocol": "UDP"})), Some(Port::udp("", 53)));
+        assert_eq!(read(json!({"port": 80, "targetPort": "http"})), None);
+    }
+
+    #[test]
     fn a_port_survives_the_way_there_and_back() {
         let port = json!({"name": "a", "protocol": "UDP", "port": 53, "appProtocol": "dns"});
         let stored: EndpointPort = serde_json::from_value(port).unwrap();
-        assert_eq!(EndpointPort::from(&Port::from(&stored)), stored);
+        let port = serde_json::to_value(Port::from(&stored)).unwrap();
+        assert_eq!(port, serde_json::to_value(&stored).unwrap());
     }
 }

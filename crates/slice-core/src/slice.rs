@@ -1,223 +1,121 @@
-//! A slice as it is stored, compact, and whole enough to be written back.
+//! A slice in compact form, whole enough to be written back.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
-use k8s_openapi::{
-    api::{core::v1::ObjectReference, discovery::v1 as api},
-    apimachinery::pkg::apis::meta::v1::ObjectMeta,
-};
+use k8s_openapi::{api::discovery::v1 as api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use serde::{Serialize, Serializer};
 
 use crate::{
-    Address, AddressType, Addresses, Conditions, Endpoint, EndpointRef, Hints, HintsRef, KnownHints, PortMapKey, Share,
-    TargetRef, Text, UnknownAddressType,
+    Address, AddressType, Conditions, Endpoint, HintInterner, Hints, Interner, PortMapKey, Target, UnknownAddressType,
 };
 
-/// A slice. Its metadata is kept whole: what others put there survives when we write it back.
+/// An EndpointSlice in compact form. Its metadata is kept whole: what other clients put there survives a write.
 ///
-/// `Slice` is to be kept; `Slice<&str>` borrows its strings from the API's object and is read far faster, for who reads slices
-/// to plan once.
+/// Serializes as the API's object, so that it can be the body of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slice<T: Text = Arc<str>> {
-    /// Everything about it but its content.
+pub struct Slice {
+    /// The object's metadata.
     pub metadata: ObjectMeta,
-    /// What its addresses are; old objects may hold a type that is no longer known.
+    /// The type of its addresses; old objects may hold a type that is no longer known.
     pub address_type: Result<AddressType, UnknownAddressType>,
     /// The ports of all its endpoints.
     pub ports: PortMapKey,
     /// Its endpoints, in order.
-    pub endpoints: Vec<Endpoint<T>>,
+    pub endpoints: Vec<Endpoint>,
 }
 
-impl<'a> Slice<&'a str> {
-    /// Reads a slice of the API without copying its strings.
-    #[must_use]
-    pub fn borrowed(slice: &'a api::EndpointSlice) -> Self {
-        Self::from_api_with(slice, |text| text)
-    }
-}
-
-impl<T: Text> Slice<T> {
-    /// Reads a slice of the API, its strings made by `share`, which can make one of equal ones.
-    pub fn from_api_with<'a>(slice: &'a api::EndpointSlice, mut share: impl FnMut(&'a str) -> T) -> Self {
-        Self::from_api_sharing(slice, &mut share)
-    }
-
-    /// The same, and names of objects can be shared too.
-    pub fn from_api_sharing<'a>(slice: &'a api::EndpointSlice, share: &mut impl Share<&'a str, T>) -> Self {
-        let mut reader = Reader {
-            share,
-            known_hints: KnownHints::default(),
-        };
+impl Slice {
+    /// The compact form of an object of the API, with interned strings.
+    pub fn from_k8s(slice: &api::EndpointSlice, interner: &mut Interner) -> Self {
         // A list, or an option of one: that depends on the version of the API that the program chose.
         let endpoints: Option<&Vec<api::Endpoint>> = (&slice.endpoints).into();
         let endpoints = endpoints.map_or(&[][..], Vec::as_slice);
+        let mut hints = HintInterner::default();
         Self {
             metadata: slice.metadata.clone(),
             address_type: slice.address_type.parse(),
             ports: PortMapKey::of(slice.ports.as_deref()),
-            endpoints: endpoints.iter().map(|endpoint| reader.endpoint(endpoint)).collect(),
+            endpoints: endpoints
+                .iter()
+                .map(|endpoint| read_endpoint(endpoint, interner, &mut hints))
+                .collect(),
         }
     }
 
-    /// The same slice in other strings. To keep many, [read](Self::from_api_sharing) them so that they share names.
-    pub fn map<'a, U: Text>(&'a self, mut to: impl FnMut(&'a T) -> U) -> Slice<U> {
-        Slice {
-            metadata: self.metadata.clone(),
-            address_type: self.address_type.clone(),
-            ports: self.ports.clone(),
-            endpoints: self.endpoints.iter().map(|endpoint| endpoint.map(&mut to)).collect(),
-        }
-    }
-
-    /// The slice as the API has it.
+    /// The object of the API.
+    ///
+    /// # Panics
+    /// Never: the compact form serializes as the API's object.
     #[must_use]
-    pub fn to_api(&self) -> api::EndpointSlice {
-        let endpoints = self.endpoints.iter();
-        let endpoints = endpoints.map(|endpoint| {
-            let hints = endpoint.hints.as_ref().map(Hints::view);
-            let deprecated = endpoint.deprecated_topology.as_deref();
-            write_endpoint(&endpoint.view(), hints, deprecated)
-        });
-        let endpoints = endpoints.collect();
-        write_slice(self.metadata.clone(), &self.address_type, &self.ports, endpoints)
+    pub fn to_k8s(&self) -> api::EndpointSlice {
+        let slice = serde_json::to_value(self).expect("all keys are strings");
+        serde_json::from_value(slice).expect("it serializes as the API's object")
     }
 }
 
 impl From<&api::EndpointSlice> for Slice {
     fn from(slice: &api::EndpointSlice) -> Self {
-        Self::from_api_with(slice, Arc::from)
+        Self::from_k8s(slice, &mut Interner::default())
     }
 }
 
-/// Reads the endpoints of one slice.
-struct Reader<'r, S> {
-    share: &'r mut S,
-    known_hints: KnownHints,
-}
-
-impl<S> Reader<'_, S> {
-    fn endpoint<'a, T: Text>(&mut self, endpoint: &'a api::Endpoint) -> Endpoint<T>
-    where
-        S: Share<&'a str, T>,
-    {
-        let conditions = endpoint.conditions.as_ref();
-        let share = &mut *self.share;
-        let mut read = |text: &'a Option<String>| text.as_deref().map(|text| share.text(text));
-        Endpoint {
-            addresses: read_addresses(&endpoint.addresses),
-            conditions: Conditions {
-                ready: conditions.and_then(|conditions| conditions.ready),
-                serving: conditions.and_then(|conditions| conditions.serving),
-                terminating: conditions.and_then(|conditions| conditions.terminating),
+impl Serialize for Slice {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct EndpointSlice<'a> {
+            api_version: &'static str,
+            kind: &'static str,
+            metadata: &'a ObjectMeta,
+            address_type: &'a str,
+            ports: &'a PortMapKey,
+            endpoints: &'a [Endpoint],
+        }
+        let slice = EndpointSlice {
+            api_version: "discovery.k8s.io/v1",
+            kind: "EndpointSlice",
+            metadata: &self.metadata,
+            address_type: match &self.address_type {
+                Ok(known) => known.as_str(),
+                Err(UnknownAddressType(text)) => text,
             },
-            hostname: read(&endpoint.hostname),
-            node_name: read(&endpoint.node_name),
-            zone: read(&endpoint.zone),
-            target: endpoint
-                .target_ref
-                .as_ref()
-                .map(|target| TargetRef::from(target).to_target(share)),
-            hints: endpoint.hints.as_ref().map(|hints| self.hints(hints)),
-            deprecated_topology: endpoint.deprecated_topology.clone().map(Box::new),
-        }
-    }
-
-    #[inline]
-    fn hints<'a, T: Text>(&mut self, hints: &'a api::EndpointHints) -> Hints<T>
-    where
-        S: Share<&'a str, T>,
-    {
-        let zones = hints.for_zones.as_deref().unwrap_or_default();
-        let nodes = hints.for_nodes.as_deref().unwrap_or_default();
-        if let ([zone], []) = (zones, nodes) {
-            return Hints::Zone(self.share.text(&zone.name));
-        }
-        let zones = zones.iter().map(|zone| &*zone.name);
-        let nodes = nodes.iter().map(|node| &*node.name);
-        let share = &mut *self.share;
-        Hints::Other(self.known_hints.get(zones, nodes, |name| share.text(name).into()))
+            ports: &self.ports,
+            endpoints: &self.endpoints,
+        };
+        slice.serialize(serializer)
     }
 }
 
-/// One at a time would be slow, and nearly all endpoints have one.
-fn read_addresses(addresses: &[String]) -> Addresses {
-    match addresses {
-        [one] => Addresses::from_buf([Address::stored(one)]),
-        addresses => addresses.iter().map(|address| Address::stored(address)).collect(),
-    }
-}
-
-pub(crate) fn write_slice(
-    metadata: ObjectMeta,
-    address_type: &Result<AddressType, UnknownAddressType>,
-    ports: &PortMapKey,
-    endpoints: Vec<api::Endpoint>,
-) -> api::EndpointSlice {
-    api::EndpointSlice {
-        metadata,
-        address_type: match address_type {
-            Ok(known) => known.to_string(),
-            Err(UnknownAddressType(text)) => text.clone(),
+fn read_endpoint(endpoint: &api::Endpoint, interner: &mut Interner, hints: &mut HintInterner) -> Endpoint {
+    let conditions = endpoint.conditions.as_ref();
+    let mut intern = |text: &Option<String>| text.as_deref().map(|text| interner.intern(text));
+    Endpoint {
+        addresses: endpoint
+            .addresses
+            .iter()
+            .map(|text| Address::from_canonical(text))
+            .collect(),
+        conditions: Conditions {
+            ready: conditions.and_then(|conditions| conditions.ready),
+            serving: conditions.and_then(|conditions| conditions.serving),
+            terminating: conditions.and_then(|conditions| conditions.terminating),
         },
-        ports: Some(ports.ports().iter().map(Into::into).collect()),
-        endpoints: endpoints.into(),
+        hostname: intern(&endpoint.hostname),
+        node_name: intern(&endpoint.node_name),
+        zone: intern(&endpoint.zone),
+        target: endpoint
+            .target_ref
+            .as_ref()
+            .map(|target| Target::from_k8s(target, interner)),
+        hints: endpoint.hints.as_ref().map(|given| read_hints(given, interner, hints)),
+        deprecated_topology: endpoint.deprecated_topology.clone().map(Box::new),
     }
 }
 
-#[inline]
-pub(crate) fn write_endpoint(
-    endpoint: &EndpointRef<'_>,
-    hints: Option<HintsRef<'_>>,
-    deprecated_topology: Option<&BTreeMap<String, String>>,
-) -> api::Endpoint {
-    let text = |text: Option<&str>| text.map(str::to_owned);
-    let Conditions {
-        ready,
-        serving,
-        terminating,
-    } = endpoint.conditions;
-    api::Endpoint {
-        addresses: endpoint.addresses.iter().map(Address::to_string).collect(),
-        conditions: Some(api::EndpointConditions {
-            ready,
-            serving,
-            terminating,
-        }),
-        hostname: text(endpoint.hostname),
-        node_name: text(endpoint.node_name),
-        zone: text(endpoint.zone),
-        target_ref: endpoint.target.map(|target| ObjectReference {
-            kind: text(target.kind),
-            namespace: text(target.namespace),
-            name: text(target.name),
-            uid: text(target.uid),
-            api_version: text(target.api_version),
-            field_path: text(target.field_path),
-            resource_version: text(target.resource_version),
-        }),
-        hints: hints.map(write_hints),
-        deprecated_topology: deprecated_topology.cloned(),
-    }
-}
-
-#[inline]
-fn write_hints(hints: HintsRef<'_>) -> api::EndpointHints {
-    // The API leaves an empty list out.
-    fn list<'a, T>(names: impl Iterator<Item = &'a str>, write: impl Fn(String) -> T) -> Option<Vec<T>> {
-        let list: Vec<T> = names.map(|name| write(name.to_owned())).collect();
-        (!list.is_empty()).then_some(list)
-    }
-    let zone = |name| api::ForZone { name };
-    match hints {
-        HintsRef::Zone(name) => api::EndpointHints {
-            for_zones: Some(vec![zone(name.to_owned())]),
-            for_nodes: None,
-        },
-        HintsRef::Other(_) => api::EndpointHints {
-            for_zones: list(hints.zones(), zone),
-            for_nodes: list(hints.nodes(), |name| api::ForNode { name }),
-        },
-    }
+fn read_hints(given: &api::EndpointHints, interner: &mut Interner, hints: &mut HintInterner) -> Arc<Hints> {
+    let zones = given.for_zones.iter().flatten().map(|zone| &*zone.name);
+    let nodes = given.for_nodes.iter().flatten().map(|node| &*node.name);
+    hints.get(zones, nodes, |name| interner.intern(name))
 }
 
 #[cfg(test)]
@@ -225,7 +123,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::HintedNames;
 
     fn read(slice: &Value) -> Slice {
         Slice::from(&serde_json::from_value(slice.clone()).unwrap())
@@ -259,11 +156,9 @@ mod tests {
                 {"addresses": ["fd00::4"], "conditions": {}, "hints": {"forZones": [{"name": "zone"}]}},
             ],
         });
-        assert_eq!(serde_json::to_value(read(&slice).to_api()).unwrap(), slice);
+        assert_eq!(serde_json::to_value(read(&slice)).unwrap(), slice);
         let stored: api::EndpointSlice = serde_json::from_value(slice.clone()).unwrap();
-        let borrowed = Slice::borrowed(&stored);
-        assert_eq!(borrowed.to_api(), stored);
-        assert_eq!(borrowed.map(|text| Arc::from(*text)), read(&slice));
+        assert_eq!(read(&slice).to_k8s(), stored);
     }
 
     /// R148, G-27, trap 23.
@@ -279,7 +174,7 @@ mod tests {
     fn a_type_that_is_no_longer_known_is_kept() {
         let slice = read(&json!({"metadata": {}, "addressType": "IP"}));
         assert_eq!(slice.address_type, Err(UnknownAddressType("IP".into())));
-        assert_eq!(slice.to_api().address_type, "IP");
+        assert_eq!(slice.to_k8s().address_type, "IP");
     }
 
     #[test]
@@ -291,13 +186,13 @@ mod tests {
         let endpoints = [hinted("a", "1"), hinted("b", "1"), hinted("a", "2"), hinted("a", "1")];
         let slice = json!({"metadata": {}, "addressType": "IPv4", "endpoints": endpoints});
         let slice = read(&slice);
-        let names = |endpoint: &Endpoint| match endpoint.hints.clone() {
-            Some(Hints::Other(names)) => names,
-            hints => panic!("{hints:?}"),
-        };
-        let hints: Vec<Arc<HintedNames>> = slice.endpoints.iter().map(names).collect();
+        let hints: Vec<Arc<Hints>> = slice
+            .endpoints
+            .iter()
+            .filter_map(|endpoint| endpoint.hints.clone())
+            .collect();
         assert!(Arc::ptr_eq(&hints[0], &hints[3]));
-        let texts = |names: &Arc<HintedNames>| [names.for_zones[0].to_string(), names.for_nodes[0].to_string()];
+        let texts = |names: &Arc<Hints>| [names.for_zones[0].to_string(), names.for_nodes[0].to_string()];
         assert_eq!(
             hints.iter().map(texts).collect::<Vec<_>>(),
             [["a", "1"], ["b", "1"], ["a", "2"], ["a", "1"],]
@@ -305,12 +200,13 @@ mod tests {
     }
 
     #[test]
-    fn equal_strings_are_shared_when_asked_to() {
+    fn equal_strings_of_a_slice_are_shared() {
         let endpoint = json!({"addresses": ["10.0.0.1"], "nodeName": "node"});
         let slice = json!({"metadata": {}, "addressType": "IPv4", "endpoints": [endpoint, endpoint]});
-        let node: Arc<str> = "node".into();
-        let slice = Slice::from_api_with(&serde_json::from_value(slice).unwrap(), |_| node.clone());
-        assert_eq!(Arc::strong_count(&node), 3);
+        let mut interner = Interner::default();
+        let slice = Slice::from_k8s(&serde_json::from_value(slice).unwrap(), &mut interner);
+        // Two endpoints, the interner, and this one.
+        assert_eq!(Arc::strong_count(&interner.intern("node")), 4);
         drop(slice);
     }
 }

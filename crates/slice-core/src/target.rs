@@ -1,192 +1,242 @@
-//! What is behind an endpoint: nearly always a pod, of which nobody says more than its names.
+//! The object behind an endpoint (`targetRef`): nearly always a pod, of which only the identity is set.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, ptr, sync::Arc};
 
 use k8s_openapi::api::core::v1::ObjectReference;
+use serde::{Serialize, Serializer};
 
-use crate::{Share, Text};
+use crate::Interner;
 
 const POD: &str = "Pod";
 
-/// The names of an object, as they are said: absent is not empty (R79).
+/// Namespace, name and uid of an object; absent is not empty (R79).
 ///
-/// Where strings are shared these are too, all at once: between an object, the endpoints made of it and the slices that hold
-/// them. Then they are equal without a look at them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ObjectName<T> {
-    /// Its namespace; part of an endpoint's identity.
-    pub namespace: Option<T>,
-    /// Its name; part of an endpoint's identity.
-    pub name: Option<T>,
-    /// Its uid.
-    pub uid: Option<T>,
+/// An [`Interner`] makes one of equal ones, so that a pod, its endpoints and the slices that hold them share it and are
+/// compared by pointer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TargetIdentity {
+    /// The namespace; part of an endpoint's identity.
+    pub namespace: Option<Arc<str>>,
+    /// The name; part of an endpoint's identity.
+    pub name: Option<Arc<str>>,
+    /// The uid.
+    pub uid: Option<Arc<str>>,
 }
 
-impl<T> ObjectName<T> {
-    /// The same names in other strings.
-    #[inline]
-    pub fn map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> U) -> ObjectName<U> {
-        ObjectName {
-            namespace: self.namespace.as_ref().map(&mut to),
-            name: self.name.as_ref().map(&mut to),
-            uid: self.uid.as_ref().map(&mut to),
-        }
+impl TargetIdentity {
+    pub(crate) fn names(&self) -> [Option<&str>; 3] {
+        [&self.namespace, &self.name, &self.uid].map(Option::as_deref)
     }
 }
 
-/// What is behind an endpoint, as it is kept.
+/// The object behind an endpoint.
 ///
 /// ```
-/// use slice_core::{Target, TargetRef};
+/// use k8s_openapi::api::core::v1::ObjectReference;
+/// use slice_core::Target;
 ///
-/// let pod = TargetRef { kind: Some("Pod"), namespace: Some("shop"), name: Some("web-0"), ..TargetRef::default() };
-/// let kept: Target = pod.into();
-/// assert_eq!(kept.view(), pod);
+/// let reference = ObjectReference { kind: Some("Pod".into()), name: Some("web-0".into()), ..ObjectReference::default() };
+/// let target = Target::from(&reference);
+/// assert_eq!(target.view().name(), Some("web-0"));
 /// ```
 #[derive(Clone, PartialEq, Eq)]
-pub struct Target<T: Text = Arc<str>> {
-    object: T::Held<ObjectName<T>>,
-    /// What is to be said besides that it is a pod.
-    other: Option<Box<Other<T>>>,
+pub struct Target {
+    identity: Arc<TargetIdentity>,
+    /// The other fields, where they are more than the kind Pod.
+    extra: Option<Box<ExtraFields>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Other<T> {
-    kind: Option<T>,
-    api_version: Option<T>,
-    field_path: Option<T>,
-    resource_version: Option<T>,
+struct ExtraFields {
+    kind: Option<Arc<str>>,
+    api_version: Option<Arc<str>>,
+    field_path: Option<Arc<str>>,
+    resource_version: Option<Arc<str>>,
 }
 
-impl<T: Text> Target<T> {
+impl Target {
     /// A pod.
-    #[inline]
-    pub fn pod(object: T::Held<ObjectName<T>>) -> Self {
-        Self { object, other: None }
-    }
-
-    /// Which object it is.
-    #[inline]
-    pub fn object(&self) -> &T::Held<ObjectName<T>> {
-        &self.object
-    }
-
-    /// The same, borrowed.
     #[must_use]
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-    pub fn view(&self) -> TargetRef<'_> {
-        let pod = TargetRef::pod(&self.object);
-        match &self.other {
-            None => pod,
-            Some(other) => TargetRef {
-                kind: other.kind.as_deref(),
-                api_version: other.api_version.as_deref(),
-                field_path: other.field_path.as_deref(),
-                resource_version: other.resource_version.as_deref(),
-                ..pod
-            },
-        }
+    #[inline]
+    pub fn pod(identity: Arc<TargetIdentity>) -> Self {
+        Self { identity, extra: None }
     }
 
-    /// The same target in other strings.
-    pub fn map<'a, U: Text>(&'a self, share: &mut impl Share<&'a T, U>) -> Target<U> {
-        Target {
-            object: share.object(self.object.map(|text| text)),
-            other: self.other.as_ref().map(|other| {
-                let mut text = |text: &'a Option<T>| text.as_ref().map(|text| share.text(text));
-                Box::new(Other {
-                    kind: text(&other.kind),
-                    api_version: text(&other.api_version),
-                    field_path: text(&other.field_path),
-                    resource_version: text(&other.resource_version),
-                })
-            }),
+    /// The target that a reference names, with interned strings.
+    pub fn from_k8s(reference: &ObjectReference, interner: &mut Interner) -> Self {
+        let ObjectReference {
+            kind,
+            api_version,
+            field_path,
+            resource_version,
+            namespace,
+            name,
+            uid,
+        } = reference;
+        let is_plain_pod = kind.as_deref() == Some(POD)
+            && [api_version, field_path, resource_version]
+                .iter()
+                .all(|field| field.is_none());
+        let mut intern = |field: &Option<String>| field.as_deref().map(|text| interner.intern(text));
+        let extra = (!is_plain_pod).then(|| {
+            Box::new(ExtraFields {
+                kind: intern(kind),
+                api_version: intern(api_version),
+                field_path: intern(field_path),
+                resource_version: intern(resource_version),
+            })
+        });
+        let identity = interner.intern_identity(namespace.as_deref(), name.as_deref(), uid.as_deref());
+        Self { identity, extra }
+    }
+
+    /// Namespace, name and uid.
+    #[must_use]
+    #[inline]
+    pub fn identity(&self) -> &Arc<TargetIdentity> {
+        &self.identity
+    }
+
+    /// The borrowed form.
+    #[must_use]
+    #[inline]
+    pub fn view(&self) -> TargetView<'_> {
+        TargetView {
+            identity: &self.identity,
+            extra: self.extra.as_deref(),
         }
     }
 }
 
-impl<T: Text> fmt::Debug for Target<T> {
+impl From<&ObjectReference> for Target {
+    fn from(reference: &ObjectReference) -> Self {
+        Self::from_k8s(reference, &mut Interner::default())
+    }
+}
+
+impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.view().fmt(f)
     }
 }
 
-impl<'a, T: Text + From<&'a str>> From<TargetRef<'a>> for Target<T> {
-    fn from(target: TargetRef<'a>) -> Self {
-        target.to_target(&mut T::from)
-    }
-}
-
-/// What is behind an endpoint, borrowed from wherever it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TargetRef<'a> {
-    /// `Pod`, usually.
-    pub kind: Option<&'a str>,
-    /// Its namespace; part of the endpoint's identity.
-    pub namespace: Option<&'a str>,
-    /// Its name; part of the endpoint's identity.
-    pub name: Option<&'a str>,
-    /// Its uid.
-    pub uid: Option<&'a str>,
-    /// Its API version.
-    pub api_version: Option<&'a str>,
-    /// A part of it.
-    pub field_path: Option<&'a str>,
-    /// The version that was seen; never compared, because it changes with everything.
-    pub resource_version: Option<&'a str>,
-}
-
-impl<'a> TargetRef<'a> {
-    /// A pod.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "so that only what is looked at is read")]
-    pub fn pod<T: Text>(object: &'a ObjectName<T>) -> Self {
-        Self {
-            kind: Some(POD),
-            namespace: object.namespace.as_deref(),
-            name: object.name.as_deref(),
-            uid: object.uid.as_deref(),
-            ..Self::default()
+impl Serialize for Target {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Reference<'a> {
+            #[serde(skip_serializing_if = "Option::is_none")]
+            api_version: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            field_path: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            kind: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            name: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            namespace: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            resource_version: Option<&'a str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            uid: Option<&'a str>,
         }
-    }
-
-    /// A target to keep.
-    #[inline]
-    pub fn to_target<T: Text>(self, share: &mut impl Share<&'a str, T>) -> Target<T> {
-        let names = ObjectName {
-            namespace: self.namespace,
-            name: self.name,
-            uid: self.uid,
+        let target = self.view();
+        let reference = Reference {
+            api_version: target.api_version(),
+            field_path: target.field_path(),
+            kind: target.kind(),
+            name: target.name(),
+            namespace: target.namespace(),
+            resource_version: target.resource_version(),
+            uid: target.uid(),
         };
-        let said = (self.kind, self.api_version, self.field_path, self.resource_version);
-        Target {
-            object: share.object(names),
-            other: (said != (Some(POD), None, None, None)).then(|| {
-                let mut text = |text: Option<&'a str>| text.map(|text| share.text(text));
-                Box::new(Other {
-                    kind: text(self.kind),
-                    api_version: text(self.api_version),
-                    field_path: text(self.field_path),
-                    resource_version: text(self.resource_version),
-                })
-            }),
-        }
+        reference.serialize(serializer)
     }
 }
 
-impl<'a> From<&'a ObjectReference> for TargetRef<'a> {
+/// The object behind an endpoint, borrowed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct TargetView<'a> {
+    identity: &'a TargetIdentity,
+    extra: Option<&'a ExtraFields>,
+}
+
+impl<'a> TargetView<'a> {
+    /// A pod.
+    #[must_use]
     #[inline]
-    fn from(target: &'a ObjectReference) -> Self {
-        Self {
-            kind: target.kind.as_deref(),
-            namespace: target.namespace.as_deref(),
-            name: target.name.as_deref(),
-            uid: target.uid.as_deref(),
-            api_version: target.api_version.as_deref(),
-            field_path: target.field_path.as_deref(),
-            resource_version: target.resource_version.as_deref(),
+    pub fn pod(identity: &'a TargetIdentity) -> Self {
+        Self { identity, extra: None }
+    }
+
+    /// The kind; `Pod`, usually.
+    #[must_use]
+    #[inline]
+    pub fn kind(self) -> Option<&'a str> {
+        match self.extra {
+            None => Some(POD),
+            Some(extra) => extra.kind.as_deref(),
         }
+    }
+
+    /// The namespace; part of an endpoint's identity.
+    #[must_use]
+    #[inline]
+    pub fn namespace(self) -> Option<&'a str> {
+        self.identity.namespace.as_deref()
+    }
+
+    /// The name; part of an endpoint's identity.
+    #[must_use]
+    #[inline]
+    pub fn name(self) -> Option<&'a str> {
+        self.identity.name.as_deref()
+    }
+
+    /// The uid.
+    #[must_use]
+    #[inline]
+    pub fn uid(self) -> Option<&'a str> {
+        self.identity.uid.as_deref()
+    }
+
+    /// The API version.
+    #[must_use]
+    #[inline]
+    pub fn api_version(self) -> Option<&'a str> {
+        self.extra?.api_version.as_deref()
+    }
+
+    /// The part of the object that is meant.
+    #[must_use]
+    #[inline]
+    pub fn field_path(self) -> Option<&'a str> {
+        self.extra?.field_path.as_deref()
+    }
+
+    /// The version that was seen; never compared, because it changes with every write of the object.
+    #[must_use]
+    #[inline]
+    pub fn resource_version(self) -> Option<&'a str> {
+        self.extra?.resource_version.as_deref()
+    }
+
+    /// Whether both have one and the same identity, which is then equal without reading it.
+    #[inline]
+    pub(crate) fn shares_identity(self, other: TargetView<'_>) -> bool {
+        ptr::eq(self.identity, other.identity)
+    }
+}
+
+impl fmt::Debug for TargetView<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target")
+            .field("kind", &self.kind())
+            .field("namespace", &self.namespace())
+            .field("name", &self.name())
+            .field("uid", &self.uid())
+            .field("extra", &self.extra)
+            .finish()
     }
 }
 
@@ -195,52 +245,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_target_says_what_it_was_made_of() {
-        let pod = TargetRef {
-            kind: Some("Pod"),
-            name: Some("web-0"),
-            ..TargetRef::default()
+    fn target_keeps_every_field_of_the_reference() {
+        let pod = ObjectReference {
+            kind: Some("Pod".into()),
+            name: Some("web-0".into()),
+            ..ObjectReference::default()
         };
-        for target in [
-            TargetRef::default(),
-            pod,
-            TargetRef { kind: None, ..pod },
-            TargetRef {
-                kind: Some("Node"),
-                ..pod
+        for reference in [
+            ObjectReference::default(),
+            pod.clone(),
+            ObjectReference {
+                kind: None,
+                ..pod.clone()
             },
-            TargetRef {
-                uid: Some("1"),
-                namespace: Some("ns"),
-                ..pod
+            ObjectReference {
+                kind: Some("Node".into()),
+                ..pod.clone()
             },
-            TargetRef {
-                api_version: Some("v1"),
-                ..pod
+            ObjectReference {
+                uid: Some("1".into()),
+                namespace: Some("ns".into()),
+                ..pod.clone()
             },
-            TargetRef {
-                field_path: Some("spec"),
-                ..pod
+            ObjectReference {
+                api_version: Some("v1".into()),
+                ..pod.clone()
             },
-            TargetRef {
-                resource_version: Some("7"),
-                ..pod
+            ObjectReference {
+                field_path: Some("spec".into()),
+                ..pod.clone()
+            },
+            ObjectReference {
+                resource_version: Some("7".into()),
+                ..pod.clone()
             },
         ] {
-            let (kept, borrowed): (Target, Target<&str>) = (target.into(), target.into());
-            assert_eq!(kept.view(), target);
-            assert_eq!(borrowed.view(), target);
-            assert_eq!(borrowed.map(&mut |text: &&str| Arc::from(*text)), kept);
-            assert_eq!(kept == Target::from(pod), target == pod);
+            let target = Target::from(&reference);
+            assert_eq!(
+                serde_json::to_value(&target).unwrap(),
+                serde_json::to_value(&reference).unwrap()
+            );
+            assert_eq!(target == Target::from(&pod), reference == pod);
         }
     }
 
     #[test]
-    fn a_copy_shares_the_names() {
-        let target: Target = Target::from(TargetRef {
-            name: Some("web-0"),
-            ..TargetRef::default()
-        });
-        assert!(Arc::ptr_eq(target.object(), target.clone().object()));
+    fn clone_shares_the_identity() {
+        let target = Target::from(&ObjectReference::default());
+        assert!(Arc::ptr_eq(target.identity(), target.clone().identity()));
     }
 }

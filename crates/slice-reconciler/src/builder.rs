@@ -1,9 +1,13 @@
 //! Whole slices from what was decided about them.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use slice_core::{AddressType, Draft, DraftEndpoint, EndpointSource, PortMapKey};
+use slice_core::{AddressType, EndpointSource, PortMapKey};
 
-use crate::{MetadataPolicy, Owner, OwnerFlags, TriggerTime, naming::Names};
+use crate::{
+    MetadataPolicy, Owner, OwnerFlags, TriggerTime,
+    naming::Names,
+    planned::{PlannedEndpoint, PlannedSlice},
+};
 
 /// Makes slices of one owner.
 pub(crate) struct Builder<'a> {
@@ -20,8 +24,8 @@ impl Builder<'_> {
         &mut self,
         address_type: AddressType,
         ports: PortMapKey,
-        endpoints: Vec<DraftEndpoint<'e, E>>,
-    ) -> Draft<'e, E> {
+        endpoints: Vec<PlannedEndpoint<'e, E>>,
+    ) -> PlannedSlice<'e, E> {
         let mut metadata = ObjectMeta {
             name: Some(self.names.next(address_type, &ports)),
             namespace: Some(self.owner.namespace.to_owned()),
@@ -30,7 +34,7 @@ impl Builder<'_> {
         };
         self.policy.apply(&mut metadata);
         self.trigger_time.apply(&mut metadata);
-        Draft {
+        PlannedSlice {
             metadata,
             address_type: Ok(address_type),
             ports,

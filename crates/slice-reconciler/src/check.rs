@@ -28,7 +28,6 @@ impl Sieve {
     }
 
     /// Whether an endpoint may be published; if not, it is noted.
-    #[inline]
     pub(crate) fn passes(&mut self, wanted: &impl EndpointSource) -> bool {
         match endpoint(wanted, self.address_type) {
             Ok(()) => true,
@@ -42,26 +41,24 @@ impl Sieve {
     pub(crate) fn leave_out(&mut self, wanted: &impl EndpointSource, why: EndpointProblem) {
         self.left_out.push(LeftOut::Endpoint {
             address_type: self.address_type,
-            endpoint: Box::new(wanted.view().to_endpoint()),
+            endpoint: Box::new(wanted.to_endpoint()),
             why,
         });
     }
 }
 
 /// R143, R144, R146.
-#[inline]
 fn endpoint(endpoint: &impl EndpointSource, address_type: AddressType) -> Result<(), EndpointProblem> {
-    addresses(endpoint.view().addresses, address_type)?;
-    if let Some(hostname) = endpoint.view().hostname.filter(|hostname| !is_dns_label(hostname)) {
+    addresses(endpoint.addresses(), address_type)?;
+    if let Some(hostname) = endpoint.hostname().filter(|hostname| !is_dns_label(hostname)) {
         return Err(EndpointProblem::Hostname(hostname.to_owned()));
     }
-    match endpoint.view().node_name.filter(|node| !is_dns_name(node)) {
+    match endpoint.node_name().filter(|node| !is_dns_name(node)) {
         Some(node) => Err(EndpointProblem::NodeName(node.to_owned())),
         None => Ok(()),
     }
 }
 
-#[inline]
 fn addresses(addresses: &[Address], address_type: AddressType) -> Result<(), EndpointProblem> {
     match addresses.len() {
         0 => return Err(EndpointProblem::NoAddress),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use slice_core::{
-    Address, AddressType, Endpoint, PortMapKey, PortProblem, Unpublishable,
+    Address, AddressType, Endpoint, PortMapKey, PortProblem, Target, Unpublishable,
     limits::{ADDRESSES_PER_ENDPOINT_MAX, LABEL_VALUE_MAX},
 };
 
@@ -32,6 +32,14 @@ pub enum LeftOut {
         endpoints: usize,
         /// What is wrong with its ports.
         why: PortProblem,
+    },
+    /// An endpoint whose address is no IP address, or of a type that the owner's slices do not have.
+    #[error("endpoint {address:?} is left out: {}", address_problem(*.address_type))]
+    Address {
+        /// The address as it was given.
+        address: String,
+        /// Its type; none if it is no IP address.
+        address_type: Option<AddressType>,
     },
     /// A label that is copied from the owner.
     #[error("label {key:?} is left out: {why}")]
@@ -91,6 +99,13 @@ pub enum LabelProblem {
     Value(String),
 }
 
+fn address_problem(address_type: Option<AddressType>) -> String {
+    match address_type {
+        Some(address_type) => format!("the owner has no slices of type {address_type}"),
+        None => "it is not an IP address".to_owned(),
+    }
+}
+
 /// How a person would name an endpoint: where it is, and what is behind it. Begins with a space, if there is anything to say.
 struct Named<'a>(&'a Endpoint);
 
@@ -99,16 +114,16 @@ impl fmt::Display for Named<'_> {
         if let Some(address) = self.0.addresses.first() {
             write!(f, " {:?}", address.to_string())?;
         }
-        let Some(target) = self.0.view().target else {
+        let Some(target) = self.0.target.as_ref().map(Target::view) else {
             return Ok(());
         };
         f.write_str(" of ")?;
-        if let Some(kind) = target.kind {
+        if let Some(kind) = target.kind() {
             write!(f, "{kind} ")?;
         }
-        if let Some(namespace) = target.namespace {
+        if let Some(namespace) = target.namespace() {
             write!(f, "{namespace}/")?;
         }
-        f.write_str(target.name.unwrap_or_default())
+        f.write_str(target.name().unwrap_or_default())
     }
 }

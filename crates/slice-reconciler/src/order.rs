@@ -6,12 +6,14 @@ use std::{
 };
 
 use foldhash::fast::RandomState;
-use slice_core::{Address, DraftEndpoint, Endpoint, EndpointRef, EndpointSet, EndpointSource};
+use slice_core::{Address, Endpoint, EndpointSet, EndpointSource, TargetView};
+
+use crate::planned::PlannedEndpoint;
 
 /// A write as far as its place in the order goes: what a slice held before, and what it will hold.
 pub(crate) struct Step<'a, E: EndpointSource> {
-    pub(crate) before: &'a [Endpoint<E::Text>],
-    pub(crate) after: &'a [DraftEndpoint<'a, E>],
+    pub(crate) before: &'a [Endpoint],
+    pub(crate) after: &'a [PlannedEndpoint<'a, E>],
     /// Whether what it takes away may come back as an address of another type.
     pub(crate) leaves_type: bool,
 }
@@ -28,17 +30,17 @@ enum Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn endpoint(endpoint: &EndpointRef<'a>) -> Self {
-        let name = endpoint.target.and_then(|target| target.name);
+    fn endpoint(endpoint: &'a impl EndpointSource) -> Self {
+        let name = endpoint.target().and_then(TargetView::name);
         Self::Endpoint(
-            sorted(endpoint.addresses),
-            endpoint.hostname.unwrap_or_default(),
+            sorted(endpoint.addresses()),
+            endpoint.hostname().unwrap_or_default(),
             name.unwrap_or_default(),
         )
     }
 
-    fn target(endpoint: &EndpointRef<'a>) -> Option<Self> {
-        endpoint.target.and_then(|target| target.uid).map(Self::Target)
+    fn target(endpoint: &'a impl EndpointSource) -> Option<Self> {
+        endpoint.target().and_then(TargetView::uid).map(Self::Target)
     }
 }
 
@@ -53,8 +55,8 @@ fn sorted(addresses: &[Address]) -> Cow<'_, [Address]> {
 
 /// What a step takes out of its slice and what it puts there.
 struct Change<'a, E: EndpointSource> {
-    taken: Vec<&'a Endpoint<E::Text>>,
-    put: &'a [DraftEndpoint<'a, E>],
+    taken: Vec<&'a Endpoint>,
+    put: &'a [PlannedEndpoint<'a, E>],
 }
 
 impl<'a, E: EndpointSource> Change<'a, E> {
@@ -65,7 +67,7 @@ impl<'a, E: EndpointSource> Change<'a, E> {
         let mut taken = Vec::new();
         for endpoint in step.before {
             match put.split_first() {
-                Some((first, rest)) if first.is_from(endpoint) => put = rest,
+                Some((first, rest)) if first.replaces(endpoint) => put = rest,
                 _ => taken.push(endpoint),
             }
         }
@@ -93,7 +95,7 @@ impl<H: EndpointSource> Holds<H> {
 }
 
 /// Who takes what out of its slice.
-type Takers<'a, T> = HashMap<Wanted<'a>, Vec<(usize, &'a Endpoint<T>)>, RandomState>;
+type Takers<'a> = HashMap<Wanted<'a>, Vec<(usize, &'a Endpoint)>, RandomState>;
 
 /// For each step, the steps that must have succeeded before it.
 pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<usize>> {
@@ -103,14 +105,14 @@ pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<
         return waits;
     }
     let put = changes.iter().flat_map(|change| change.put);
-    let put_at: HashSet<_, RandomState> = put.map(|put| sorted(put.view().addresses)).collect();
-    let mut takers: Takers<'_, E::Text> = HashMap::default();
+    let put_at: HashSet<_, RandomState> = put.map(|put| sorted(put.addresses())).collect();
+    let mut takers: Takers<'_> = HashMap::default();
     for (index, change) in changes.iter().enumerate() {
         for taken in &change.taken {
-            // Hardly any is put elsewhere, which its addresses tell without a look at its names.
+            // Hardly any is put elsewhere, which comparing its addresses shows.
             let is_put = put_at.contains(&*sorted(&taken.addresses));
-            let endpoint = is_put.then(|| Wanted::endpoint(&taken.view()));
-            let target = Wanted::target(&taken.view()).filter(|_| steps[index].leaves_type);
+            let endpoint = is_put.then(|| Wanted::endpoint(*taken));
+            let target = Wanted::target(*taken).filter(|_| steps[index].leaves_type);
             for wanted in [endpoint, target].into_iter().flatten() {
                 takers.entry(wanted).or_default().push((index, taken));
             }
@@ -123,12 +125,12 @@ pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<
     let (mut before, mut after) = (Holds::new(), Holds::new());
     for (index, change) in changes.iter().enumerate() {
         for put in change.put {
-            let target = Wanted::target(&put.view()).filter(|_| type_left);
-            for wanted in [Some(Wanted::endpoint(&put.view())), target].into_iter().flatten() {
+            let target = Wanted::target(put).filter(|_| type_left);
+            for wanted in [Some(Wanted::endpoint(put)), target].into_iter().flatten() {
                 for (taker, taken) in takers.get(&wanted).into_iter().flatten() {
                     let mut stays = || {
                         after.contains(*taker, steps[*taker].after.iter(), taken)
-                            || before.contains(index, steps[index].before.iter(), &put)
+                            || before.contains(index, steps[index].before.iter(), put)
                     };
                     if *taker != index && !stays() {
                         waits[*taker].push(index);
@@ -196,26 +198,24 @@ fn in_cycle(waits: &[Vec<usize>], open: &[usize]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use slice_core::TargetRef;
+    use k8s_openapi::api::core::v1::ObjectReference;
+    use slice_core::Target;
 
     use super::*;
 
     fn endpoints(names: &str) -> Vec<Endpoint> {
         let pod = |name: char| Endpoint {
-            target: Some(
-                TargetRef {
-                    name: Some(name.encode_utf8(&mut [0; 4])),
-                    ..TargetRef::default()
-                }
-                .into(),
-            ),
+            target: Some(Target::from(&ObjectReference {
+                name: Some(name.to_string()),
+                ..ObjectReference::default()
+            })),
             ..Endpoint::default()
         };
         names.chars().map(pod).collect()
     }
 
-    fn drafts(endpoints: &[Endpoint]) -> Vec<DraftEndpoint<'_, &Endpoint>> {
-        endpoints.iter().map(DraftEndpoint::wanted).collect()
+    fn drafts(endpoints: &[Endpoint]) -> Vec<PlannedEndpoint<'_, &Endpoint>> {
+        endpoints.iter().map(PlannedEndpoint::from_desired).collect()
     }
 
     fn waits(steps: &[(&str, &str)]) -> Vec<Vec<usize>> {
@@ -249,14 +249,11 @@ mod tests {
     #[test]
     fn i4_a_slice_that_leaves_with_two_pods_of_one_name_waits_for_both() {
         let pod = |address: &str, uid: &str| Endpoint {
-            addresses: [Address::stored(address)].into_iter().collect(),
-            target: Some(
-                TargetRef {
-                    uid: Some(uid),
-                    ..TargetRef::default()
-                }
-                .into(),
-            ),
+            addresses: [Address::from_canonical(address)].into_iter().collect(),
+            target: Some(Target::from(&ObjectReference {
+                uid: Some(uid.to_owned()),
+                ..ObjectReference::default()
+            })),
             ..Endpoint::default()
         };
         let leaving = [pod("fd00::1", "old"), pod("fd00::1", "new")];
@@ -282,7 +279,7 @@ mod tests {
     #[test]
     fn i4_addresses_in_another_order_are_the_same_endpoint() {
         let with = |addresses: [&str; 2]| Endpoint {
-            addresses: addresses.map(Address::stored).into_iter().collect(),
+            addresses: addresses.map(Address::from_canonical).into_iter().collect(),
             ..Endpoint::default()
         };
         let (before, after) = ([with(["10.0.0.2", "10.0.0.1"])], [with(["10.0.0.1", "10.0.0.2"])]);

@@ -1,7 +1,7 @@
 //! For whom slices exist.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use slice_core::{Slice, Text};
+use slice_core::Slice;
 
 /// The object that slices exist for, of whatever kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub enum Ownership {
 
 impl Ownership {
     /// Whether a slice with our labels is ours to use.
-    pub(crate) fn takes<T: Text>(self, owner: &Owner<'_>, slice: &Slice<T>) -> bool {
+    pub(crate) fn takes(self, owner: &Owner<'_>, slice: &Slice) -> bool {
         match self {
             Self::Enforce => owner.owns(slice),
             Self::Ignore => true,
@@ -63,7 +63,7 @@ impl Ownership {
     }
 
     /// Whether a slice that is ours to use has to be written for its owner reference alone.
-    pub(crate) fn differs<T: Text>(self, owner: &Owner<'_>, slice: &Slice<T>) -> bool {
+    pub(crate) fn differs(self, owner: &Owner<'_>, slice: &Slice) -> bool {
         self == Self::Ignore && !owner.owns(slice)
     }
 }
@@ -71,7 +71,7 @@ impl Ownership {
 impl<'a> Owner<'a> {
     /// The owner that an object is; what its metadata lacks is empty.
     #[must_use]
-    pub fn of(api_version: &'a str, kind: &'a str, metadata: &'a ObjectMeta) -> Self {
+    pub fn from_meta(api_version: &'a str, kind: &'a str, metadata: &'a ObjectMeta) -> Self {
         Self {
             api_version,
             kind,
@@ -84,7 +84,7 @@ impl<'a> Owner<'a> {
 
     /// Whether a slice has a reference to this owner: by uid, kind and API group, whatever the version (G16, R109).
     #[must_use]
-    pub fn owns<T: Text>(&self, slice: &Slice<T>) -> bool {
+    pub fn owns(&self, slice: &Slice) -> bool {
         self.is_owner_in(&slice.metadata)
     }
 
@@ -93,7 +93,7 @@ impl<'a> Owner<'a> {
     }
 
     /// Whether a slice has a reference to an owner of the same kind and name that was there before.
-    fn succeeds_owner_of<T: Text>(&self, slice: &Slice<T>) -> bool {
+    fn succeeds_owner_of(&self, slice: &Slice) -> bool {
         references_in(&slice.metadata)
             .any(|reference| reference.name == self.name && reference.uid != self.uid && self.is_of_kind(reference))
     }
@@ -160,10 +160,10 @@ mod tests {
             metadata["deletionTimestamp"] = extra;
             serde_json::from_value(metadata).unwrap()
         };
-        assert_eq!(Owner::of("v1", "Service", &metadata(Value::Null)), SERVICE);
+        assert_eq!(Owner::from_meta("v1", "Service", &metadata(Value::Null)), SERVICE);
         let going = metadata(json!("2026-01-02T03:04:05Z"));
-        assert!(Owner::of("v1", "Service", &going).terminating);
-        assert_eq!(Owner::of("v1", "Service", &ObjectMeta::default()).uid, "");
+        assert!(Owner::from_meta("v1", "Service", &going).terminating);
+        assert_eq!(Owner::from_meta("v1", "Service", &ObjectMeta::default()).uid, "");
     }
 
     #[test]

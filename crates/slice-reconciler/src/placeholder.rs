@@ -1,28 +1,27 @@
 //! The empty slice of an owner without endpoints (R88–R92, G25).
 
-use slice_core::{EndpointSource, PortMapKey, Slice, Text};
+use slice_core::{EndpointSource, PortMapKey, Slice};
 
-use crate::{MetadataPolicy, packing::NewSlice, stage::Outcome};
+use crate::{
+    MetadataPolicy,
+    lists::{NewSlice, SliceChanges},
+};
 
 /// Provides for a placeholder where everything there is would be deleted: one of ours that already is one stays, also beside
 /// others (I6), otherwise one is created (and reusing slices usually turns that into an update).
-pub(crate) fn provide<'a, E: EndpointSource>(
-    policy: &MetadataPolicy,
-    doomed: &mut Vec<&'a Slice<E::Text>>,
-    outcome: &mut Outcome<'a, E>,
-) {
-    if let Some(place) = doomed.iter().position(|slice| is_placeholder(slice, policy)) {
-        outcome.unchanged.push(doomed.remove(place));
+pub(crate) fn provide<E: EndpointSource>(policy: &MetadataPolicy, slices: &mut SliceChanges<'_, E>) {
+    if let Some(place) = slices.delete.iter().position(|slice| is_placeholder(slice, policy)) {
+        slices.unchanged.push(slices.delete.remove(place));
         return;
     }
-    outcome.create.push(NewSlice {
+    slices.create.push(NewSlice {
         ports: PortMapKey::new([]),
         endpoints: Vec::new(),
     });
 }
 
 /// Whether a slice is an empty one with the right labels; a label with an empty value is as good as none (R90).
-fn is_placeholder<T: Text>(slice: &Slice<T>, policy: &MetadataPolicy) -> bool {
+fn is_placeholder(slice: &Slice, policy: &MetadataPolicy) -> bool {
     let stored = slice.metadata.labels.as_ref();
     let labels = policy.labels(stored);
     let wanted = labels.iter().filter(|(_, value)| !value.is_empty());

@@ -1,23 +1,18 @@
 //! From what is wanted and what is there to what has to be written.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    hash::Hash,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use slice_core::{
-    AddressType, Draft, DraftEndpoint, EndpointRef, EndpointSource, PortMapKey, Slice, Text, spelling::is_dns_name,
-};
+use slice_core::{AddressType, Endpoint, EndpointSource, PortMapKey, Slice, spelling::is_dns_name};
 
 use crate::{
     Changes, Group, LabelProblem, LeftOut, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, Partition,
     TriggerTime,
     builder::Builder,
-    hints::{self, HintMode, HintOutcome, TopologyCache},
-    lists::Lists,
+    hints::{self, HintMode, HintOutcome, TopologyEntry},
+    lists::{Lists, NewSlice, SliceChanges},
     naming::{self, Names},
-    packing::NewSlice,
-    stage::{Outcome, Stage},
+    planned::PlannedEndpoint,
+    stage::Stage,
     writes::{Pending, Write},
 };
 
@@ -36,7 +31,7 @@ pub struct Options {
 
 /// Everything that one plan is made from.
 #[derive(Debug)]
-pub struct Request<'a, E: EndpointSource = EndpointRef<'a>> {
+pub struct Request<'a, E = &'a Endpoint> {
     /// For whom.
     pub owner: Owner<'a>,
     /// Which of the owner's slice sets, if it has several.
@@ -47,11 +42,13 @@ pub struct Request<'a, E: EndpointSource = EndpointRef<'a>> {
     pub groups: Vec<Group<E>>,
     /// The slices that carry the owner's labels, those that are being deleted included. Those outside the partition are not
     /// touched; their names are not used again.
-    pub existing: &'a [Slice<E::Text>],
+    pub existing: &'a [Slice],
     /// What their metadata should be.
     pub metadata: &'a MetadataPolicy,
     /// Which hints the owner asked for; without a mode, no hints are given, and nothing is written just to take some away.
     pub hints: Option<HintMode>,
+    /// The owner's entry in the cache that topology hints need; without it, [`HintMode::Auto`] gives none.
+    pub topology: Option<TopologyEntry<'a>>,
     /// What is written of when the change began.
     pub trigger_time: TriggerTime,
     /// How names of new slices begin.
@@ -63,12 +60,7 @@ pub struct Request<'a, E: EndpointSource = EndpointRef<'a>> {
 impl<'a, E: EndpointSource> Request<'a, E> {
     /// A request to fill in: as it is, nothing is wanted, no hints are given, and trigger times are none of our business.
     #[must_use]
-    pub fn new(
-        owner: Owner<'a>,
-        existing: &'a [Slice<E::Text>],
-        metadata: &'a MetadataPolicy,
-        name_prefix: &'a str,
-    ) -> Self {
+    pub fn new(owner: Owner<'a>, existing: &'a [Slice], metadata: &'a MetadataPolicy, name_prefix: &'a str) -> Self {
         Self {
             owner,
             partition: Partition::default(),
@@ -77,6 +69,7 @@ impl<'a, E: EndpointSource> Request<'a, E> {
             existing,
             metadata,
             hints: None,
+            topology: None,
             trigger_time: TriggerTime::default(),
             name_prefix,
             names_taken: &[],
@@ -85,27 +78,16 @@ impl<'a, E: EndpointSource> Request<'a, E> {
 }
 
 /// What has to be written, in an order in which no endpoint is missing in between.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan<S = Slice> {
-    /// The writes: creates first, deletes last, and each after those it waits for.
-    pub writes: Vec<Write<S>>,
-    /// What it comes to, for each supported address type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// The writes: creates first, deletes last, and each after those it depends on.
+    pub writes: Vec<Write>,
+    /// Counters for each supported address type.
     pub summaries: Vec<Summary>,
-    /// What became of hints, for each supported address type, where we give them.
+    /// What became of hints, for each supported address type, where the owner asked for them.
     pub hints: Vec<HintOutcome>,
-    /// What was asked for and cannot be published. It concerns nothing but what is named.
+    /// What was desired and cannot be published, with the reason. The rest of the plan is not affected.
     pub left_out: Vec<LeftOut>,
-}
-
-impl<S> Default for Plan<S> {
-    fn default() -> Self {
-        Self {
-            writes: Vec::new(),
-            summaries: Vec::new(),
-            hints: Vec::new(),
-            left_out: Vec::new(),
-        }
-    }
 }
 
 /// What a plan comes to for one address type.
@@ -173,95 +155,19 @@ pub enum PlanError {
     },
 }
 
-impl<E: EndpointSource> Plan<Draft<'_, E>> {
-    /// The plan to keep: its slices no longer need what they are made from.
-    #[must_use]
-    pub fn into_slices(self) -> Plan<Slice<E::Text>> {
-        Plan {
-            writes: self.writes.into_iter().map(Write::into_slice).collect(),
-            summaries: self.summaries,
-            hints: self.hints,
-            left_out: self.left_out,
-        }
-    }
-}
-
-/// Decides what to write. Equal requests give equal plans, whatever the order of their parts; only of several endpoints with one
-/// identity it is the last that counts (R78, M63).
-///
-/// Topology hints need a cache: see [`plan_with_topology`]. Who writes at once is faster with [`draft`].
-pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Result<Plan<Slice<E::Text>>, PlanError> {
-    draft(request, options).map(Plan::into_slices)
-}
-
-/// Decides what to write, with what is known of zones and of who has hints for them. `key` identifies the owner there.
-pub fn plan_with_topology<E: EndpointSource, K: Clone + Eq + Hash>(
-    request: Request<'_, E>,
-    options: &Options,
-    key: &K,
-    topology: &mut TopologyCache<K>,
-) -> Result<Plan<Slice<E::Text>>, PlanError> {
-    draft_with_topology(request, options, key, topology).map(Plan::into_slices)
-}
-
-/// Decides what to write, as [`plan`] does. The endpoints of the slices to be written stay where they are, in the request, until
-/// [`Draft::into_api`] writes them.
-///
-/// ```
-/// use std::collections::BTreeSet;
-///
-/// use slice_core::{Address, AddressType, Endpoint, EndpointSet, PortMapKey, Slice};
-/// use slice_reconciler::{Group, MetadataPolicy, Operation, Options, Owner, Request, draft};
-///
-/// let owner = Owner { api_version: "example.com/v1", kind: "Pool", namespace: "shop", name: "db", uid: "7f", terminating: false };
-/// let endpoint = Endpoint { addresses: Address::parse_ip("10.0.0.1").into_iter().collect(), ..Endpoint::default() };
-/// let mut endpoints = EndpointSet::default();
-/// endpoints.insert(&endpoint);
-/// let (existing, metadata): (Vec<Slice>, _) = (Vec::new(), MetadataPolicy::default());
-/// let request = Request {
-///     supported: BTreeSet::from([AddressType::IPv4]),
-///     groups: vec![Group { address_type: AddressType::IPv4, ports: PortMapKey::new([]), endpoints }],
-///     ..Request::new(owner, &existing, &metadata, "db-")
-/// };
-/// for write in draft(request, &Options::default())?.writes {
-///     let Operation::Create(slice) = write.operation else { panic!("there was none") };
-///     assert_eq!(slice.into_api().address_type, "IPv4", "for the client to send");
-/// }
-/// # Ok::<(), slice_reconciler::PlanError>(())
-/// ```
-pub fn draft<'a, E: EndpointSource>(
-    request: Request<'a, E>,
-    options: &Options,
-) -> Result<Plan<Draft<'a, E>>, PlanError> {
-    decide(request, options, |mode, address_type, lists| {
-        hints::apply::<(), _>(mode, &(), address_type, lists, None)
-    })
-}
-
-/// Decides what to write, as [`plan_with_topology`] does, and leaves endpoints where they are, as [`draft`] does.
-pub fn draft_with_topology<'a, E: EndpointSource, K: Clone + Eq + Hash>(
-    request: Request<'a, E>,
-    options: &Options,
-    key: &K,
-    topology: &mut TopologyCache<K>,
-) -> Result<Plan<Draft<'a, E>>, PlanError> {
-    for address_type in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
-        if !request.supported.contains(&address_type) {
-            topology.forget_type(key, address_type);
-        }
-    }
-    decide(request, options, |mode, address_type, lists| {
-        hints::apply(mode, key, address_type, lists, Some(topology))
-    })
-}
-
-fn decide<'a, E: EndpointSource>(
-    request: Request<'a, E>,
-    options: &Options,
-    mut give_hints: impl FnMut(HintMode, AddressType, &mut Lists<'a, E>) -> HintOutcome,
-) -> Result<Plan<Draft<'a, E>>, PlanError> {
+/// Plans the writes. Equal requests give equal plans, whatever the order of their parts; only of several endpoints with one
+/// identity the last one counts (R78, M63).
+pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Result<Plan, PlanError> {
     check(&request)?;
-    let mut existing: Vec<&Slice<E::Text>> = request.existing.iter().collect();
+    let mut topology = request.topology;
+    if let Some(topology) = &mut topology {
+        for address_type in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
+            if !request.supported.contains(&address_type) {
+                topology.0.forget_type(address_type);
+            }
+        }
+    }
+    let mut existing: Vec<&Slice> = request.existing.iter().collect();
     existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let mut plan = Plan::default();
     let policy = request
@@ -288,11 +194,12 @@ fn decide<'a, E: EndpointSource>(
             options,
         };
         let of_type = live.remove(&address_type).unwrap_or_default();
-        let (mut outcome, mut summary) = stage.run(&of_type, groups.remove(&address_type).unwrap_or_default());
-        plan.left_out.append(&mut outcome.left_out);
-        pending.delete.extend(&outcome.delete);
-        let mut lists = outcome.into_lists(address_type, &mut builder);
-        let outcome = request.hints.map(|mode| give_hints(mode, address_type, &mut lists));
+        let groups = groups.remove(&address_type).unwrap_or_default();
+        let (slices, mut summary) = stage.run(&of_type, groups, &mut plan.left_out);
+        pending.delete.extend(&slices.delete);
+        let mut lists = into_lists(slices, address_type, &mut builder);
+        let hints = request.hints;
+        let outcome = hints.map(|mode| hints::apply(mode, address_type, &mut lists, topology.as_mut()));
         plan.hints.extend(outcome);
         summary.slices += split_large(&mut lists, address_type, options.packing.max(), &mut builder);
         plan.summaries.push(summary);
@@ -308,17 +215,19 @@ fn decide<'a, E: EndpointSource>(
     Ok(plan)
 }
 
-impl<'a, E: EndpointSource> Outcome<'a, E> {
-    fn into_lists(self, address_type: AddressType, builder: &mut Builder<'_>) -> Lists<'a, E> {
-        let mut new = |new: NewSlice<E>| {
-            let endpoints = new.endpoints.into_iter().map(DraftEndpoint::wanted).collect();
-            builder.new_slice(address_type, new.ports, endpoints)
-        };
-        Lists {
-            create: self.create.into_iter().map(&mut new).collect(),
-            update: self.update,
-            unchanged: self.unchanged,
-        }
+fn into_lists<'a, E: EndpointSource>(
+    slices: SliceChanges<'a, E>,
+    address_type: AddressType,
+    builder: &mut Builder<'_>,
+) -> Lists<'a, E> {
+    let mut create = |new: NewSlice<E>| {
+        let endpoints = new.endpoints.into_iter().map(PlannedEndpoint::from_desired).collect();
+        builder.new_slice(address_type, new.ports, endpoints)
+    };
+    Lists {
+        create: slices.create.into_iter().map(&mut create).collect(),
+        update: slices.update,
+        unchanged: slices.unchanged,
     }
 }
 
@@ -331,7 +240,7 @@ fn split_large<'a, E: EndpointSource>(
     max: usize,
     builder: &mut Builder<'_>,
 ) -> usize {
-    let mut beyond: BTreeMap<PortMapKey, Vec<DraftEndpoint<'a, E>>> = BTreeMap::new();
+    let mut beyond: BTreeMap<PortMapKey, Vec<PlannedEndpoint<'a, E>>> = BTreeMap::new();
     let updates = lists.update.iter_mut().map(|update| &mut update.to);
     for slice in updates.filter(|slice| slice.endpoints.len() > max) {
         let of_group = beyond.entry(slice.ports.clone()).or_default();
@@ -346,7 +255,7 @@ fn split_large<'a, E: EndpointSource>(
             slice.endpoints.extend(endpoints.drain(..room));
         }
         let new =
-            |endpoints: &[DraftEndpoint<'a, E>]| builder.new_slice(address_type, ports.clone(), endpoints.to_vec());
+            |endpoints: &[PlannedEndpoint<'a, E>]| builder.new_slice(address_type, ports.clone(), endpoints.to_vec());
         lists.create.extend(endpoints.chunks(max).map(new));
     }
     lists.create.len() - before
@@ -376,13 +285,10 @@ fn check<E: EndpointSource>(request: &Request<'_, E>) -> Result<(), PlanError> {
     unsupported.map_or(Ok(()), |group| Err(PlanError::UnsupportedType(group.address_type)))
 }
 
-type ByType<'a, T> = BTreeMap<AddressType, Vec<&'a Slice<T>>>;
+type ByType<'a> = BTreeMap<AddressType, Vec<&'a Slice>>;
 
 /// Slices by supported type, and those of other types. What is being deleted is neither: nobody waits for it (G12).
-fn split<'a, T: Text>(
-    existing: &[&'a Slice<T>],
-    supported: &BTreeSet<AddressType>,
-) -> (ByType<'a, T>, Vec<&'a Slice<T>>) {
+fn split<'a>(existing: &[&'a Slice], supported: &BTreeSet<AddressType>) -> (ByType<'a>, Vec<&'a Slice>) {
     let mut live = ByType::new();
     let mut unsupported = Vec::new();
     for slice in existing

@@ -1,53 +1,36 @@
 //! Slices that would be deleted become those that would be created: fewer objects churn (R104, G26, M96).
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cmp::Reverse, collections::BTreeMap, mem};
 
-use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, PortMapKey, Slice};
+use slice_core::{EndpointSet, EndpointSource, PortMapKey, Slice};
 
-use crate::{MetadataPolicy, lists::Update, packing::NewSlice};
-
-/// What is left to create and delete, and what is reused instead.
-#[derive(Debug)]
-pub(crate) struct Reused<'a, E: EndpointSource> {
-    pub(crate) create: Vec<NewSlice<E>>,
-    pub(crate) update: Vec<Update<'a, E>>,
-    pub(crate) delete: Vec<&'a Slice<E::Text>>,
-}
+use crate::{
+    MetadataPolicy,
+    lists::{NewSlice, SliceChanges, Update},
+    planned::{PlannedEndpoint, PlannedSlice},
+};
 
 /// The new slices of one set of ports: their sizes, the largest first, and what goes into them.
 struct Wanted<'a, E: EndpointSource> {
     sizes: Vec<usize>,
     endpoints: EndpointSet<E>,
     /// Doomed slices that are reused here, with how many of the wanted endpoints each holds.
-    reuses: Vec<(usize, &'a Slice<E::Text>)>,
+    reuses: Vec<(usize, &'a Slice)>,
 }
 
 /// Pairs doomed slices with new ones of the same address type, as many as there are of both. Which of them is free: a doomed
 /// slice goes where most of its endpoints are wanted, and keeps them as far as they fit. So a slice gives endpoints away only
 /// when it is full of its own, and takes others only when it gives none away: among the slices of one set of ports, no write
 /// ever waits for itself.
-pub(crate) fn reuse<'a, E: EndpointSource>(
-    create: Vec<NewSlice<E>>,
-    doomed: &[&'a Slice<E::Text>],
-    policy: &MetadataPolicy,
-) -> Reused<'a, E> {
-    if create.is_empty() || doomed.is_empty() {
-        return Reused {
-            create,
-            update: Vec::new(),
-            delete: doomed.to_vec(),
-        };
+pub(crate) fn reuse<E: EndpointSource>(slices: &mut SliceChanges<'_, E>, policy: &MetadataPolicy) {
+    if slices.create.is_empty() || slices.delete.is_empty() {
+        return;
     }
-    let mut wanted = by_ports(create);
-    let mut reused = Reused {
-        create: Vec::new(),
-        update: Vec::new(),
-        delete: pair(&mut wanted, doomed),
-    };
+    let mut wanted = by_ports(mem::take(&mut slices.create));
+    slices.delete = pair(&mut wanted, &slices.delete);
     for (ports, wanted) in wanted {
-        distribute(&ports, wanted, policy, &mut reused);
+        distribute(&ports, wanted, policy, slices);
     }
-    reused
 }
 
 fn by_ports<'a, E: EndpointSource>(create: Vec<NewSlice<E>>) -> BTreeMap<PortMapKey, Wanted<'a, E>> {
@@ -70,8 +53,8 @@ fn by_ports<'a, E: EndpointSource>(create: Vec<NewSlice<E>>) -> BTreeMap<PortMap
 /// Gives each set of ports doomed slices, the best matches first, and answers those that nobody needs.
 fn pair<'a, E: EndpointSource>(
     wanted: &mut BTreeMap<PortMapKey, Wanted<'a, E>>,
-    doomed: &[&'a Slice<E::Text>],
-) -> Vec<&'a Slice<E::Text>> {
+    doomed: &[&'a Slice],
+) -> Vec<&'a Slice> {
     let mut matches = Vec::new();
     for (place, slice) in doomed.iter().enumerate() {
         for (ports, wanted) in wanted.iter() {
@@ -83,7 +66,7 @@ fn pair<'a, E: EndpointSource>(
         }
     }
     matches.sort_unstable();
-    let mut free: Vec<Option<&'a Slice<E::Text>>> = doomed.iter().copied().map(Some).collect();
+    let mut free: Vec<Option<&'a Slice>> = doomed.iter().copied().map(Some).collect();
     for (Reverse(held), place, ports) in matches {
         let Some(wanted) = wanted
             .get_mut(&ports)
@@ -103,7 +86,7 @@ fn distribute<'a, E: EndpointSource>(
     ports: &PortMapKey,
     mut wanted: Wanted<'a, E>,
     policy: &MetadataPolicy,
-    reused: &mut Reused<'a, E>,
+    slices: &mut SliceChanges<'a, E>,
 ) {
     let kept: Vec<Vec<E>> = wanted
         .reuses
@@ -112,24 +95,24 @@ fn distribute<'a, E: EndpointSource>(
         .map(|((_, slice), size)| {
             let stored = slice.endpoints.iter();
             stored
-                .filter_map(|endpoint| wanted.endpoints.take(&endpoint.view()))
+                .filter_map(|endpoint| wanted.endpoints.take(endpoint))
                 .take(*size)
                 .collect()
         })
         .collect();
     let rest = wanted.endpoints.into_sorted();
     let mut rest = rest.as_slice();
-    let mut slices = wanted.reuses.into_iter().zip(kept);
+    let mut reuses = wanted.reuses.into_iter().zip(kept);
     for size in wanted.sizes {
-        let (from, mut endpoints) = slices
+        let (from, mut endpoints) = reuses
             .next()
             .map_or((None, Vec::new()), |((_, slice), kept)| (Some(slice), kept));
         let (fit, left) = rest.split_at((size - endpoints.len()).min(rest.len()));
         endpoints.extend_from_slice(fit);
         rest = left;
         match from {
-            Some(from) => reused.update.push(rewrite(from, ports, endpoints, policy)),
-            None => reused.create.push(NewSlice {
+            Some(from) => slices.update.push(rewrite(from, ports, endpoints, policy)),
+            None => slices.create.push(NewSlice {
                 ports: ports.clone(),
                 endpoints,
             }),
@@ -139,13 +122,13 @@ fn distribute<'a, E: EndpointSource>(
 
 /// Other content for a stored slice, which keeps what others put into its metadata (W24).
 fn rewrite<'a, E: EndpointSource>(
-    from: &'a Slice<E::Text>,
+    from: &'a Slice,
     ports: &PortMapKey,
     endpoints: Vec<E>,
     policy: &MetadataPolicy,
 ) -> Update<'a, E> {
-    let endpoints = endpoints.into_iter().map(DraftEndpoint::wanted).collect();
-    let mut to = Draft::rewrite(from, ports.clone(), endpoints);
+    let endpoints = endpoints.into_iter().map(PlannedEndpoint::from_desired).collect();
+    let mut to = PlannedSlice::replacing(from, ports.clone(), endpoints);
     policy.apply(&mut to.metadata);
     Update { from, to }
 }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use slice_core::{AddressType, EndpointSource, PortMapKey, Slice, Text};
+use slice_core::{AddressType, EndpointSource, PortMapKey, Slice};
 
 use crate::{
-    Changes, Group, LeftOut, MetadataPolicy, Options, Owner, Summary, check::Sieve, lists::Update, packing::NewSlice,
-    placeholder, reuse::reuse,
+    Changes, Group, LeftOut, MetadataPolicy, Options, Owner, Summary,
+    check::Sieve,
+    lists::{SliceChanges, Update},
+    placeholder,
+    reuse::reuse,
 };
 
 /// What is decided with.
@@ -18,74 +21,45 @@ pub(crate) struct Stage<'a, 'o> {
 }
 
 /// Our slices by ports, and those of other owners.
-type ByPorts<'a, T> = (BTreeMap<PortMapKey, Vec<&'a Slice<T>>>, Vec<&'a Slice<T>>);
-
-/// What becomes of the slices.
-#[derive(Debug)]
-pub(crate) struct Outcome<'a, E: EndpointSource> {
-    pub(crate) unchanged: Vec<&'a Slice<E::Text>>,
-    pub(crate) create: Vec<NewSlice<E>>,
-    pub(crate) update: Vec<Update<'a, E>>,
-    pub(crate) delete: Vec<&'a Slice<E::Text>>,
-    pub(crate) left_out: Vec<LeftOut>,
-}
-
-impl<E: EndpointSource> Default for Outcome<'_, E> {
-    fn default() -> Self {
-        Self {
-            unchanged: Vec::new(),
-            create: Vec::new(),
-            update: Vec::new(),
-            delete: Vec::new(),
-            left_out: Vec::new(),
-        }
-    }
-}
+type ByPorts<'a> = (BTreeMap<PortMapKey, Vec<&'a Slice>>, Vec<&'a Slice>);
 
 impl<'a> Stage<'a, '_> {
     /// Decides. `existing` are the slices of this type, in the order of their names.
     pub(crate) fn run<E: EndpointSource>(
         &self,
-        existing: &[&'a Slice<E::Text>],
+        existing: &[&'a Slice],
         groups: BTreeMap<PortMapKey, Group<E>>,
-    ) -> (Outcome<'a, E>, Summary) {
+        left_out: &mut Vec<LeftOut>,
+    ) -> (SliceChanges<'a, E>, Summary) {
         let mut summary = Summary::new(self.address_type);
-        let mut outcome = Outcome::default();
+        let mut slices = SliceChanges::default();
         let (mut stored, foreign) = self.by_ports(existing);
-        let mut doomed = Vec::new();
-        let (groups, barred) = self.bar(groups, &mut outcome.left_out);
+        let (groups, barred) = self.bar(groups, left_out);
         for mut group in groups {
             let existing = stored.remove(&group.ports).unwrap_or_default();
             let wanted = group.endpoints.len();
             retain_barred(&mut group, &existing, &barred);
             let mut sieve = Sieve::new(self.address_type);
-            let packed = self.options.packing.pack(&existing, group, self.policy, &mut sieve);
+            slices.append(self.options.packing.pack(&existing, group, self.policy, &mut sieve));
             summary.want(wanted.saturating_sub(sieve.left_out.len()), self.options.packing.max());
-            outcome.left_out.append(&mut sieve.left_out);
-            summary.changes += packed.changes;
-            outcome.unchanged.extend(packed.unchanged);
-            outcome.update.extend(packed.update);
-            outcome.create.extend(packed.create);
-            doomed.extend(packed.delete);
+            left_out.append(&mut sieve.left_out);
         }
-        // Slices of ports that nobody wants (G24).
+        summary.changes = slices.changes;
+        // Slices of ports that are not desired (G24).
         let unwanted = stored.into_values().flatten();
         let (spared, unwanted): (Vec<_>, Vec<_>) = unwanted.partition(|slice| holds_any(slice, &barred));
-        doomed.extend(unwanted);
+        slices.delete.extend(unwanted);
         if self.options.placeholder {
             summary.slices_needed = summary.slices_needed.max(1);
-            if outcome.create.is_empty() && doomed.len() + foreign.len() == existing.len() {
-                placeholder::provide(self.policy, &mut doomed, &mut outcome);
+            if slices.create.is_empty() && slices.delete.len() + foreign.len() == existing.len() {
+                placeholder::provide(self.policy, &mut slices);
             }
         }
-        self.adopt(&mut outcome);
-        let reused = reuse(std::mem::take(&mut outcome.create), &doomed, self.policy);
-        outcome.create = reused.create;
-        outcome.update.extend(reused.update);
-        outcome.delete = reused.delete;
-        outcome.delete.extend(foreign);
-        summary.slices = outcome.unchanged.len() + outcome.update.len() + outcome.create.len() + spared.len();
-        (outcome, summary)
+        self.adopt(&mut slices);
+        reuse(&mut slices, self.policy);
+        slices.delete.extend(foreign);
+        summary.slices = slices.unchanged.len() + slices.update.len() + slices.create.len() + spared.len();
+        (slices, summary)
     }
 
     /// Sets those groups apart whose ports no slice may have. One that nobody is in is no news.
@@ -111,20 +85,20 @@ impl<'a> Stage<'a, '_> {
     }
 
     /// Writes those slices too that need nothing but our owner reference.
-    fn adopt<E: EndpointSource>(&self, outcome: &mut Outcome<'a, E>) {
-        let Outcome { unchanged, update, .. } = outcome;
+    fn adopt<E: EndpointSource>(&self, slices: &mut SliceChanges<'a, E>) {
+        let SliceChanges { unchanged, update, .. } = slices;
         unchanged.retain(|slice| {
             let differs = self.options.ownership.differs(&self.owner, slice);
             if differs {
-                update.push(Update::copy(slice));
+                update.push(Update::unchanged(slice));
             }
             !differs
         });
     }
 
     /// Our slices by ports, and those of other owners.
-    fn by_ports<T: Text>(&self, existing: &[&'a Slice<T>]) -> ByPorts<'a, T> {
-        let mut ours: BTreeMap<PortMapKey, Vec<&'a Slice<T>>> = BTreeMap::new();
+    fn by_ports(&self, existing: &[&'a Slice]) -> ByPorts<'a> {
+        let mut ours: BTreeMap<PortMapKey, Vec<&'a Slice>> = BTreeMap::new();
         let mut foreign = Vec::new();
         for slice in existing {
             if self.options.ownership.takes(&self.owner, slice) {
@@ -140,7 +114,7 @@ impl<'a> Stage<'a, '_> {
 /// Lets slices of a group keep what a group wants that was left out for its ports: without it they would be gone from all
 /// slices, although they are still wanted (I4). So they stay where they are until they can be published as they should: also
 /// those that another group publishes, because with other ports that is other traffic.
-fn retain_barred<E: EndpointSource>(group: &mut Group<E>, existing: &[&Slice<E::Text>], barred: &[Group<E>]) {
+fn retain_barred<E: EndpointSource>(group: &mut Group<E>, existing: &[&Slice], barred: &[Group<E>]) {
     if barred.is_empty() {
         return;
     }
@@ -154,7 +128,7 @@ fn retain_barred<E: EndpointSource>(group: &mut Group<E>, existing: &[&Slice<E::
 
 /// Whether a slice of ports that nobody wants holds endpoints of a group that was left out for its ports: then it stays, for the
 /// same reason.
-fn holds_any<T: Text>(slice: &Slice<T>, barred: &[Group<impl EndpointSource>]) -> bool {
+fn holds_any(slice: &Slice, barred: &[Group<impl EndpointSource>]) -> bool {
     let mut endpoints = slice.endpoints.iter();
     !barred.is_empty() && endpoints.any(|endpoint| barred.iter().any(|group| group.endpoints.contains(&endpoint)))
 }
@@ -173,13 +147,5 @@ impl Summary {
     fn want(&mut self, endpoints: usize, max: usize) {
         self.endpoints += endpoints;
         self.slices_needed += endpoints.div_ceil(max);
-    }
-}
-
-impl std::ops::AddAssign for Changes {
-    fn add_assign(&mut self, more: Self) {
-        self.added += more.added;
-        self.removed += more.removed;
-        self.changed += more.changed;
     }
 }

@@ -2,20 +2,21 @@
 
 use std::fmt;
 
-use slice_core::{AddressType, Draft, Endpoint, EndpointSet, EndpointSource, Slice, Text};
+use slice_core::{AddressType, EndpointSet, EndpointSource, Slice};
 
 use crate::{
     Summary,
     builder::Builder,
     lists::Update,
     order::{self, Step},
+    planned::PlannedSlice,
 };
 
 /// One write, and what has to happen before it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Write<S = Slice> {
+pub struct Write {
     /// What is to be done.
-    pub operation: Operation<S>,
+    pub operation: Operation,
     /// Writes of the same plan, by their place in it, that put elsewhere what this one takes away. It may only be sent when all
     /// of them have succeeded.
     pub after: Vec<usize>,
@@ -23,31 +24,18 @@ pub struct Write<S = Slice> {
 
 /// What is done to one slice.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Operation<S = Slice> {
+pub enum Operation {
     /// Create it.
-    Create(S),
+    Create(Slice),
     /// Replace it; the metadata holds the version that it replaces.
-    Update(S),
+    Update(Slice),
     /// Delete it, if it is still the one that was seen.
-    Delete(Deletion),
+    Delete(DeleteSlice),
 }
 
-impl<E: EndpointSource> Write<Draft<'_, E>> {
-    pub(crate) fn into_slice(self) -> Write<Slice<E::Text>> {
-        Write {
-            operation: match self.operation {
-                Operation::Create(draft) => Operation::Create(draft.into_slice()),
-                Operation::Update(draft) => Operation::Update(draft.into_slice()),
-                Operation::Delete(deletion) => Operation::Delete(deletion),
-            },
-            after: self.after,
-        }
-    }
-}
-
-impl<T: Text> Operation<Slice<T>> {
+impl Operation {
     /// Does to slices in memory what an API server does to those it stores: for simulations, and for tests of what comes next.
-    pub fn apply_to(&self, slices: &mut Vec<Slice<T>>) {
+    pub fn apply_to(&self, slices: &mut Vec<Slice>) {
         match self {
             Self::Create(new) => slices.push(new.clone()),
             Self::Update(to) => {
@@ -61,7 +49,7 @@ impl<T: Text> Operation<Slice<T>> {
     }
 }
 
-impl<T: Text> fmt::Display for Operation<Slice<T>> {
+impl fmt::Display for Operation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (verb, slice) = match self {
             Self::Create(slice) => ("create", slice),
@@ -75,7 +63,7 @@ impl<T: Text> fmt::Display for Operation<Slice<T>> {
 
 /// Which slice is deleted, at which version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Deletion {
+pub struct DeleteSlice {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -89,11 +77,11 @@ pub struct Deletion {
 /// Writes that are not in order yet.
 #[derive(Debug)]
 pub(crate) struct Pending<'a, E: EndpointSource> {
-    pub(crate) create: Vec<Draft<'a, E>>,
+    pub(crate) create: Vec<PlannedSlice<'a, E>>,
     pub(crate) update: Vec<Update<'a, E>>,
-    pub(crate) delete: Vec<&'a Slice<E::Text>>,
+    pub(crate) delete: Vec<&'a Slice>,
     /// Slices to delete because the owner no longer has their address type.
-    pub(crate) unsupported: Vec<&'a Slice<E::Text>>,
+    pub(crate) unsupported: Vec<&'a Slice>,
 }
 
 impl<E: EndpointSource> Default for Pending<'_, E> {
@@ -107,7 +95,7 @@ impl<E: EndpointSource> Default for Pending<'_, E> {
     }
 }
 
-impl<'a, E: EndpointSource> Pending<'a, E> {
+impl<E: EndpointSource> Pending<'_, E> {
     /// Puts the writes in order: creates, updates, deletes, and each after those it waits for. Slices that only the order needs
     /// are added to the summaries.
     pub(crate) fn into_writes(
@@ -115,7 +103,7 @@ impl<'a, E: EndpointSource> Pending<'a, E> {
         one_per_group: bool,
         builder: &mut Builder<'_>,
         summaries: &mut [Summary],
-    ) -> Vec<Write<Draft<'a, E>>> {
+    ) -> Vec<Write> {
         if builder.owner.terminating {
             return self.into_writes_of_existing();
         }
@@ -138,7 +126,7 @@ impl<'a, E: EndpointSource> Pending<'a, E> {
 
     /// The writes for an owner that is going away: it gets nothing new (R107). No slice of its own gives away then what would
     /// have to be in something new first (I4); slices that it should not have go all the same.
-    fn into_writes_of_existing(self) -> Vec<Write<Draft<'a, E>>> {
+    fn into_writes_of_existing(self) -> Vec<Write> {
         let creates = self.create.len();
         let deletes = creates + self.update.len();
         let mut waits = order::dependencies(&self.steps());
@@ -189,10 +177,10 @@ impl<'a, E: EndpointSource> Pending<'a, E> {
             return None;
         }
         let mut held = EndpointSet::with_capacity(from.endpoints.len());
-        held.extend(from.endpoints.iter().map(Endpoint::view));
+        held.extend(&from.endpoints);
         let (kept, taken): (Vec<_>, Vec<_>) = std::mem::take(&mut to.endpoints)
             .into_iter()
-            .partition(|endpoint| held.contains(&endpoint));
+            .partition(|endpoint| held.contains(endpoint));
         if kept.is_empty() {
             let Update { from, to } = self.update.remove(stuck);
             self.delete.push(from);
@@ -205,16 +193,17 @@ impl<'a, E: EndpointSource> Pending<'a, E> {
         Some(address_type)
     }
 
-    fn write(self, sorted: &[usize], waits: &[Vec<usize>]) -> Vec<Write<Draft<'a, E>>> {
-        let create = self.create.into_iter().map(Operation::Create);
-        let update = self.update.into_iter().map(|update| Operation::Update(update.to));
+    fn write(self, sorted: &[usize], waits: &[Vec<usize>]) -> Vec<Write> {
+        let create = self.create.into_iter();
+        let create = create.map(|planned| Operation::Create(planned.into_slice()));
+        let update = self.update.into_iter();
+        let update = update.map(|update| Operation::Update(update.to.into_slice()));
         let delete = self
             .delete
             .into_iter()
             .chain(self.unsupported)
-            .map(|slice| Operation::Delete(Deletion::of(slice)));
-        let mut operations: Vec<Option<Operation<Draft<'a, E>>>> =
-            create.chain(update).chain(delete).map(Some).collect();
+            .map(|slice| Operation::Delete(DeleteSlice::of(slice)));
+        let mut operations: Vec<Option<Operation>> = create.chain(update).chain(delete).map(Some).collect();
         let mut place = vec![0; operations.len()];
         for (now, before) in sorted.iter().enumerate() {
             place[*before] = now;
@@ -227,8 +216,8 @@ impl<'a, E: EndpointSource> Pending<'a, E> {
     }
 }
 
-impl Deletion {
-    pub(crate) fn of<T: Text>(slice: &Slice<T>) -> Self {
+impl DeleteSlice {
+    pub(crate) fn of(slice: &Slice) -> Self {
         Self {
             namespace: slice.metadata.namespace.clone().unwrap_or_default(),
             name: slice.metadata.name.clone().unwrap_or_default(),

@@ -1,61 +1,53 @@
-//! The example does what it says.
-
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! The example publishes what it is given and then converges.
 
 #[path = "../examples/custom_owner.rs"]
-#[expect(dead_code, reason = "its `main` only hands arguments on")]
+#[expect(dead_code, reason = "its `main` prints what these functions return")]
 mod custom_owner;
 
-/// What the example says about these addresses, without the slices it shows.
-fn said(addresses: &[&str]) -> Vec<String> {
-    let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-    let mut out = Vec::new();
-    custom_owner::run(&addresses, &mut out).unwrap();
-    let out = String::from_utf8(out).unwrap();
-    let lines = out.lines().filter(|line| !line.starts_with(['{', '}', ' ']));
-    lines
-        .filter(|line| !line.is_empty())
-        .map(|line| line.trim_end_matches(" {").to_owned())
-        .collect()
+use std::cell::RefCell;
+
+use custom_owner::{plan, send};
+use futures_executor::block_on;
+use serde_json::{Value, json};
+
+fn texts(addresses: &[&str]) -> Vec<String> {
+    addresses.iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn an_owner_of_any_kind_gets_slices_and_then_rest() {
+fn an_owner_of_any_kind_gets_slices_and_converges() {
+    let (store, addresses) = (RefCell::default(), texts(&["10.0.0.1", "10.0.0.2", "fd00::1"]));
+    // A slice for each type, nothing, and the conditions in both slices.
+    for (ready, writes) in [(true, 2), (true, 0), (false, 2)] {
+        let plan = plan(&addresses, ready, &store).unwrap();
+        let applied = block_on(plan.apply(|operation| std::future::ready(send(&store, operation))));
+        assert_eq!((applied.succeeded, applied.failed.len()), (writes, 0), "ready: {ready}");
+    }
+    let mut slices: Vec<Value> = store.borrow().values().map(|slice| json!(slice)).collect();
+    slices.sort_by_key(|slice| slice["addressType"].to_string());
+    assert_eq!(slices[0]["metadata"]["ownerReferences"][0]["kind"], "Pool");
+    assert_eq!(slices[0]["metadata"]["labels"]["example.com/pool"], "db");
+    assert_eq!(slices[0]["metadata"]["labels"]["service.kubernetes.io/headless"], "");
     assert_eq!(
-        said(&["10.0.0.1", "10.0.0.2", "fd00::1"]),
+        slices[0]["ports"],
+        json!([{"name": "postgres", "port": 5432, "protocol": "TCP"}])
+    );
+    assert_eq!(slices[0]["endpoints"][0]["addresses"], json!(["10.0.0.1"]));
+    assert_eq!(slices[1]["endpoints"][0]["addresses"], json!(["fd00::1"]));
+}
+
+#[test]
+fn addresses_that_cannot_be_published_are_reported_and_the_rest_goes_on() {
+    let addresses = texts(&["127.0.0.1", "db.example.com", "10.0.0.256", "fd00::1"]);
+    let plan = plan(&addresses, true, &RefCell::default()).unwrap();
+    let left_out: Vec<String> = plan.left_out.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        left_out,
         [
-            "The pool is new.",
-            "=> create",
-            "=> create",
-            "Nothing has changed.",
-            "=> nothing to do",
-            "10.0.0.1 is no longer ready.",
-            "=> update",
+            r#"IPv4 endpoint "127.0.0.1" is left out: "127.0.0.1" cannot be published: it is a loopback address"#,
+            r#"endpoint "db.example.com" is left out: it is not an IP address"#,
+            r#"endpoint "10.0.0.256" is left out: it is not an IP address"#,
         ]
     );
-}
-
-#[test]
-fn what_cannot_be_published_is_named_and_the_rest_goes_on() {
-    let said = said(&["127.0.0.1", "db.example.com", "fd00::1"]);
-    assert_eq!(
-        said[..4],
-        [
-            "127.0.0.1 is left out: it is a loopback address",
-            "db.example.com is left out: it is not an IP address",
-            "The pool is new.",
-            "=> create",
-        ]
-    );
-}
-
-#[test]
-fn what_is_shown_can_be_sent() {
-    let mut out = Vec::new();
-    custom_owner::run(&["10.0.0.1".to_owned()], &mut out).unwrap();
-    let out = String::from_utf8(out).unwrap();
-    let json = out.split("=> create ").nth(1).unwrap().split("\n\n").next().unwrap();
-    let slice: serde_json::Value = serde_json::from_str(json).unwrap();
-    assert_eq!(slice["metadata"]["ownerReferences"][0]["kind"], "Pool");
-    assert_eq!(slice["endpoints"][0]["addresses"][0], "10.0.0.1");
+    assert_eq!(plan.writes.len(), 1);
 }

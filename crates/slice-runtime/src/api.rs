@@ -11,7 +11,8 @@ use kube::{
     },
 };
 use slice_controller::WriteError;
-use slice_reconciler::{Deletion, Operation};
+use slice_core::Slice;
+use slice_reconciler::{DeleteSlice, Operation};
 use std::time::Duration;
 
 use crate::client::{ApiClient, RequestError};
@@ -48,13 +49,13 @@ impl SliceApi {
     /// Carries out one write.
     pub(crate) async fn write(&self, namespace: &str, operation: &Operation) -> Answer {
         match operation {
-            Operation::Create(slice) => self.create(namespace, &slice.to_api()).await,
-            Operation::Update(slice) => self.update(namespace, &slice.to_api()).await,
+            Operation::Create(slice) => self.create(namespace, slice).await,
+            Operation::Update(slice) => self.update(namespace, slice).await,
             Operation::Delete(deletion) => self.delete(namespace, deletion).await,
         }
     }
 
-    async fn create(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
+    async fn create(&self, namespace: &str, slice: &Slice) -> Answer {
         let create = |body| requests(namespace).create(&PostParams::default(), body);
         let answer = self.client.call(body(slice).and_then(create)).await;
         match answer {
@@ -64,7 +65,7 @@ impl SliceApi {
         }
     }
 
-    async fn update(&self, namespace: &str, slice: &EndpointSlice) -> Answer {
+    async fn update(&self, namespace: &str, slice: &Slice) -> Answer {
         let replace = |body| requests(namespace).replace(name(slice), &PostParams::default(), body);
         let answer = self.client.call(body(slice).and_then(replace)).await;
         match answer {
@@ -76,7 +77,7 @@ impl SliceApi {
         }
     }
 
-    async fn delete(&self, namespace: &str, deletion: &Deletion) -> Answer {
+    async fn delete(&self, namespace: &str, deletion: &DeleteSlice) -> Answer {
         let params = DeleteParams {
             preconditions: Some(Preconditions {
                 uid: deletion.uid.clone(),
@@ -151,11 +152,11 @@ fn requests(namespace: &str) -> Request {
     Request::new(EndpointSlice::url_path(&(), Some(namespace)))
 }
 
-fn body(slice: &EndpointSlice) -> Result<Vec<u8>, Error> {
+fn body(slice: &Slice) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(slice).map_err(Error::SerializeBody)
 }
 
 /// A name that is missing is empty, and no request is built with an empty name.
-fn name(slice: &EndpointSlice) -> &str {
+fn name(slice: &Slice) -> &str {
     slice.metadata.name.as_deref().unwrap_or_default()
 }

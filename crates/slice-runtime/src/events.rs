@@ -58,7 +58,7 @@ mod tests {
     use std::time::Duration;
 
     use k8s_openapi::api::core::v1::ObjectReference;
-    use slice_reconciler::hints::EventType;
+    use slice_core::EventType;
 
     use super::*;
 

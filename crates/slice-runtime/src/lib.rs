@@ -47,7 +47,6 @@
 //! A program with flags of its own uses [`program::run_with`].
 
 mod api;
-mod carry_out;
 mod client;
 mod engine;
 mod events;

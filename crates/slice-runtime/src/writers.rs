@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use slice_controller::Key;
-use slice_reconciler::Write;
+use slice_reconciler::{Operation, WriteStatus, execute};
 use tokio::{
     sync::mpsc,
     task::{Id, JoinSet},
@@ -11,7 +11,6 @@ use tokio::{
 
 use crate::{
     api::{Answer, SliceApi},
-    carry_out::{Ended, carry_out},
     engine::Job,
 };
 
@@ -83,23 +82,26 @@ impl Writers {
 
 async fn write(api: SliceApi, job: Job, report: mpsc::UnboundedSender<Progress>) {
     let Job { key, writes } = job;
-    let tell = |write: usize, answer: Answer| {
+    let send_report = |write: usize, answer: Answer| {
         let key = key.clone();
-        // Nobody listens any more when the program ends.
+        // The receiver is dropped when the program ends.
         let _ = report.send(Progress::Answered { key, write, answer });
     };
-    let send = |index: usize, write: &'_ Write| {
-        let (api, key, tell) = (&api, &key, &tell);
-        let operation = write.operation.clone();
+    let send = |index: usize, operation: Operation| {
+        let (api, key, send_report) = (&api, &key, &send_report);
         async move {
             let answer = api.write(&key.namespace, &operation).await;
-            let ended = match answer {
-                Answer::Stored(_) | Answer::Gone => Ended::Done,
-                _ => Ended::Failed,
+            let result = match answer {
+                Answer::Stored(_) | Answer::Gone => Ok(()),
+                _ => Err(()),
             };
-            tell(index, answer);
-            (index, ended)
+            send_report(index, answer);
+            result
         }
     };
-    carry_out(&writes, send, |index| tell(index, Answer::Withheld)).await;
+    for (index, status) in execute(writes, send).await.into_iter().enumerate() {
+        if status == WriteStatus::Skipped {
+            send_report(index, Answer::Withheld);
+        }
+    }
 }

@@ -25,7 +25,7 @@ pub(super) fn is_dual_stack(step: &Step) -> bool {
     service.is_some_and(|service| Service::from(service).families.address_types().len() > 1)
 }
 
-fn pods(step: &Step) -> impl Iterator<Item = (&api::Pod, Pod<&str>)> {
+fn pods(step: &Step) -> impl Iterator<Item = (&api::Pod, Pod)> {
     let pods = step.pods.iter().map(|pod| (pod, Pod::from(pod)));
     pods.filter(|(_, pod)| pod.eligible)
 }
@@ -38,7 +38,7 @@ fn node<'a>(step: &'a Step, name: &str) -> Option<&'a api::Node> {
 
 /// Upstream fails the sync; we publish the rest and wait for the node.
 pub(super) fn has_pod_on_unknown_node(step: &Step) -> bool {
-    pods(step).any(|(_, pod)| node(step, pod.node.unwrap_or_default()).is_none())
+    pods(step).any(|(_, pod)| node(step, pod.node.as_deref().unwrap_or_default()).is_none())
 }
 
 /// Upstream publishes what is not an address, and the API server refuses the whole slice; slices of its making may hold such.
@@ -71,8 +71,8 @@ pub(super) fn has_foreign_metadata(step: &Step) -> bool {
 
 /// Upstream rewrites every slice on every sync while an endpoint has no zone.
 pub(super) fn has_node_without_zone(step: &Step) -> bool {
-    let has_zone = |node: &api::Node| service_slices::Node::<&str>::from(node).zone.is_some();
-    pods(step).any(|(_, pod)| !node(step, pod.node.unwrap_or_default()).is_some_and(has_zone))
+    let has_zone = |node: &api::Node| service_slices::Node::from(node).zone.is_some();
+    pods(step).any(|(_, pod)| !node(step, pod.node.as_deref().unwrap_or_default()).is_some_and(has_zone))
 }
 
 /// Upstream keeps the placeholder of an earlier Service of the same name, and rewrites ours while there is a slice of another.
@@ -183,8 +183,8 @@ fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<&slice_core::Endpoint>
     let Some(service) = &step.service else {
         return false;
     };
-    let pods: Vec<Pod<&str>> = pods(step).map(|(_, pod)| pod).collect();
-    let nodes: HashMap<&str, service_slices::Node<&str>> = step
+    let pods: Vec<Pod> = pods(step).map(|(_, pod)| pod).collect();
+    let nodes: HashMap<&str, service_slices::Node> = step
         .nodes
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), node.into()))
@@ -202,7 +202,7 @@ fn with_groups<E: EndpointSource>(
 ) -> bool {
     let kept = groups.into_iter().map(|group| {
         let endpoints = group.endpoints.into_sorted();
-        let endpoints: Vec<_> = endpoints.iter().map(|endpoint| endpoint.view().to_endpoint()).collect();
+        let endpoints: Vec<_> = endpoints.iter().map(EndpointSource::to_endpoint).collect();
         (group.address_type, group.ports, endpoints)
     });
     let kept: Vec<_> = kept.collect();
@@ -241,7 +241,7 @@ pub(super) fn has_pod_in_zone_without_nodes(step: &Step) -> bool {
         return false;
     };
     pods(step).any(|(_, pod)| {
-        let node = node(step, pod.node.unwrap_or_default()).map(NodeState::from);
+        let node = node(step, pod.node.as_deref().unwrap_or_default()).map(NodeState::from);
         let zone = node.as_ref().and_then(|node| node.facts().zone);
         zone.is_some_and(|zone| !zone.is_empty() && !zones.contains(zone))
     })

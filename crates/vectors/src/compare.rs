@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use serde::Serialize;
 use slice_core::{
-    AddressType, PortMapKey, Slice, Text,
+    AddressType, PortMapKey,
     names::{FAILED_TO_UPDATE_SLICES, TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
 };
 use slice_reconciler::{Operation, Plan, hints::HintEvent};
@@ -36,12 +36,12 @@ pub(super) struct Answer {
 
 impl Answer {
     /// What we do.
-    pub(super) fn of<T: Text>(plan: Plan<Slice<T>>) -> Self {
+    pub(super) fn of(plan: Plan) -> Self {
         let mut answer = Self::default();
         for write in plan.writes {
             match write.operation {
-                Operation::Create(slice) => answer.creates.push(slice.to_api()),
-                Operation::Update(slice) => answer.updates.push(slice.to_api()),
+                Operation::Create(slice) => answer.creates.push(slice.to_k8s()),
+                Operation::Update(slice) => answer.updates.push(slice.to_k8s()),
                 Operation::Delete(deletion) => answer.deletes.push(deletion.name),
             }
         }

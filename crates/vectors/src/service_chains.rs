@@ -8,7 +8,7 @@ use slice_core::{Slice, format_trigger_time};
 use slice_reconciler::{
     Partition, Request, TriggerTime,
     hints::{TopologyCache, TopologyOptions},
-    plan_with_topology,
+    plan,
 };
 
 use super::{chain::Step, compare::Answer};
@@ -29,13 +29,13 @@ impl Controller {
     }
 
     pub(super) fn answer(&mut self, step: &Step, service: &api::Service, max: NonZeroUsize) -> anyhow::Result<Answer> {
-        let existing: Vec<Slice<&str>> = step.existing_slices.iter().map(Slice::borrowed).collect();
+        let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
         // Every step is answered anyway, whoever needs a look.
         let states: Vec<NodeState> = step.nodes.iter().map(NodeState::from).collect();
         let _ = self.topology.set_nodes(states.iter().map(NodeState::facts));
         let service = Service::from(service);
-        let pods: Vec<Pod<&str>> = step.pods.iter().map(Pod::from).collect();
-        let nodes: HashMap<&str, Node<&str>> = step
+        let pods: Vec<Pod> = step.pods.iter().map(Pod::from).collect();
+        let nodes: HashMap<&str, Node> = step
             .nodes
             .iter()
             .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
@@ -51,6 +51,7 @@ impl Controller {
             existing: &existing,
             metadata: &policy,
             hints: Some(service.hints),
+            topology: Some(self.topology.entry(&())),
             trigger_time: step
                 .trigger_time
                 .as_ref()
@@ -59,11 +60,6 @@ impl Controller {
             names_taken: &[],
         };
         let options = service_slices::options(max);
-        Ok(Answer::of(plan_with_topology(
-            request,
-            &options,
-            &(),
-            &mut self.topology,
-        )?))
+        Ok(Answer::of(plan(request, &options)?))
     }
 }

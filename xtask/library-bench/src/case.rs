@@ -13,7 +13,7 @@ use slice_core::names::TOPOLOGY_MODE_ANNOTATION;
 
 use crate::{
     cluster::{Cluster, service},
-    public,
+    ours,
 };
 
 /// What happened before the sync.
@@ -66,7 +66,7 @@ impl Case {
         if matches!(self, Self::Scratch) {
             return Ok(sync);
         }
-        sync.existing_slices = public::slices_from_scratch(&sync)?;
+        sync.existing_slices = ours::slices_from_scratch(&sync)?;
         match self {
             Self::Scratch | Self::Nothing => {}
             Self::Replace10 => {

@@ -5,7 +5,6 @@
 mod case;
 mod cluster;
 mod ours;
-mod public;
 mod report;
 mod upstream;
 

@@ -8,17 +8,17 @@ use std::{
 };
 
 use foldhash::fast::RandomState;
-use k8s_openapi::api::core::v1 as api;
-use service_slices::{Desired, Node, Pod, PodEndpoint, Service, Text, desired, options};
-use slice_controller::Interner;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use service_slices::{Desired, Node, Pod, PodEndpoint, Service, desired, options};
+use slice_core::Interner;
 use slice_core::Slice;
 use slice_reconciler::{
-    MetadataPolicy, Operation, Plan, Request, TriggerTime,
+    MetadataPolicy, Operation, Plan, Request, TriggerTime, Write,
     hints::{TopologyCache, TopologyOptions},
-    plan_with_topology,
+    plan,
 };
 
-use crate::{MAX_ENDPOINTS_PER_SLICE, case::Sync, cluster::Cluster, public::public_sync, upstream::Writes};
+use crate::{MAX_ENDPOINTS_PER_SLICE, case::Sync, cluster::Cluster, upstream::Writes};
 
 /// Long enough for a steady figure, short enough to wait for.
 const TIME_PER_TURN: Duration = Duration::from_millis(250);
@@ -57,7 +57,7 @@ impl<'a> OurSide<'a> {
         let plan = compact.plan(topology)?;
         Ok(Timing {
             compact_ns: median(|| compact.plan(topology).map(drop))?,
-            public_ns: median(|| public_sync(sync, topology, |slice| drop(black_box(slice))))?,
+            public_ns: median(|| plan_from_api(sync, topology).map(drop))?,
             writes: count(&plan),
         })
     }
@@ -73,29 +73,31 @@ struct Compact {
 
 impl From<&Sync> for Compact {
     fn from(sync: &Sync) -> Self {
-        let mut interner = Interner::default();
-        let mut node = |node: &api::Node| {
-            let node = Node::<&str>::from(node).map(|text| interner.intern(text));
-            (Arc::clone(&node.name), node)
-        };
-        Self {
-            service: Service::from(&sync.service),
-            nodes: sync.nodes.iter().map(&mut node).collect(),
-            existing: sync
-                .existing_slices
-                .iter()
-                .map(|slice| Slice::from_api_sharing(slice, &mut interner))
-                .collect(),
-            pods: sync
-                .pods
-                .iter()
-                .map(|pod| Pod::<&str>::from(pod).share(&mut interner))
-                .collect(),
-        }
+        Self::read(sync, &mut Interner::default())
     }
 }
 
 impl Compact {
+    /// From the objects of the API.
+    fn read(sync: &Sync, interner: &mut Interner) -> Self {
+        let service = Service::from(&sync.service);
+        let nodes = sync.nodes.iter().map(|node| Node::from_k8s(node, interner));
+        Self {
+            nodes: nodes.map(|node| (Arc::clone(&node.name), node)).collect(),
+            existing: sync
+                .existing_slices
+                .iter()
+                .map(|slice| Slice::from_k8s(slice, interner))
+                .collect(),
+            pods: sync
+                .pods
+                .iter()
+                .map(|pod| Pod::for_service(pod, &service, interner))
+                .collect(),
+            service,
+        }
+    }
+
     /// To slices that can be kept until they are written, as a controller does.
     fn plan(&self, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
         let (metadata, prefix) = policy(&self.service);
@@ -105,32 +107,44 @@ impl Compact {
             &self.service,
             desired(&self.service, &self.pods, &self.nodes),
         );
-        Ok(plan_with_topology(
-            request,
-            &options(MAX_ENDPOINTS_PER_SLICE),
-            &(),
-            topology,
-        )?)
+        request.topology = Some(topology.entry(&()));
+        Ok(plan(request, &options(MAX_ENDPOINTS_PER_SLICE))?)
     }
 }
 
-pub(crate) fn policy(service: &Service) -> (MetadataPolicy, String) {
+/// From objects of the API to slices that can be sent.
+fn plan_from_api(sync: &Sync, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
+    Compact::read(sync, &mut Interner::default()).plan(topology)
+}
+
+/// The slices that we make where there are none, as they are stored.
+pub(crate) fn slices_from_scratch(sync: &Sync) -> anyhow::Result<Vec<EndpointSlice>> {
+    let plan = plan_from_api(sync, &mut topology(sync))?;
+    let stored = |(number, write): (usize, Write)| {
+        let Operation::Create(mut slice) = write.operation else {
+            return None;
+        };
+        slice.metadata.uid = Some(format!("{number:08x}-0000-4000-8000-000000000000"));
+        slice.metadata.resource_version = Some("1".to_owned());
+        slice.metadata.generation = Some(1);
+        Some(slice.to_k8s())
+    };
+    Ok(plan.writes.into_iter().enumerate().filter_map(stored).collect())
+}
+
+fn policy(service: &Service) -> (MetadataPolicy, String) {
     (service.metadata_policy(), format!("{}-", service.name))
 }
 
 /// Fills in what the slices of the Service should hold.
-pub(crate) fn want<'a, T: Text>(
-    request: &mut Request<'a, PodEndpoint<'a, T>>,
-    service: &Service,
-    desired: Desired<'a, T>,
-) {
+fn want<'a>(request: &mut Request<'a, PodEndpoint<'a>>, service: &Service, desired: Desired<'a>) {
     request.supported = desired.address_types.iter().copied().collect();
     request.groups = desired.groups;
     request.hints = Some(service.hints);
     request.trigger_time = TriggerTime::Set("2026-01-01T00:00:00Z".to_owned());
 }
 
-pub(crate) fn topology(sync: &Sync) -> TopologyCache<()> {
+fn topology(sync: &Sync) -> TopologyCache<()> {
     let mut topology = TopologyCache::new(TopologyOptions::default());
     // Nobody has hints yet, so nobody needs another sync.
     let _ = topology.set_nodes(Cluster::node_facts(sync.nodes.len()));

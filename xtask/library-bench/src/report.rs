@@ -13,7 +13,7 @@ use crate::case::Case;
 pub(crate) enum Path {
     /// The controllers' own objects.
     Compact,
-    /// Those of the API.
+    /// From objects of the API to slices that can be sent.
     Public,
 }
 

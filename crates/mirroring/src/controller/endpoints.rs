@@ -3,8 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use k8s_openapi::api::core::v1 as api;
-use slice_controller::{Interner, Key};
-use slice_core::names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
+use slice_controller::Key;
+use slice_core::{
+    Interner,
+    names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL},
+};
 use slice_reconciler::{MetadataPolicy, Owner};
 
 use crate::{Metadata, Subsets};
@@ -40,7 +43,7 @@ impl Endpoints {
             annotations: pairs(annotations),
             uid: endpoints.metadata.uid.as_deref().unwrap_or_default().into(),
             terminating: endpoints.metadata.deletion_timestamp.is_some(),
-            subsets: Subsets::read_with(endpoints, interner),
+            subsets: Subsets::from_k8s(endpoints, interner),
         }
     }
 

@@ -145,7 +145,7 @@ impl Index {
 
 #[cfg(test)]
 mod tests {
-    use slice_controller::Interner;
+    use slice_core::Interner;
 
     use super::*;
     use crate::testing::endpoints;

@@ -81,6 +81,7 @@ fn mirror(
         existing: context.existing,
         metadata: &endpoints.metadata_policy(key, &config.managed_by),
         hints: None,
+        topology: None,
         // A mirrored slice has none (M90): it goes with the annotations that are not the object's.
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: &format!("{}-", key.name),

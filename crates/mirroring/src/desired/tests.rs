@@ -1,5 +1,5 @@
+use k8s_openapi::api::core::v1::ObjectReference;
 use serde_json::json;
-use slice_core::{Address, TargetRef};
 
 use super::*;
 use crate::testing::{endpoints, groups};
@@ -130,31 +130,27 @@ fn an_endpoint_has_what_its_address_has_and_nothing_else() {
         ready: Some(ready),
         ..Conditions::default()
     };
-    let addresses = ["10.1.2.3", "10.1.2.4"].map(Address::stored);
-    let full = EndpointRef {
-        addresses: &addresses[..1],
-        conditions: ready(true),
-        hostname: Some("foo"),
-        node_name: Some("node-abc"),
-        zone: None,
-        target: Some(TargetRef {
-            kind: Some("Pod"),
-            namespace: Some("default"),
-            name: Some("foo"),
-            api_version: Some("v1"),
-            resource_version: Some("7"),
-            ..TargetRef::default()
-        }),
+    let endpoint = |address: &str, is_ready: bool| Endpoint {
+        addresses: [Address::from_canonical(address)].into_iter().collect(),
+        conditions: ready(is_ready),
+        ..Endpoint::default()
     };
-    let bare = EndpointRef {
-        addresses: &addresses[1..],
-        conditions: ready(false),
-        hostname: None,
-        node_name: None,
-        zone: None,
-        target: None,
+    let full = Endpoint {
+        hostname: Some("foo".into()),
+        node_name: Some("node-abc".into()),
+        target: Some(Target::from(&ObjectReference {
+            kind: Some("Pod".into()),
+            namespace: Some("default".into()),
+            name: Some("foo".into()),
+            api_version: Some("v1".into()),
+            resource_version: Some("7".into()),
+            ..ObjectReference::default()
+        })),
+        ..endpoint("10.1.2.3", true)
     };
-    assert_eq!(group.endpoints.into_sorted(), [full, bare]);
+    let endpoints = group.endpoints.into_sorted();
+    let endpoints: Vec<Endpoint> = endpoints.iter().map(EndpointSource::to_endpoint).collect();
+    assert_eq!(endpoints, [full, endpoint("10.1.2.4", false)]);
 }
 
 /// M63.

@@ -11,7 +11,7 @@ fn repack(written: &str) -> String {
         let target = match source
             .target
             .as_ref()
-            .map(|target| (&target.object().uid, &target.object().name))
+            .map(|target| (&target.identity().uid, &target.identity().name))
         {
             None => String::new(),
             Some((None, Some(name))) => format!("@{name}"),

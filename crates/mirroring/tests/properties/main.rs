@@ -161,6 +161,7 @@ fn planned(endpoints: &Endpoints, existing: &[Slice], max: NonZeroUsize) -> Plan
         existing,
         metadata: &policy,
         hints: None,
+        topology: None,
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: "db-",
         names_taken: &[],

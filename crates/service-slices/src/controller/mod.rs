@@ -94,14 +94,14 @@ impl ServiceController {
 
     fn apply_pod(&mut self, pod: &api::Pod, context: &mut EventContext) {
         let labels = Labels::of(pod.metadata.labels.as_ref(), context.interner());
-        let mut compact = Pod::<&str>::from(pod).share(context.interner());
+        let mut compact = Pod::from_k8s(pod, context.interner());
         // Pods that were made from one template have the same ports, and mostly come one after the other.
         if compact.named_ports == self.last_named_ports {
             compact.named_ports.clone_from(&self.last_named_ports);
         } else {
             self.last_named_ports.clone_from(&compact.named_ports);
         }
-        let namespace = compact.object.namespace.clone().unwrap_or_default();
+        let namespace = compact.identity.namespace.clone().unwrap_or_default();
         let concerned =
             self.namespaces
                 .entry(Arc::clone(&namespace))
@@ -132,9 +132,7 @@ impl ServiceController {
     }
 
     fn apply_node(&mut self, node: &api::Node, context: &mut EventContext) {
-        let mut state = NodeState::from(node);
-        // Shared with the slices that name it, so that endpoints are compared by pointer.
-        state.node = state.node.map(|text| context.interner().intern(text));
+        let state = NodeState::from_k8s(node, context.interner());
         let name = Arc::clone(&state.node.name);
         let concerned = self.nodes.put(state);
         self.node_changed(&name, concerned, context);

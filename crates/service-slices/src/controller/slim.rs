@@ -208,7 +208,7 @@ mod tests {
         let mut readable = whole;
         readable["status"].as_object_mut().unwrap().remove("containerStatuses");
         let full: api::Pod = serde_json::from_value(readable).unwrap();
-        assert_eq!(Pod::<&str>::from(&*slim), Pod::<&str>::from(&full));
+        assert_eq!(Pod::from(&*slim), Pod::from(&full));
         assert_eq!(slim.metadata.labels, full.metadata.labels);
     }
 

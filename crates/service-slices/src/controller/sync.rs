@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncOutcome, SyncResult, describe_failures};
-use slice_core::{AddressType, PendingTriggerTime, Slice, format_trigger_time, names};
+use slice_core::{AddressType, EventType, PendingTriggerTime, Slice, format_trigger_time, names};
 use slice_reconciler::{
     MetadataPolicy, Operation, Partition, Plan, Request, TriggerTime,
-    hints::{EventType, HintMode, TrafficDistribution, Verdict},
-    plan_with_topology,
+    hints::{HintMode, TrafficDistribution, Verdict},
+    plan,
 };
 
 use super::ServiceController;
@@ -54,6 +54,7 @@ impl ServiceController {
             existing: context.existing,
             metadata: &metadata,
             hints: Some(service.hints),
+            topology: Some(self.topology.entry(key)),
             trigger_time: trigger_time
                 .time()
                 .map_or(TriggerTime::Clear, |time| TriggerTime::Set(format_trigger_time(time))),
@@ -61,7 +62,7 @@ impl ServiceController {
             names_taken: context.reserved_names,
         };
         let options = options(self.config.max_endpoints_per_slice);
-        let plan = plan_with_topology(request, &options, key, &mut self.topology)?;
+        let plan = plan(request, &options)?;
         let events = events(&plan, &left_out, service);
         self.metrics
             .record_plan(key, &plan, traffic_distribution(service.hints));

@@ -1,7 +1,8 @@
 //! Which pods become which endpoints.
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use serde_json::{Value, json};
-use slice_core::{AddressType, EndpointRef, EndpointSource as _, TargetRef};
+use slice_core::{AddressType, Endpoint, EndpointSource as _, Target};
 
 use super::{
     desired,
@@ -62,27 +63,32 @@ fn t_utl_07_to_16_from_pod_to_endpoint() {
     ] {
         let (address, conditions, hostname) = expected;
         let (service, nodes) = (service(service_change), nodes(&[("node-1", zone)]));
-        let pods = [Pod::<&str>::from(&pod(1, pod_change)).map(|text| (*text).to_owned())];
+        let pods = [Pod::from(&pod(1, pod_change))];
         let mut desired = desired(&service, &pods, &nodes);
-        let expected = EndpointRef {
-            addresses: &[slice_core::Address::stored(address)],
+        let expected = Endpoint {
+            addresses: [slice_core::Address::from_canonical(address)].into_iter().collect(),
             conditions,
-            hostname,
-            node_name: Some("node-1"),
-            zone: (!zone.is_empty()).then_some(zone),
-            target: Some(TargetRef {
-                kind: Some("Pod"),
-                namespace: Some("test"),
-                name: Some("pod1"),
-                uid: Some("uid1"),
-                ..TargetRef::default()
-            }),
+            hostname: hostname.map(Into::into),
+            node_name: Some("node-1".into()),
+            zone: (!zone.is_empty()).then(|| zone.into()),
+            target: Some(Target::from(&ObjectReference {
+                kind: Some("Pod".into()),
+                namespace: Some("test".into()),
+                name: Some("pod1".into()),
+                uid: Some("uid1".into()),
+                ..ObjectReference::default()
+            })),
+            ..Endpoint::default()
         };
         let group = desired.groups.pop().unwrap();
         let [endpoint] = group.endpoints.into_sorted()[..] else {
             panic!("T-UTL-{id}")
         };
-        assert_eq!(endpoint.view(), expected, "T-UTL-{id}");
+        assert_eq!(endpoint.to_endpoint(), expected, "T-UTL-{id}");
+        assert!(
+            endpoint.same_identity(&expected) && endpoint.equals_beyond_identity(&expected),
+            "T-UTL-{id}"
+        );
         assert!(desired.groups.is_empty() && desired.left_out.is_empty(), "T-UTL-{id}");
     }
 }
@@ -101,7 +107,7 @@ fn r59_truth_table() {
     ] {
         let service = service(json!({"spec": {"publishNotReadyAddresses": pnr}}));
         let pod = pod(0, json!({}));
-        let pods = [Pod::<&str> {
+        let pods = [Pod {
             ready,
             terminating,
             ..Pod::from(&pod)
@@ -195,10 +201,10 @@ fn r65_a_pod_without_a_node() {
     let (_, said) = summary(&service(json!({})), &pods, &nodes(&[("node-1", "z")]));
     assert_eq!(said, ["pod test/pod0: left out until its node \"\" is known"]);
     let service = service(json!({"spec": {"publishNotReadyAddresses": true}}));
-    let (pods, nodes) = ([Pod::<&str>::from(&pods[0])], nodes(&[("node-1", "z")]));
+    let (pods, nodes) = ([Pod::from(&pods[0])], nodes(&[("node-1", "z")]));
     let group = desired(&service, &pods, &nodes).groups.pop().unwrap();
     let endpoints = group.endpoints.into_sorted();
-    assert_eq!((endpoints[0].view().node_name, endpoints[0].zone()), (None, None));
+    assert_eq!((endpoints[0].node_name(), endpoints[0].zone()), (None, None));
 }
 
 /// R60, R77, R92: a pod is one endpoint per family; pods may share an address.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use slice_core::{Conditions, EndpointSource as _};
 
 use super::{Desired, desired};
-use crate::{Node, Pod, Service, Text};
+use crate::{Node, Pod, Service};
 
 /// Merges what is given into an object; null removes.
 fn merged(mut base: Value, patch: Value) -> Value {
@@ -56,7 +56,7 @@ pub(super) fn service(change: Value) -> Service {
 }
 
 /// Nodes with a zone each; an empty one is none.
-pub(super) fn nodes<'n, T: From<&'n str>>(nodes: &[(&'n str, &'n str)]) -> HashMap<&'n str, Node<T>> {
+pub(super) fn nodes<'n>(nodes: &[(&'n str, &'n str)]) -> HashMap<&'n str, Node> {
     let node = |name: &'n str, zone: &'n str| Node {
         name: name.into(),
         zone: (!zone.is_empty()).then(|| zone.into()),
@@ -75,11 +75,11 @@ pub(super) fn conditions(ready: bool, serving: bool, terminating: bool) -> Condi
 /// What came of it in a comparable form: address type, port numbers, and per endpoint its pod and addresses.
 pub(super) type GroupSummary = (&'static str, Vec<Option<i32>>, Vec<(String, Vec<String>)>);
 
-pub(super) fn summarise<T: Text>(desired: Desired<'_, T>) -> (Vec<GroupSummary>, Vec<String>) {
+pub(super) fn summarise(desired: Desired<'_>) -> (Vec<GroupSummary>, Vec<String>) {
     let groups = desired.groups.into_iter().map(|group| {
         let endpoints = group.endpoints.into_sorted();
         let endpoints = endpoints.iter().map(|endpoint| {
-            let addresses = endpoint.view().addresses.iter().map(ToString::to_string);
+            let addresses = endpoint.addresses().iter().map(ToString::to_string);
             (endpoint.pod.name().to_owned(), addresses.collect())
         });
         (
@@ -92,21 +92,14 @@ pub(super) fn summarise<T: Text>(desired: Desired<'_, T>) -> (Vec<GroupSummary>,
     (groups.collect(), left_out.collect())
 }
 
-/// Derives from borrowed and from compact pods, which makes no difference, and summarises.
+/// Derives and summarises.
 pub(super) fn summary(
     service: &Service,
     pods: &[api::Pod],
     nodes: &HashMap<&str, Node>,
 ) -> (Vec<GroupSummary>, Vec<String>) {
-    let borrowed: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, service)).collect();
-    let compact: Vec<Pod> = pods.iter().map(Pod::from).collect();
-    let borrowed_nodes: HashMap<&str, Node<&str>> = nodes
-        .iter()
-        .map(|(name, node)| (*name, node.map(|text| &**text)))
-        .collect();
-    let from_borrowed = summarise(desired(service, &borrowed, &borrowed_nodes));
-    assert_eq!(from_borrowed, summarise(desired(service, &compact, nodes)));
-    from_borrowed
+    let pods: Vec<Pod> = pods.iter().map(Pod::from).collect();
+    summarise(desired(service, &pods, nodes))
 }
 
 /// A group of a summary.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use slice_core::{AddressType, PortMapKey};
+use slice_core::{AddressType, PortMapKey, TargetIdentity};
 
 use super::{
     desired,
@@ -32,7 +32,7 @@ fn containers(regular: &[Value], init: &[Value]) -> Value {
 fn ports_of(service_ports: &Value, pod_change: Value) -> Vec<(String, String, Option<i32>, Option<String>)> {
     let service = service(json!({"spec": {"ports": service_ports}}));
     let pod = pod(0, pod_change);
-    let (pods, nodes) = ([Pod::<&str>::from(&pod)], nodes(&[("node-1", "")]));
+    let (pods, nodes) = ([Pod::from(&pod)], nodes(&[("node-1", "")]));
     let group = desired(&service, &pods, &nodes).groups.pop().unwrap();
     let ports = group.ports.ports().iter();
     ports
@@ -213,24 +213,29 @@ fn sharing_ports_is_only_a_matter_of_speed() {
     let (nodes, api_pod) = (nodes(&[("node-1", "")]), pod(0, json!({})));
     let ports = |number| {
         Arc::new(vec![NamedPort {
-            name: "http",
-            protocol: "TCP",
+            name: "http".into(),
+            protocol: "TCP".into(),
             port: number,
         }])
     };
     let (shared, other) = (ports(1), ports(2));
     let names = ["a", "b", "c", "d", "e"];
     let named_ports = [&shared, &shared, &other, &shared, &ports(2)];
-    let pods: Vec<Pod<&str>> = std::iter::zip(names, named_ports)
+    let pods: Vec<Pod> = std::iter::zip(names, named_ports)
         .map(|(name, named_ports)| {
-            let mut pod: Pod<&str> = Pod::from(&api_pod);
-            pod.object.name = Some(name);
-            pod.named_ports = Some(Arc::clone(named_ports));
-            pod
+            let identity = TargetIdentity {
+                name: Some(name.into()),
+                ..TargetIdentity::default()
+            };
+            Pod {
+                identity: Arc::new(identity),
+                named_ports: Some(Arc::clone(named_ports)),
+                ..Pod::from(&api_pod)
+            }
         })
         .collect();
     for reversed in [false, true] {
-        let mut pods: Vec<&Pod<&str>> = pods.iter().collect();
+        let mut pods: Vec<&Pod> = pods.iter().collect();
         if reversed {
             pods.reverse();
         }

@@ -13,7 +13,7 @@ use super::{
 use crate::{Pod, PodAddresses, PodEndpoint, Service};
 
 /// What is wanted for pods that were read in another way.
-fn derived(service: &Service, pods: &[Pod<&str>]) -> (Vec<GroupSummary>, Vec<String>) {
+fn derived(service: &Service, pods: &[Pod]) -> (Vec<GroupSummary>, Vec<String>) {
     summarise(desired(service, pods, &nodes(&[("node-1", "")])))
 }
 
@@ -51,7 +51,7 @@ fn t_gx_13_addresses_of_another_network() {
     ];
     let pods: Vec<_> = pods
         .iter()
-        .map(|pod| Pod::<&str> {
+        .map(|pod| Pod {
             addresses: network_addresses(pod, network),
             ..Pod::from(pod)
         })
@@ -98,12 +98,12 @@ fn device_addresses<'c>(pod: &api::Pod, claims: &'c BTreeMap<&str, Value>) -> Re
 }
 
 /// One entry per address, because each has its own readiness.
-fn pods_of_devices<'p>(pods: &'p [api::Pod], claims: &BTreeMap<&str, Value>) -> (Vec<Pod<&'p str>>, Vec<String>) {
+fn pods_of_devices(pods: &[api::Pod], claims: &BTreeMap<&str, Value>) -> (Vec<Pod>, Vec<String>) {
     let (mut made, mut problems) = (Vec::new(), Vec::new());
     for pod in pods {
         match device_addresses(pod, claims) {
             Ok(addresses) => made.extend(addresses.iter().map(|(ready, address)| {
-                let read = Pod::<&str>::from(pod);
+                let read = Pod::from(pod);
                 Pod {
                     addresses: PodAddresses::read_apart([*address]),
                     ready: read.ready && *ready,
@@ -155,13 +155,13 @@ fn t_gx_14_addresses_of_devices() {
         ),
     ]);
     let service = service(json!({}));
-    let ready_of = |made: &[Pod<&str>]| {
+    let ready_of = |made: &[Pod]| {
         let nodes = nodes(&[("node-1", "")]);
         let group = desired(&service, made, &nodes).groups.remove(0);
         let endpoints = group.endpoints.into_sorted();
-        let word = |endpoint: &PodEndpoint<'_, &str>| {
+        let word = |endpoint: &PodEndpoint<'_>| {
             (
-                endpoint.view().addresses[0].to_string(),
+                endpoint.addresses()[0].to_string(),
                 endpoint.conditions().ready == Some(true),
             )
         };
@@ -201,14 +201,14 @@ fn g66_ports_of_another_object() {
     let selecting = service(json!({"spec": {"ports": ports}}));
     let api_pods = [pod(0, json!({})), pod(1, json!({}))];
     let numbers = [8080, 9090].map(|port| crate::NamedPort {
-        name: "web",
-        protocol: "TCP",
+        name: "web".into(),
+        protocol: "TCP".into(),
         port,
     });
     let pods: Vec<_> = api_pods
         .iter()
         .zip(&numbers)
-        .map(|(pod, port)| Pod::<&str> {
+        .map(|(pod, port)| Pod {
             named_ports: Some(Arc::new(vec![port.clone()])),
             ..Pod::from(pod)
         })

@@ -13,12 +13,14 @@ use std::{
 
 use k8s_openapi::api::core::v1 as api;
 use proptest::prelude::*;
-use service_slices::{AddressProblem, Desired, LeftOut, Node, Pod, Reason, Service, Text, desired};
-use slice_core::{Address, AddressType, Endpoint, EndpointSource, PortMapKey, Slice, spelling::is_label_value};
+use service_slices::{AddressProblem, Desired, LeftOut, Node, Pod, Reason, Service, desired};
+use slice_core::{
+    Address, AddressType, Endpoint, EndpointSource, Interner, PortMapKey, Slice, spelling::is_label_value,
+};
 use slice_reconciler::{
     Operation, Partition, Plan, PlanError, Request, TriggerTime,
     hints::{NodeFacts, TopologyCache},
-    plan_with_topology,
+    plan,
 };
 
 use self::objects::{nodes, pods, service};
@@ -26,16 +28,17 @@ use self::objects::{nodes, pods, service};
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
-    /// G32 for pods, and R78: equal inputs give equal groups, in whatever order the pods come, borrowed or compact.
+    /// G32 for pods, and R78: equal inputs give equal groups, in whatever order the pods come, interned or not.
     #[test]
     fn g32_the_order_of_pods_does_not_matter(service in service(), mut pods in pods(), nodes in nodes(), seed in any::<u64>()) {
-        let (service, kept_nodes, nodes) = (Service::from(&service), by_name(&nodes), by_name(&nodes));
-        let read: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
+        let (service, nodes) = (Service::from(&service), by_name(&nodes));
+        let read: Vec<Pod> = pods.iter().map(Pod::from).collect();
         let answer = Answer::of(desired(&service, &read, &nodes));
-        let compact: Vec<Pod> = pods.iter().map(Pod::from).collect();
-        prop_assert_eq!(&Answer::of(desired(&service, &compact, &kept_nodes)), &answer);
+        let mut interner = Interner::default();
+        let interned: Vec<Pod> = pods.iter().map(|pod| Pod::from_k8s(pod, &mut interner)).collect();
+        prop_assert_eq!(&Answer::of(desired(&service, &interned, &nodes)), &answer);
         fastrand::Rng::with_seed(seed).shuffle(&mut pods);
-        let shuffled: Vec<Pod<&str>> = pods.iter().map(Pod::from).collect();
+        let shuffled: Vec<Pod> = pods.iter().map(Pod::from).collect();
         prop_assert_eq!(Answer::of(desired(&service, &shuffled, &nodes)), answer);
     }
 
@@ -44,7 +47,7 @@ proptest! {
     #[test]
     fn i1_every_pod_is_published_once_per_family_or_named(service in service(), pods in pods(), nodes in nodes()) {
         let (service, nodes) = (Service::from(&service), by_name(&nodes));
-        let read: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, &service)).collect();
+        let read: Vec<Pod> = pods.iter().map(Pod::from).collect();
         let answer = Answer::of(desired(&service, &read, &nodes));
         for pod in &pods {
             check_pod(pod, &service, &nodes, &answer)?;
@@ -59,7 +62,7 @@ proptest! {
     #[test]
     fn r75_groups_are_sets_of_ports(service in service(), pods in pods(), nodes in nodes()) {
         let (service, nodes) = (Service::from(&service), by_name(&nodes));
-        let read: Vec<Pod<&str>> = pods.iter().map(Pod::from).collect();
+        let read: Vec<Pod> = pods.iter().map(Pod::from).collect();
         let desired = desired(&service, &read, &nodes);
         let mut expected: Vec<(AddressType, PortMapKey)> = Vec::new();
         for pod in read.iter().filter(|pod| pod.eligible) {
@@ -77,17 +80,14 @@ proptest! {
     #[test]
     fn f25_arbitrary_objects_never_panic(service in service(), before in pods(), now in pods(), nodes in nodes(), max in 1..4_usize) {
         let max = NonZeroUsize::new(max).unwrap();
-        let existing: Vec<Slice<&str>> = written(planned(&service, &before, &nodes, &[], max)).collect();
+        let existing: Vec<Slice> = written(planned(&service, &before, &nodes, &[], max)).collect();
         for slice in written(planned(&service, &now, &nodes, &existing, max)) {
             prop_assert!(slice.endpoints.len() <= max.get());
         }
     }
 }
 
-fn by_name<'a, T>(nodes: &'a [api::Node]) -> HashMap<&'a str, Node<T>>
-where
-    Node<T>: From<&'a api::Node>,
-{
+fn by_name(nodes: &[api::Node]) -> HashMap<&str, Node> {
     let named = nodes
         .iter()
         .map(|node| (node.metadata.name.as_deref().unwrap(), Node::from(node)));
@@ -106,10 +106,10 @@ struct Answer {
 }
 
 impl Answer {
-    fn of<T: Text>(desired: Desired<'_, T>) -> Self {
+    fn of(desired: Desired<'_>) -> Self {
         let groups = desired.groups.into_iter().map(|group| {
             let endpoints = group.endpoints.into_sorted();
-            let endpoints = endpoints.iter().map(|endpoint| endpoint.view().to_endpoint());
+            let endpoints = endpoints.iter().map(EndpointSource::to_endpoint);
             ((group.address_type, group.ports), endpoints.collect())
         });
         Self {
@@ -124,7 +124,7 @@ impl Answer {
             .groups
             .iter()
             .flat_map(|((address_type, _), endpoints)| endpoints.iter().map(|endpoint| (*address_type, endpoint)));
-        let of_pod = endpoints.filter(|(_, endpoint)| endpoint.view().target.unwrap().name == Some(pod));
+        let of_pod = endpoints.filter(|(_, endpoint)| endpoint.target().unwrap().name() == Some(pod));
         of_pod
             .map(|(address_type, endpoint)| (address_type, endpoint.addresses.to_vec()))
             .collect()
@@ -143,7 +143,7 @@ impl Answer {
 fn check_pod(
     pod: &api::Pod,
     service: &Service,
-    nodes: &HashMap<&str, Node<&str>>,
+    nodes: &HashMap<&str, Node>,
     answer: &Answer,
 ) -> Result<(), TestCaseError> {
     let status = pod.status.as_ref();
@@ -200,22 +200,22 @@ fn check_pod(
     Ok(())
 }
 
-fn planned<'a>(
+fn planned(
     service: &api::Service,
-    pods: &'a [api::Pod],
-    nodes: &'a [api::Node],
-    existing: &[Slice<&'a str>],
+    pods: &[api::Pod],
+    nodes: &[api::Node],
+    existing: &[Slice],
     max: NonZeroUsize,
-) -> Plan<Slice<&'a str>> {
+) -> Plan {
     let compact = Service::from(service);
-    let pods: Vec<Pod<&str>> = pods.iter().map(|pod| Pod::for_service(pod, &compact)).collect();
+    let pods: Vec<Pod> = pods.iter().map(Pod::from).collect();
     let known = by_name(nodes);
     let desired = desired(&compact, &pods, &known);
     let mut topology = TopologyCache::default();
     let facts = known.values().map(|node| NodeFacts {
         ready: true,
         excluded: false,
-        zone: node.zone,
+        zone: node.zone.as_deref(),
         cpu_milli: Some(1),
     });
     assert!(topology.set_nodes(facts).is_empty());
@@ -228,12 +228,13 @@ fn planned<'a>(
         existing,
         metadata: &policy,
         hints: Some(compact.hints),
+        topology: Some(topology.entry(&())),
         trigger_time: TriggerTime::Clear,
         name_prefix: "web-",
         names_taken: &[],
     };
     let options = service_slices::options(max);
-    let plan = plan_with_topology(request, &options, &(), &mut topology);
+    let plan = plan(request, &options);
     // Names that no Service has are refused, and nothing else is.
     let name = compact.name.as_ref();
     match &plan {
@@ -244,7 +245,7 @@ fn planned<'a>(
     plan.unwrap_or_default()
 }
 
-fn written(plan: Plan<Slice<&str>>) -> impl Iterator<Item = Slice<&str>> {
+fn written(plan: Plan) -> impl Iterator<Item = Slice> {
     plan.writes.into_iter().filter_map(|write| match write.operation {
         Operation::Create(slice) | Operation::Update(slice) => Some(slice),
         Operation::Delete(_) => None,

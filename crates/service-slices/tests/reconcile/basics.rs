@@ -159,7 +159,7 @@ fn one_pod_by_families_and_labels() {
         assert_eq!(world.sync().metrics(), [f, f, f, f, 0, f, 0, 0, f], "T-REC-{id}");
         for (slice, address) in world.slices.iter().zip(addresses) {
             assert_eq!(
-                json!(slice.to_api()),
+                json!(slice.to_k8s()),
                 whole_slice(slice, address, more_labels),
                 "T-REC-{id}"
             );
@@ -249,7 +249,7 @@ fn a_headless_service_without_ports() {
     world.service["spec"]["ports"] = Value::Null;
     world.service["spec"]["clusterIP"] = json!("None");
     assert_eq!(world.sync().writes(), [1, 0, 0]);
-    let mut read_back = world.slices[0].to_api();
+    let mut read_back = world.slices[0].to_k8s();
     read_back.ports = None;
     world.slices = vec![(&read_back).into()];
     assert_eq!(world.sync().writes(), [0, 0, 0]);

@@ -46,7 +46,7 @@ fn t_ctl_13_to_18_two_pods() {
         world.service["spec"]["ports"] = ports.clone();
         world.trigger_time = TriggerTime::Set("2024-01-02T03:04:05.5Z".into());
         assert_eq!(world.sync().writes(), [1, 0, 0], "T-CTL-{id}");
-        let slice = json!(world.slices[0].to_api());
+        let slice = json!(world.slices[0].to_k8s());
         let endpoints = slice["endpoints"].as_array().unwrap().iter().map(described);
         assert_eq!(endpoints.collect::<Vec<_>>().join(", "), expected, "T-CTL-{id}");
         assert_eq!(slice["ports"], ports, "T-CTL-{id}");

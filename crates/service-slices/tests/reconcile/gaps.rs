@@ -1,7 +1,7 @@
 //! What upstream has no tests for and needs no controller (service-slices.md §24).
 
 use serde_json::{Value, json};
-use slice_core::{AddressType, Slice, names::HEADLESS_LABEL};
+use slice_core::{AddressType, EndpointSource, Slice, TargetView, names::HEADLESS_LABEL};
 use slice_reconciler::Operation;
 
 use crate::world::{World, pod, unready};
@@ -22,8 +22,8 @@ fn dual_stack() -> World {
 
 /// The pods that a slice holds, by their numbers.
 fn content(slice: &Slice) -> String {
-    let targets = slice.endpoints.iter().filter_map(|endpoint| endpoint.view().target);
-    let names = targets.filter_map(|target| target.name);
+    let targets = slice.endpoints.iter().filter_map(EndpointSource::target);
+    let names = targets.filter_map(TargetView::name);
     names.map(|name| name.trim_start_matches("pod")).collect()
 }
 
@@ -177,7 +177,7 @@ fn g_26_and_27_other_spellings_are_no_reason_to_write() {
     two_ports.service["spec"]["ports"] = json!([port(81), port(80)]);
     for mut world in [two_ports, headless_without_ports()] {
         world.sync();
-        let mut stored = world.slices[0].to_api();
+        let mut stored = world.slices[0].to_k8s();
         let ports = stored.ports.filter(|ports| !ports.is_empty());
         stored.ports = ports.map(|ports| ports.into_iter().rev().collect());
         stored.endpoints = stored.endpoints.filter(|endpoints| !endpoints.is_empty());
@@ -223,7 +223,7 @@ fn g_38_hints_follow_readiness() {
     ] {
         world.pods[1] = changed;
         assert_eq!(world.sync().writes(), writes);
-        let endpoints = &json!(world.slices[0].to_api())["endpoints"];
+        let endpoints = &json!(world.slices[0].to_k8s())["endpoints"];
         assert_eq!((&endpoints[0]["hints"], &endpoints[1]["hints"]), (&hinted, expected));
         assert_eq!(world.sync().writes(), NOTHING);
     }

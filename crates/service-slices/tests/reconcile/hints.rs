@@ -13,13 +13,13 @@ fn hinted(world: &World) -> (BTreeMap<&str, usize>, BTreeMap<&str, usize>, usize
     let endpoints = world.slices.iter().flat_map(|slice| &slice.endpoints);
     let hints = |endpoint: &'_ Endpoint| endpoint.hints.is_some();
     for endpoint in endpoints.filter(|endpoint| hints(endpoint)) {
-        let hints = endpoint.hints.as_ref().unwrap().view();
-        for zone in hints.zones() {
-            *zones.entry(zone).or_default() += 1;
-            cross += usize::from(Some(zone) != endpoint.zone.as_deref());
+        let hints = endpoint.hints.as_ref().unwrap();
+        for zone in &hints.for_zones {
+            *zones.entry(&**zone).or_default() += 1;
+            cross += usize::from(Some(zone) != endpoint.zone.as_ref());
         }
-        for node in hints.nodes() {
-            *nodes.entry(node).or_default() += 1;
+        for node in &hints.for_nodes {
+            *nodes.entry(&**node).or_default() += 1;
         }
     }
     (zones, nodes, cross)

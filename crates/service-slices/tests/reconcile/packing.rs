@@ -129,7 +129,7 @@ fn a_named_port_with_different_numbers() {
     let mut ports: Vec<_> = world
         .slices
         .iter()
-        .map(|slice| slice.to_api().ports)
+        .map(|slice| slice.to_k8s().ports)
         .map(|ports| json!(ports))
         .collect();
     ports.sort_by_key(ToString::to_string);

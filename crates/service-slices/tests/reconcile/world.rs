@@ -9,7 +9,7 @@ use slice_core::{Slice, names::ZONE_LABEL};
 use slice_reconciler::{
     MetadataPolicy, Operation, Owner, Partition, Plan, Request, TriggerTime,
     hints::{HintMode, NodeFacts, TopologyCache},
-    plan, plan_with_topology,
+    plan,
 };
 
 /// Everything at first: Service `foo` (IPv4, one port that leads to 80, no cluster IP), no pods, no slices, node-1.
@@ -110,16 +110,13 @@ impl World {
             existing: &self.slices,
             metadata: &policy,
             hints: self.gives_hints.then(|| hint_mode(&service, self.newer_values)),
+            topology: self.topology.as_mut().map(|topology| topology.entry(&())),
             trigger_time: self.trigger_time.clone(),
             name_prefix: "foo-",
             names_taken: &[],
         };
         let options = service_slices::options(NonZeroUsize::new(self.max).unwrap());
-        let plan = match &mut self.topology {
-            Some(topology) => plan_with_topology(request, &options, &(), topology),
-            None => plan(request, &options),
-        };
-        let plan = plan.unwrap();
+        let plan = plan(request, &options).unwrap();
         assert_eq!(plan.left_out, [], "nothing of it would be refused");
         let left_out = desired.left_out.iter().map(ToString::to_string).collect();
         Synced { plan, left_out }

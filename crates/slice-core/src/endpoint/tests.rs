@@ -1,23 +1,24 @@
 //! What endpoints agree in.
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use smallvec::SmallVec;
 
 use super::*;
-use crate::{ObjectName, Share};
+use crate::Interner;
 
-const TARGET: TargetRef<'_> = TargetRef {
-    kind: Some("Pod"),
-    namespace: Some("ns"),
-    name: Some("pod0"),
-    uid: None,
-    api_version: None,
-    field_path: None,
-    resource_version: Some("1"),
-};
+fn reference() -> ObjectReference {
+    ObjectReference {
+        kind: Some("Pod".into()),
+        namespace: Some("ns".into()),
+        name: Some("pod0".into()),
+        resource_version: Some("1".into()),
+        ..ObjectReference::default()
+    }
+}
 
 fn endpoint() -> Endpoint {
     Endpoint {
-        addresses: SmallVec::from_iter([Address::stored("10.0.0.1")]),
+        addresses: SmallVec::from_iter([Address::from_canonical("10.0.0.1")]),
         conditions: Conditions {
             ready: Some(true),
             serving: Some(true),
@@ -25,7 +26,7 @@ fn endpoint() -> Endpoint {
         },
         node_name: Some("node-1".into()),
         zone: Some("zone-1".into()),
-        target: Some(TARGET.into()),
+        target: Some(Target::from(&reference())),
         ..Endpoint::default()
     }
 }
@@ -36,10 +37,10 @@ fn changed(change: impl FnOnce(&mut Endpoint)) -> Endpoint {
     endpoint
 }
 
-fn target<'a>(change: impl FnOnce(&mut TargetRef<'a>)) -> Endpoint {
-    let mut target = TARGET;
+fn target(change: impl FnOnce(&mut ObjectReference)) -> Endpoint {
+    let mut target = reference();
     change(&mut target);
-    changed(|endpoint| endpoint.target = Some(target.into()))
+    changed(|endpoint| endpoint.target = Some(Target::from(&target)))
 }
 
 /// R67, M64, T-CUT-42…50, T-MIR-71…79, T-EQB-01…09.
@@ -58,12 +59,16 @@ fn r79_what_counts_beyond_identity() {
             changed(|e| e.conditions.terminating = None),
             false,
         ),
-        ("target", target(|t| t.name = Some("pod1")), false),
-        ("target's uid", target(|t| t.uid = Some("1")), false),
+        ("target", target(|t| t.name = Some("pod1".into())), false),
+        ("target's uid", target(|t| t.uid = Some("1".into())), false),
         ("no target", changed(|e| e.target = None), false),
-        ("target's version", target(|t| t.resource_version = Some("2")), true),
+        (
+            "target's version",
+            target(|t| t.resource_version = Some("2".into())),
+            true,
+        ),
         ("no version", target(|t| t.resource_version = None), true),
-        ("hints", changed(|e| e.hints = Some(Hints::Zone("a".into()))), true),
+        ("hints", changed(|e| e.hints = Some(Hints::zone("a"))), true),
         (
             "deprecated topology",
             changed(|e| e.deprecated_topology = Some(Box::default())),
@@ -72,72 +77,52 @@ fn r79_what_counts_beyond_identity() {
     ];
     let base = endpoint();
     for (what, other, expected) in cases {
-        if base.view().is_same_as(&other.view()) {
-            assert_eq!(
-                base.view().equals_if_same(&other.view()),
-                expected,
-                "{what}, the same one"
-            );
-        }
-        assert_eq!(base.view().equals_beyond_identity(&other.view()), expected, "{what}");
-        assert_eq!(
-            other.view().equals_beyond_identity(&base.view()),
-            expected,
-            "{what}, reversed"
-        );
+        assert_eq!(base.equals_beyond_identity(&other), expected, "{what}");
+        assert_eq!(other.equals_beyond_identity(&base), expected, "{what}, reversed");
     }
 }
 
 /// G5 has absent and empty names for the same; R79 has not.
 #[test]
 fn r79_absent_is_not_empty() {
-    let named = |name: Option<&str>| target(|t| (t.name, t.namespace) = (name, None));
-    let in_namespace = |namespace: Option<&str>| target(|t| (t.name, t.namespace) = (None, namespace));
+    let named = |name: Option<&str>| target(|t| (t.name, t.namespace) = (name.map(Into::into), None));
+    let in_namespace = |namespace: Option<&str>| target(|t| (t.name, t.namespace) = (None, namespace.map(Into::into)));
     for (absent, empty) in [
         (named(None), named(Some(""))),
         (in_namespace(None), in_namespace(Some(""))),
     ] {
-        assert!(absent.view().is_same_as(&empty.view()));
-        assert!(absent.view().equals_if_same(&absent.view()));
-        assert!(!absent.view().equals_if_same(&empty.view()));
-        assert!(!absent.view().equals_beyond_identity(&empty.view()));
+        assert!(absent.same_identity(&empty));
+        assert!(absent.equals_beyond_identity(&absent.clone()));
+        assert!(!absent.equals_beyond_identity(&empty));
     }
 }
 
 #[test]
-fn a_view_makes_the_same_endpoint_again() {
-    let hinted = changed(|endpoint| endpoint.hints = Some(Hints::Zone("a".into())));
-    assert_eq!(hinted.view().to_endpoint(), endpoint());
-    assert_eq!((&hinted).to_endpoint(), endpoint());
-}
-
-/// Hands out the same names whatever is asked for, as one that shares them does for equal ones.
-struct One(Arc<ObjectName<Arc<str>>>);
-
-impl<'a> Share<&'a str, Arc<str>> for One {
-    fn text(&mut self, text: &'a str) -> Arc<str> {
-        text.into()
-    }
-
-    fn object(&mut self, _: ObjectName<&'a str>) -> Arc<ObjectName<Arc<str>>> {
-        Arc::clone(&self.0)
-    }
+fn owned_form_has_no_hints() {
+    let hinted = changed(|endpoint| endpoint.hints = Some(Hints::zone("a")));
+    assert_eq!(hinted.to_endpoint(), endpoint());
 }
 
 #[test]
-fn endpoints_of_one_object_may_still_say_something_else() {
-    let mut one = One(Arc::clone(endpoint().target.as_ref().unwrap().object()));
-    let mut of_one_object =
-        |target: TargetRef<'static>| changed(|endpoint| endpoint.target = Some(target.to_target(&mut one)));
-    let (pod, other_kind) = (of_one_object(TARGET), of_one_object(TargetRef { kind: None, ..TARGET }));
-    assert!((&pod).is_same_as(&&other_kind) && !(&pod).equals_beyond_identity(&&other_kind));
+fn endpoints_of_one_interned_target_can_differ_in_other_fields() {
+    let mut interner = Interner::default();
+    let mut of_one_pod = |reference: &ObjectReference| {
+        let target = Target::from_k8s(reference, &mut interner);
+        changed(|endpoint| endpoint.target = Some(target))
+    };
+    let pod = of_one_pod(&reference());
+    let other_kind = of_one_pod(&ObjectReference {
+        kind: None,
+        ..reference()
+    });
+    let identity = |endpoint: &Endpoint| Arc::clone(endpoint.target.as_ref().unwrap().identity());
+    assert!(Arc::ptr_eq(&identity(&pod), &identity(&other_kind)));
+    assert!(pod.same_identity(&other_kind) && !pod.equals_beyond_identity(&other_kind));
     let hostname = Endpoint {
         hostname: Some("a".into()),
         ..pod.clone()
     };
-    assert!(!(&pod).is_same_as(&&hostname));
-    assert!(
-        (&pod).is_same_as(&&endpoint()) && (&pod).equals_beyond_identity(&&endpoint()),
-        "by its names"
-    );
+    assert!(!pod.same_identity(&hostname));
+    let not_interned = endpoint();
+    assert!(pod.same_identity(&not_interned) && pod.equals_beyond_identity(&not_interned));
 }

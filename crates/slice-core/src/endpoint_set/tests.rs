@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Address, Conditions, Endpoint, TargetRef};
+use k8s_openapi::api::core::v1::ObjectReference;
+
+use crate::{Address, Conditions, Endpoint, Target};
 
 fn endpoint(addresses: &[&str], hostname: Option<&str>, target: Option<(&str, &str)>) -> Endpoint {
     Endpoint {
-        addresses: addresses.iter().map(|address| Address::stored(address)).collect(),
+        addresses: addresses
+            .iter()
+            .map(|address| Address::from_canonical(address))
+            .collect(),
         hostname: hostname.map(Into::into),
         target: target.map(|(namespace, name)| {
-            let target = TargetRef {
-                namespace: Some(namespace),
-                name: Some(name),
-                ..TargetRef::default()
-            };
-            target.into()
+            Target::from(&ObjectReference {
+                namespace: Some(namespace.into()),
+                name: Some(name.into()),
+                ..ObjectReference::default()
+            })
         }),
         ..Endpoint::default()
     }
@@ -27,8 +31,8 @@ fn pod(address: &str, name: &str) -> Endpoint {
 
 fn same(a: &Endpoint, b: &Endpoint) -> bool {
     let mut set = EndpointSet::default();
-    set.insert(a.view());
-    set.take(&b.view()).is_some()
+    set.insert(a);
+    set.take(b).is_some()
 }
 
 /// R76, R77: pods that share an address are two endpoints; a pod with the same name and address is the same one.
@@ -59,14 +63,12 @@ fn r76_what_makes_an_endpoint_the_same() {
         (
             "uid",
             with(|e| {
-                let target = e.view().target.unwrap();
-                e.target = Some(
-                    TargetRef {
-                        uid: Some("u"),
-                        ..target
-                    }
-                    .into(),
-                );
+                e.target = Some(Target::from(&ObjectReference {
+                    namespace: Some("ns".into()),
+                    name: Some("a".into()),
+                    uid: Some("u".into()),
+                    ..ObjectReference::default()
+                }));
             }),
             true,
         ),
@@ -95,18 +97,18 @@ fn r78_a_second_endpoint_of_the_same_identity_wins() {
         ..Conditions::default()
     };
     let mut set = EndpointSet::default();
-    set.extend([first.view(), second.view()]);
+    set.extend([&first, &second]);
     assert_eq!(set.len(), 1);
-    assert_eq!(set.into_sorted(), [second.view()]);
+    assert_eq!(set.into_sorted(), [&second]);
 }
 
 #[test]
 fn an_endpoint_is_taken_once() {
     let endpoints = [pod("10.0.0.1", "a"), pod("10.0.0.1", "b")];
     let mut set = EndpointSet::with_capacity(2);
-    set.extend(endpoints.iter().map(Endpoint::view));
-    assert_eq!(set.take(&endpoints[0].view()), Some(endpoints[0].view()));
-    assert_eq!(set.take(&endpoints[0].view()), None);
+    set.extend(&endpoints);
+    assert_eq!(set.take(&endpoints[0]), Some(&endpoints[0]));
+    assert_eq!(set.take(&endpoints[0]), None);
     assert_eq!(
         endpoints.each_ref().map(|endpoint| set.contains(&endpoint)),
         [false, true]
@@ -156,9 +158,9 @@ fn what_is_left_comes_in_the_same_order_whatever_came_first() {
     ] {
         for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
             let mut set = EndpointSet::default();
-            set.extend(order.map(|i: usize| endpoints[i].view()));
+            set.extend(order.map(|i: usize| &endpoints[i]));
             let left = set.into_sorted();
-            let names = left.iter().map(|e| e.target.unwrap().name.unwrap());
+            let names = left.iter().map(|e| e.target().unwrap().name().unwrap());
             assert_eq!(names.collect::<Vec<_>>(), expected);
         }
     }

@@ -2,27 +2,7 @@
 
 use std::fmt::Display;
 
-use slice_core::{AddressType, names};
-
-/// How an event is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventType {
-    /// Good to know.
-    Normal,
-    /// Somebody should look.
-    Warning,
-}
-
-impl EventType {
-    /// As the API spells it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
-}
+use slice_core::{AddressType, EventType, names};
 
 /// An event to be recorded on the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,13 +13,11 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-use std::hash::Hash;
+use slice_core::{AddressType, EndpointSource, Hints, spelling::is_label_value};
 
-use slice_core::{AddressType, EndpointSource, HintsRef, spelling::is_label_value};
-
-pub use event::{EventType, HintEvent};
+pub use event::HintEvent;
 pub use mode::{HintMode, TrafficDistribution};
-pub use topology::{NodeFacts, Refusal, TopologyCache, TopologyOptions};
+pub use topology::{NodeFacts, Refusal, TopologyCache, TopologyEntry, TopologyOptions};
 
 use crate::lists::Lists;
 
@@ -58,18 +56,17 @@ pub struct HintOutcome {
 /// Gives the slices of one owner and address type the hints that they should have (H11). Unchanged slices whose hints are
 /// wrong are copied to the end of the update list.
 ///
-/// Without a cache, topology hints cannot be given and `Auto` removes all hints (H10).
-pub(crate) fn apply<K: Eq + Hash + Clone, E: EndpointSource>(
+/// Without an entry of a cache, topology hints cannot be given and `Auto` removes all hints (H10).
+pub(crate) fn apply<E: EndpointSource>(
     mode: HintMode,
-    owner: &K,
     address_type: AddressType,
     lists: &mut Lists<'_, E>,
-    cache: Option<&mut TopologyCache<K>>,
+    topology: Option<&mut TopologyEntry<'_>>,
 ) -> HintOutcome {
     let mut event = None;
-    match (mode, cache) {
-        (HintMode::Auto, Some(cache)) => return topology::apply(cache, owner, address_type, lists),
-        (_, Some(cache)) => event = cache.switch_off(owner, address_type),
+    match (mode, topology) {
+        (HintMode::Auto, Some(topology)) => return topology::apply(topology, address_type, lists),
+        (_, Some(topology)) => event = topology.0.switch_off(address_type),
         (_, None) => {}
     }
     let verdict = if let HintMode::TrafficDistribution(distribution) = mode {
@@ -83,8 +80,8 @@ pub(crate) fn apply<K: Eq + Hash + Clone, E: EndpointSource>(
 }
 
 /// Absent is not ready here, although readers take it for ready (H73).
-fn is_ready(endpoint: impl EndpointSource) -> bool {
-    endpoint.view().conditions.ready == Some(true)
+fn is_ready(endpoint: &impl EndpointSource) -> bool {
+    endpoint.conditions().ready == Some(true)
 }
 
 /// Whether hints can name a zone: no reader would match an empty one (HD15), and the API server refuses one that is no label
@@ -93,10 +90,10 @@ fn can_be_hinted(zone: &str) -> bool {
     !zone.is_empty() && is_label_value(zone)
 }
 
-/// Whether hints are for this zone and this node and nobody else. Those that are there but empty say the same as none.
-fn are_for(hints: Option<HintsRef<'_>>, zone: Option<&str>, node: Option<&str>) -> bool {
+/// Whether hints name this zone and this node and no others. Empty hints are the same as none.
+fn matches_exactly(hints: Option<&Hints>, zone: Option<&str>, node: Option<&str>) -> bool {
     match hints {
         None => zone.is_none() && node.is_none(),
-        Some(hints) => hints.are_for(zone, node),
+        Some(hints) => hints.matches_exactly(zone, node),
     }
 }

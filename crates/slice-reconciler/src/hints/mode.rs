@@ -18,18 +18,6 @@ impl HintMode {
     /// Reads the mode of a Service (R94, H7–H9). The annotation wins over the field, and its older key over the newer one.
     ///
     /// Without `newer_values`, only `PreferClose` is taken for a traffic distribution (H2).
-    ///
-    /// ```
-    /// use std::collections::BTreeMap;
-    /// use slice_reconciler::hints::{HintMode, TrafficDistribution};
-    ///
-    /// let annotations = BTreeMap::<String, String>::new();
-    /// let read = |key: &str| annotations.get(key).map(String::as_str);
-    /// assert_eq!(
-    ///     HintMode::of(read, Some("PreferSameNode"), true),
-    ///     HintMode::TrafficDistribution(TrafficDistribution::PreferSameNode),
-    /// );
-    /// ```
     pub fn of<'a>(
         annotation: impl Fn(&str) -> Option<&'a str>,
         traffic_distribution: Option<&str>,

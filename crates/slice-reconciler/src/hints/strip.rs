@@ -10,20 +10,17 @@ pub(super) fn apply<E: EndpointSource>(lists: &mut Lists<'_, E>) {
         slice.endpoints.iter().any(|endpoint| endpoint.hints.is_some())
     });
     for endpoint in lists.written_mut().flat_map(|slice| &mut slice.endpoints) {
-        // Hardly any has some, and what is not written to need not go back to memory.
-        if endpoint.hints().is_some() {
-            endpoint.mean_for_nobody();
-        }
+        endpoint.hints = None;
     }
 }
 
 /// Copies those unchanged slices that are `wrong` to the end of the update list.
-pub(super) fn reopen<E: EndpointSource>(lists: &mut Lists<'_, E>, wrong: impl Fn(&Slice<E::Text>) -> bool) {
+pub(super) fn reopen<E: EndpointSource>(lists: &mut Lists<'_, E>, wrong: impl Fn(&Slice) -> bool) {
     let Lists { update, unchanged, .. } = lists;
     unchanged.retain(|slice| {
         let wrong = wrong(slice);
         if wrong {
-            update.push(Update::copy(slice));
+            update.push(Update::unchanged(slice));
         }
         !wrong
     });

@@ -2,19 +2,24 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, Slice, Text};
+use slice_core::{EndpointSet, EndpointSource, Slice};
 
-use super::{NewSlice, Packed, keep::Kept};
-use crate::{Group, MetadataPolicy, check::Sieve, lists::Update};
+use super::keep::Kept;
+use crate::{
+    Group, MetadataPolicy,
+    check::Sieve,
+    lists::{NewSlice, SliceChanges, Update},
+    planned::{PlannedEndpoint, PlannedSlice},
+};
 
 pub(super) fn pack<'a, E: EndpointSource>(
-    existing: &[&'a Slice<E::Text>],
+    existing: &[&'a Slice],
     mut group: Group<E>,
     max: usize,
     policy: &MetadataPolicy,
     sieve: &mut Sieve,
-) -> Packed<'a, E> {
-    let mut packed = Packed::default();
+) -> SliceChanges<'a, E> {
+    let mut packed = SliceChanges::default();
     let mut overflow = EndpointSet::default();
     let mut kept = Kept::default();
     for slice in existing {
@@ -41,14 +46,14 @@ pub(super) fn pack<'a, E: EndpointSource>(
     let ports = group.ports;
     let sorted = group.endpoints.into_sorted();
     let mut rest = Vec::with_capacity(sorted.len());
-    for endpoint in &sorted {
-        let passes = sieve.passes(endpoint);
-        match (!overflow.is_empty() && overflow.contains(endpoint), passes) {
+    for endpoint in sorted {
+        let passes = sieve.passes(&endpoint);
+        match (!overflow.is_empty() && overflow.contains(&endpoint), passes) {
             (false, true) => packed.changes.added += 1,
             (true, false) => packed.changes.removed += 1,
             _ => {}
         }
-        rest.extend(passes.then_some(*endpoint));
+        rest.extend(passes.then_some(endpoint));
     }
     let rest = fill_updates(&mut packed.update, &rest, max);
     place_rest(&mut packed, rest, max, sieve, |endpoints| NewSlice {
@@ -67,7 +72,7 @@ enum Class<'a, E: EndpointSource> {
 /// What becomes of a stored slice, by what is left of it. A slice that is written anyway also gets down to the maximum; none
 /// is written just for that (R84, I3).
 fn classify<'a, E: EndpointSource>(
-    slice: &'a Slice<E::Text>,
+    slice: &'a Slice,
     kept: &Kept<'a, E>,
     max: usize,
     policy: &MetadataPolicy,
@@ -81,9 +86,9 @@ fn classify<'a, E: EndpointSource>(
     }
     let mut to = if intact && kept.len() <= max {
         // Only the metadata differs: the endpoints stay as they are, hints included.
-        Draft::copy(slice)
+        PlannedSlice::unchanged(slice)
     } else {
-        Draft::rewrite(slice, slice.ports.clone(), kept.first(max))
+        PlannedSlice::replacing(slice, slice.ports.clone(), kept.first(max))
     };
     policy.apply(&mut to.metadata);
     Class::Update(Box::new(Update { from: slice, to }))
@@ -98,7 +103,7 @@ fn fill_updates<'r, E: EndpointSource>(updates: &mut [Update<'_, E>], rest: &'r 
         let endpoints = &mut updates[index].to.endpoints;
         let room = max.saturating_sub(endpoints.len()).min(rest.len());
         let (fit, left) = rest.split_at(room);
-        endpoints.extend(fit.iter().copied().map(DraftEndpoint::wanted));
+        endpoints.extend(fit.iter().cloned().map(PlannedEndpoint::from_desired));
         rest = left;
     }
     rest
@@ -106,7 +111,7 @@ fn fill_updates<'r, E: EndpointSource>(updates: &mut [Update<'_, E>], rest: &'r 
 
 /// Full slices are always new; a remainder goes into the one unchanged slice that it fills best, or into a new one (R83).
 fn place_rest<E: EndpointSource>(
-    packed: &mut Packed<'_, E>,
+    packed: &mut SliceChanges<'_, E>,
     mut rest: &[E],
     max: usize,
     sieve: &mut Sieve,
@@ -116,12 +121,12 @@ fn place_rest<E: EndpointSource>(
         if rest.len() < max
             && let Some(index) = best_fit(&packed.unchanged, rest.len(), max)
         {
-            let mut update = Update::copy(packed.unchanged.remove(index));
+            let mut update = Update::unchanged(packed.unchanged.remove(index));
             let endpoints = &mut update.to.endpoints;
             let before = endpoints.len();
-            endpoints.retain(|endpoint| sieve.passes(&endpoint));
+            endpoints.retain(|endpoint| sieve.passes(endpoint));
             packed.changes.removed += before - endpoints.len();
-            endpoints.extend(rest.iter().copied().map(DraftEndpoint::wanted));
+            endpoints.extend(rest.iter().cloned().map(PlannedEndpoint::from_desired));
             packed.update.push(update);
             return;
         }
@@ -132,8 +137,8 @@ fn place_rest<E: EndpointSource>(
 }
 
 /// The slice that takes all of `count` and is fullest then.
-fn best_fit<T: Text>(slices: &[&Slice<T>], count: usize, max: usize) -> Option<usize> {
-    let filled = |slice: &Slice<T>| slice.endpoints.len() + count;
+fn best_fit(slices: &[&Slice], count: usize, max: usize) -> Option<usize> {
+    let filled = |slice: &Slice| slice.endpoints.len() + count;
     let fitting = slices.iter().enumerate().filter(|(_, slice)| filled(slice) <= max);
     fitting
         .max_by_key(|(index, slice)| (filled(slice), Reverse(*index)))

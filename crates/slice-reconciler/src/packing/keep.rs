@@ -1,8 +1,8 @@
 //! Which endpoints of a stored slice are still wanted.
 
-use slice_core::{DraftEndpoint, Endpoint, EndpointSet, EndpointSource, Slice};
+use slice_core::{Endpoint, EndpointSet, EndpointSource, Slice, TargetView};
 
-use crate::check::Sieve;
+use crate::{check::Sieve, planned::PlannedEndpoint};
 
 /// What is left of one stored slice. Made once and used for slice after slice, so that looking at a slice that stays as it
 /// is allocates nothing.
@@ -15,9 +15,9 @@ pub(super) struct Kept<'a, E: EndpointSource> {
     pub(super) changed: usize,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct KeptEndpoint<'a, E: EndpointSource> {
-    stored: &'a Endpoint<E::Text>,
+    stored: &'a Endpoint,
     wanted: E,
     equal: bool,
 }
@@ -34,12 +34,12 @@ impl<E: EndpointSource> Default for Kept<'_, E> {
 
 impl<'a, E: EndpointSource> Kept<'a, E> {
     /// Looks at a slice, taking what is found there out of the wanted set (R80 step 1).
-    pub(super) fn look_at(&mut self, slice: &'a Slice<E::Text>, wanted: &mut EndpointSet<E>) {
+    pub(super) fn look_at(&mut self, slice: &'a Slice, wanted: &mut EndpointSet<E>) {
         self.endpoints.clear();
         self.endpoints.reserve(slice.endpoints.len());
         for stored in &slice.endpoints {
-            if let Some(wanted) = wanted.take(&stored) {
-                let equal = wanted.equals_if_same(&stored);
+            if let Some(wanted) = wanted.take(stored) {
+                let equal = wanted.equals_beyond_identity(stored);
                 self.endpoints.push(KeptEndpoint { stored, wanted, equal });
             }
         }
@@ -50,10 +50,10 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
     /// Drops what may not be written, which a slice that is written loses.
     pub(super) fn sift(&mut self, sieve: &mut Sieve) {
         let before = self.endpoints.len();
-        // What is stored as it should be is at hand, while what is wanted can lie anywhere.
+        // An equal one is checked where it exists, which was just read.
         self.endpoints.retain(|kept| {
             if kept.equal {
-                sieve.passes(&kept.stored)
+                sieve.passes(kept.stored)
             } else {
                 sieve.passes(&kept.wanted)
             }
@@ -72,7 +72,7 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
     }
 
     /// The first endpoints, as they are to be written: without hints, which are given anew.
-    pub(super) fn first(&self, max: usize) -> Vec<DraftEndpoint<'a, E>> {
+    pub(super) fn first(&self, max: usize) -> Vec<PlannedEndpoint<'a, E>> {
         let kept = self.endpoints.iter().take(max);
         // Others mostly take the place of what was dropped.
         let mut first = Vec::with_capacity(max.min(kept.len() + self.dropped));
@@ -82,24 +82,22 @@ impl<'a, E: EndpointSource> Kept<'a, E> {
 
     /// What is beyond the first, and has to find a place elsewhere.
     pub(super) fn beyond(&self, max: usize) -> impl Iterator<Item = E> {
-        self.endpoints.iter().skip(max).map(|kept| kept.wanted)
+        self.endpoints.iter().skip(max).map(|kept| kept.wanted.clone())
     }
 }
 
 impl<'a, E: EndpointSource> KeptEndpoint<'a, E> {
-    #[inline]
-    fn write(&self) -> DraftEndpoint<'a, E> {
+    fn write(&self) -> PlannedEndpoint<'a, E> {
         if self.equal && self.has_same_version() {
-            DraftEndpoint::kept(self.stored)
+            PlannedEndpoint::from_existing(self.stored)
         } else {
-            DraftEndpoint::wanted(self.wanted)
+            PlannedEndpoint::from_desired(self.wanted.clone())
         }
     }
 
     /// The one field that may differ between equals.
-    #[inline]
     fn has_same_version(&self) -> bool {
-        let (stored, wanted) = (self.stored.view().target, self.wanted.view().target);
-        stored.and_then(|target| target.resource_version) == wanted.and_then(|target| target.resource_version)
+        let (stored, wanted) = (self.stored.target(), self.wanted.target());
+        stored.and_then(TargetView::resource_version) == wanted.and_then(TargetView::resource_version)
     }
 }

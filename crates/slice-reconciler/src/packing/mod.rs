@@ -4,11 +4,11 @@ mod fill;
 mod keep;
 mod one_per_group;
 
-use std::num::NonZeroUsize;
+use std::{num::NonZeroUsize, ops::AddAssign};
 
-use slice_core::{EndpointSource, PortMapKey, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
+use slice_core::{EndpointSource, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
 
-use crate::{Group, MetadataPolicy, check::Sieve, lists::Update};
+use crate::{Group, MetadataPolicy, check::Sieve, lists::SliceChanges};
 
 /// How the endpoints of a group are spread over slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,36 +36,6 @@ impl Default for Packing {
     }
 }
 
-/// What packing decides about one group.
-#[derive(Debug)]
-pub(crate) struct Packed<'a, E: EndpointSource> {
-    /// Stored slices that stay as they are.
-    pub(crate) unchanged: Vec<&'a Slice<E::Text>>,
-    pub(crate) update: Vec<Update<'a, E>>,
-    pub(crate) delete: Vec<&'a Slice<E::Text>>,
-    pub(crate) create: Vec<NewSlice<E>>,
-    pub(crate) changes: Changes,
-}
-
-impl<E: EndpointSource> Default for Packed<'_, E> {
-    fn default() -> Self {
-        Self {
-            unchanged: Vec::new(),
-            update: Vec::new(),
-            delete: Vec::new(),
-            create: Vec::new(),
-            changes: Changes::default(),
-        }
-    }
-}
-
-/// A slice that does not exist yet.
-#[derive(Debug)]
-pub(crate) struct NewSlice<E> {
-    pub(crate) ports: PortMapKey,
-    pub(crate) endpoints: Vec<E>,
-}
-
 /// How many endpoints come, go, and change where they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
@@ -77,15 +47,23 @@ pub struct Changes {
     pub changed: usize,
 }
 
+impl AddAssign for Changes {
+    fn add_assign(&mut self, more: Self) {
+        self.added += more.added;
+        self.removed += more.removed;
+        self.changed += more.changed;
+    }
+}
+
 impl Packing {
     /// Packs a group into its own slices, which come in the order of their names.
     pub(crate) fn pack<'a, E: EndpointSource>(
         self,
-        existing: &[&'a Slice<E::Text>],
+        existing: &[&'a Slice],
         group: Group<E>,
         policy: &MetadataPolicy,
         sieve: &mut Sieve,
-    ) -> Packed<'a, E> {
+    ) -> SliceChanges<'a, E> {
         match self {
             Self::Fill { .. } => fill::pack(existing, group, self.max(), policy, sieve),
             Self::OnePerGroup { .. } => one_per_group::pack(existing, group, self.max(), policy, sieve),

@@ -1,18 +1,23 @@
 //! One slice per group, and no more endpoints than fit (M78–M86).
 
-use slice_core::{Draft, DraftEndpoint, EndpointSet, EndpointSource, Slice};
+use slice_core::{EndpointSet, EndpointSource, Slice};
 
-use super::{NewSlice, Packed, keep::Kept};
-use crate::{EndpointProblem, Group, MetadataPolicy, check::Sieve, lists::Update};
+use super::keep::Kept;
+use crate::{
+    EndpointProblem, Group, MetadataPolicy,
+    check::Sieve,
+    lists::{NewSlice, SliceChanges, Update},
+    planned::{PlannedEndpoint, PlannedSlice},
+};
 
 pub(super) fn pack<'a, E: EndpointSource>(
-    existing: &[&'a Slice<E::Text>],
+    existing: &[&'a Slice],
     mut group: Group<E>,
     cap: usize,
     policy: &MetadataPolicy,
     sieve: &mut Sieve,
-) -> Packed<'a, E> {
-    let mut packed = Packed::default();
+) -> SliceChanges<'a, E> {
+    let mut packed = SliceChanges::default();
     let Some((slice, duplicates)) = existing.split_first() else {
         let endpoints = fitting(publishable(group.endpoints, sieve), cap, cap, sieve);
         packed.changes.added = endpoints.len();
@@ -46,9 +51,10 @@ pub(super) fn pack<'a, E: EndpointSource>(
         packed.delete = existing.to_vec();
         return packed;
     }
-    let mut to = Draft::rewrite(slice, slice.ports.clone(), kept.first(cap));
+    let mut to = PlannedSlice::replacing(slice, slice.ports.clone(), kept.first(cap));
     policy.apply(&mut to.metadata);
-    to.endpoints.extend(added.into_iter().map(DraftEndpoint::wanted));
+    to.endpoints
+        .extend(added.into_iter().map(PlannedEndpoint::from_desired));
     for beyond in kept.beyond(cap) {
         sieve.leave_out(&beyond, EndpointProblem::OverCap(cap));
     }

@@ -56,7 +56,11 @@ fn bad_endpoints() -> Vec<(AddressType, Endpoint, String)> {
 }
 
 fn with_addresses(count: u8) -> Endpoint {
-    changed(|e| e.addresses = (0..count).map(|n| Address::stored(&format!("10.1.0.{n}"))).collect())
+    changed(|e| {
+        e.addresses = (0..count)
+            .map(|n| Address::from_canonical(&format!("10.1.0.{n}")))
+            .collect();
+    })
 }
 
 /// The others are published; the second sync has nothing to write, and still says what is missing.

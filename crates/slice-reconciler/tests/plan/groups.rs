@@ -173,7 +173,7 @@ fn g17_domain_names() {
     let types: Vec<_> = plan.summaries.iter().map(|summary| summary.address_type).collect();
     assert_eq!(types, [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn]);
     assert_eq!(order(&plan), "ccc", "with a placeholder for IPv6");
-    let named = ask.existing.last().unwrap().to_api();
+    let named = ask.existing.last().unwrap().to_k8s();
     let endpoints: Vec<_> = named
         .endpoints
         .unwrap()

@@ -200,7 +200,7 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written() {
 #[test]
 fn i3_a_slice_above_the_maximum_is_split_when_it_is_written_for_hints() {
     let mut existing = stored(&[&pods(0..5)], &port(80));
-    existing[0].endpoints[4].hints = Some(Hints::Zone("gone".into()));
+    existing[0].endpoints[4].hints = Some(Hints::zone("gone"));
     let ask = Ask::of(&port(80), pods(0..5)).with(existing);
     let request = Request {
         hints: Some(HintMode::None),
@@ -235,7 +235,7 @@ fn i6_what_is_too_much_when_hints_are_written_shares_slices() {
         let contents: Vec<&[Endpoint]> = large.iter().map(&mut next).collect();
         let mut existing = stored(&contents, &port(80));
         for slice in &mut existing {
-            slice.endpoints[0].hints = Some(Hints::Zone("gone".into()));
+            slice.endpoints[0].hints = Some(Hints::zone("gone"));
         }
         let ask = Ask::of(&port(80), wanted.clone()).with(existing);
         let request = Request {

@@ -7,7 +7,7 @@ use slice_core::{AddressType, Endpoint, PortMapKey, Slice, SliceTracker, SliceVe
 use slice_reconciler::{
     Operation, Owner, Partition, Plan,
     hints::{HintMode, TopologyCache, Verdict},
-    plan_deletion, plan_with_topology,
+    plan, plan_deletion,
 };
 
 use crate::support::{Ask, addresses, apply, at, named_port, order, pods, port};
@@ -150,7 +150,9 @@ fn t_gx_11_owners_of_one_name_are_independent() {
         ask.owner = Owner { kind, uid, ..ask.owner };
         let mut request = ask.request();
         request.hints = Some(HintMode::Auto);
-        let plan = plan_with_topology(request, &ask.options, &(kind, "ns", "foo"), &mut topology).unwrap();
+        let key = (kind, "ns", "foo");
+        request.topology = Some(topology.entry(&key));
+        let plan = plan(request, &ask.options).unwrap();
         assert_eq!(plan.summaries[0].endpoints, endpoints);
         let event = plan.hints[0].event.as_ref().unwrap();
         assert_eq!(

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, num::NonZeroUsize};
 
-use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointSet, Port, PortMapKey, Slice, TargetRef, names};
+use k8s_openapi::api::core::v1::ObjectReference;
+use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointSet, Port, PortMapKey, Slice, Target, names};
 use slice_reconciler::{
     Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, PlanError,
     Request, TriggerTime, plan,
@@ -59,7 +60,7 @@ impl<'a> Ask<'a> {
     pub(crate) fn request(&'a self) -> Request<'a> {
         let group = |(address_type, ports, wanted): &'a (AddressType, PortMapKey, Vec<Endpoint>)| {
             let mut endpoints = EndpointSet::default();
-            endpoints.extend(wanted.iter().map(Endpoint::view));
+            endpoints.extend(wanted);
             Group {
                 address_type: *address_type,
                 ports: ports.clone(),
@@ -74,6 +75,7 @@ impl<'a> Ask<'a> {
             existing: &self.existing,
             metadata: &self.policy,
             hints: None,
+            topology: None,
             trigger_time: self.trigger_time.clone(),
             name_prefix: "foo-",
             names_taken: &[],
@@ -158,14 +160,11 @@ pub(crate) fn pod(number: usize, ready: bool) -> Endpoint {
             serving: Some(ready),
             terminating: Some(false),
         },
-        target: Some(
-            TargetRef {
-                name: Some(&format!("pod-{number}")),
-                uid: Some(&format!("pod-uid-{number}")),
-                ..TargetRef::default()
-            }
-            .into(),
-        ),
+        target: Some(Target::from(&ObjectReference {
+            name: Some(format!("pod-{number}")),
+            uid: Some(format!("pod-uid-{number}")),
+            ..ObjectReference::default()
+        })),
         ..at(&address)
     }
 }
@@ -177,7 +176,7 @@ pub(crate) fn pods(numbers: std::ops::Range<usize>) -> Vec<Endpoint> {
 /// An endpoint of which nothing is known but its address, in its canonical spelling or not.
 pub(crate) fn at(address: &str) -> Endpoint {
     Endpoint {
-        addresses: [Address::stored(address)].into_iter().collect(),
+        addresses: [Address::from_canonical(address)].into_iter().collect(),
         ..Endpoint::default()
     }
 }

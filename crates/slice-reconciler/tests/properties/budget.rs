@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slice_core::{
-    AddressType, Endpoint, EndpointSource as _, HintedNames, Hints, PortMapKey, Slice, names::TRIGGER_TIME_ANNOTATION,
+    AddressType, Endpoint, EndpointSource as _, Hints, PortMapKey, Slice, names::TRIGGER_TIME_ANNOTATION,
 };
 use slice_reconciler::{
     Annotations, Operation, Ownership, Plan, TriggerTime,
@@ -232,11 +232,11 @@ fn is_written_for_hints(world: &World, slice: &Slice, plan: &Plan) -> bool {
                 TrafficDistribution::PreferSameNode => given(&endpoint.node_name),
                 _ => vec![],
             };
-            let wanted = Hints::from(HintedNames {
+            let wanted = Hints {
                 for_zones: zones,
                 for_nodes: nodes,
-            });
-            endpoint.hints.clone().unwrap_or(HintedNames::default().into()) != wanted
+            };
+            endpoint.hints.as_deref().cloned().unwrap_or_default() != wanted
         }),
         (Some(HintMode::Auto), Some(_)) => plan.writes.iter().any(|write| match &write.operation {
             Operation::Update(to) => {

@@ -195,7 +195,7 @@ proptest! {
         world.existing.extend(stored.iter().map(Slice::from));
         world.want(stored.iter().take(2).chain(&wanted).map(Slice::from));
         for slice in written(&world.plan()) {
-            prop_assert_eq!(&Slice::from(&slice.to_api()), slice);
+            prop_assert_eq!(&Slice::from(&slice.to_k8s()), slice);
         }
     }
 }
@@ -271,10 +271,7 @@ fn check_content(world: &World, finally: &[Slice]) -> Result<(), TestCaseError> 
             let place = left.iter().position(|wanted| is_same(wanted, held));
             prop_assert!(place.is_some(), "{held:?} is not wanted, or there twice");
             let wanted = left.swap_remove(place.unwrap());
-            prop_assert!(
-                wanted.view().equals_beyond_identity(&held.view()),
-                "{wanted:?} is there as {held:?}"
-            );
+            prop_assert!(wanted.equals_beyond_identity(held), "{wanted:?} is there as {held:?}");
         }
         if world.fills() {
             prop_assert!(left.is_empty(), "{left:?} are missing");

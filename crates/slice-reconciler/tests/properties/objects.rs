@@ -5,9 +5,12 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
+use k8s_openapi::{
+    api::core::v1::ObjectReference,
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time},
+};
 use slice_core::{
-    Address, AddressType, Conditions, Endpoint, HintedNames, Hints, Port, PortMapKey, Slice, TargetRef,
+    Address, AddressType, Conditions, Endpoint, EndpointSource as _, Hints, Port, PortMapKey, Slice, Target,
     UnknownAddressType, limits::PORTS_PER_SLICE_MAX, names,
 };
 use slice_reconciler::{Annotations, MetadataPolicy, Owner};
@@ -92,8 +95,7 @@ const NO_NODE: &str = "Not a name";
 
 /// Makes the last pod unpublishable.
 pub(crate) fn spoil(endpoint: &mut Endpoint) {
-    let target = endpoint.view().target;
-    if target.is_some_and(|target| target.name == Some("pod-9")) {
+    if endpoint.target().is_some_and(|target| target.name() == Some("pod-9")) {
         endpoint.node_name = Some(NO_NODE.into());
     }
 }
@@ -106,7 +108,7 @@ pub(crate) fn is_spoilt(endpoint: &Endpoint) -> bool {
 pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoint {
     let number = pod % SHARED_FROM;
     let address = |number: u8| {
-        Address::stored(&match address_type {
+        Address::from_canonical(&match address_type {
             AddressType::IPv4 => format!("10.0.0.{}", number + 1),
             AddressType::IPv6 => format!("fd00::{}", number + 1),
             AddressType::Fqdn => format!("pod-{number}.example.com"),
@@ -133,16 +135,13 @@ pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoi
         hostname: (pod == 6).then(|| "six".into()),
         node_name: has_node.then(|| format!("node-{pod}").into()),
         zone: zone.map(Into::into),
-        target: Some(
-            TargetRef {
-                kind: Some("Pod"),
-                namespace: Some("ns"),
-                name: Some(&format!("pod-{pod}")),
-                uid: Some(&format!("{}-{pod}", if recreated { "again" } else { "uid" })),
-                ..TargetRef::default()
-            }
-            .into(),
-        ),
+        target: Some(Target::from(&ObjectReference {
+            kind: Some("Pod".into()),
+            namespace: Some("ns".into()),
+            name: Some(format!("pod-{pod}")),
+            uid: Some(format!("{}-{pod}", if recreated { "again" } else { "uid" })),
+            ..ObjectReference::default()
+        })),
         ..Endpoint::default()
     }
 }
@@ -156,10 +155,7 @@ fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
         Hint::ZoneAndNode(name) => (zones(&[name]), vec!["node-1".into()]),
     };
     Endpoint {
-        hints: Some(match (&for_zones[..], &for_nodes[..]) {
-            ([zone], []) => Hints::Zone(Arc::clone(zone)),
-            _ => HintedNames { for_zones, for_nodes }.into(),
-        }),
+        hints: Some(Hints { for_zones, for_nodes }.into()),
         ..endpoint
     }
 }

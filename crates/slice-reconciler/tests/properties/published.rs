@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use slice_core::{Endpoint, Slice};
+use slice_core::{Endpoint, EndpointSource as _, Slice};
 
 use crate::{
     objects::is_spoilt,
@@ -70,6 +70,6 @@ fn endpoints<'s>(world: &World, slices: &'s [Slice]) -> impl Iterator<Item = &'s
 
 /// The name and uid of what is behind an endpoint.
 fn pod(endpoint: &Endpoint) -> (String, String) {
-    let target = endpoint.view().target.unwrap();
-    (target.name.unwrap().to_owned(), target.uid.unwrap().to_owned())
+    let target = endpoint.target().unwrap();
+    (target.name().unwrap().to_owned(), target.uid().unwrap().to_owned())
 }

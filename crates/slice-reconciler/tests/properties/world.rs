@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slice_core::{AddressType, Endpoint, EndpointSet, PortMapKey, Slice};
+use slice_core::{AddressType, Endpoint, EndpointSet, EndpointSource as _, PortMapKey, Slice, TargetView};
 use slice_reconciler::{
     Group, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
     hints::{HintMode, NodeFacts, TopologyCache},
-    plan, plan_with_topology,
+    plan,
 };
 
 use crate::{
@@ -155,12 +155,9 @@ impl World {
             trigger_time: self.trigger_time.clone(),
             name_prefix: "web-",
             names_taken: &[],
+            topology: self.nodes.as_ref().map(|_| memory.entry(&())),
         };
-        match self.nodes {
-            Some(_) => plan_with_topology(request, &self.options, &(), memory),
-            None => plan(request, &self.options),
-        }
-        .expect("only supported types are wanted")
+        plan(request, &self.options).expect("only supported types are wanted")
     }
 
     pub(crate) fn store(&self) -> Store {
@@ -281,14 +278,14 @@ pub(crate) type Identity = (Vec<String>, String, String, String);
 /// What makes an endpoint the same one, spelled out once more.
 pub(crate) fn identity(endpoint: &Endpoint) -> Identity {
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
-    let target = endpoint.view().target;
+    let target = endpoint.target();
     let mut addresses: Vec<String> = endpoint.addresses.iter().map(ToString::to_string).collect();
     addresses.sort_unstable();
     (
         addresses,
         text(endpoint.hostname.as_deref()),
-        text(target.and_then(|target| target.namespace)),
-        text(target.and_then(|target| target.name)),
+        text(target.and_then(TargetView::namespace)),
+        text(target.and_then(TargetView::name)),
     )
 }
 

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
-use slice_controller::{Interner, Key, SyncFailure, SyncOutcome, WriteError};
-use slice_core::{Slice, WriteAnswer, WriteTicket};
+use slice_controller::{Key, SyncFailure, SyncOutcome, WriteError};
+use slice_core::{Interner, Slice, WriteAnswer, WriteTicket};
 use slice_reconciler::{Operation, Write};
 
 use crate::{

@@ -6,14 +6,17 @@ use std::{
 };
 
 use hashbrown::{HashTable, hash_table::Entry};
-use slice_controller::{Interner, ObjectRef};
-use slice_core::{ObjectName, Share as _};
+use slice_controller::ObjectRef;
+use slice_core::{Interner, TargetIdentity};
+
+/// Namespace, name and uid.
+type Names<'a> = [Option<&'a str>; 3];
 
 /// Names of objects, by namespace and name. They are shared with the interner, and so with pods and the endpoints of slices:
 /// an object that the controller interns as well costs no more than a pointer here.
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
-    objects: HashTable<Arc<ObjectName<Arc<str>>>>,
+    objects: HashTable<Arc<TargetIdentity>>,
     hasher: RandomState,
 }
 
@@ -21,17 +24,17 @@ impl KnownObjects {
     /// Adds an object, or replaces an earlier one of the same name.
     pub(super) fn insert(&mut self, object: &ObjectRef, interner: &mut Interner) {
         let names = names(object);
-        let same_name = |known: &Arc<ObjectName<Arc<str>>>| has_name(known, names);
+        let same_name = |known: &Arc<TargetIdentity>| has_name(known, names);
         match self.objects.entry(hash(&self.hasher, names), same_name, |known| {
             hash(&self.hasher, borrowed(known))
         }) {
             Entry::Occupied(mut known) => {
                 if borrowed(known.get()) != names {
-                    *known.get_mut() = interner.object(names);
+                    *known.get_mut() = intern(names, interner);
                 }
             }
             Entry::Vacant(place) => {
-                place.insert(interner.object(names));
+                place.insert(intern(names, interner));
             }
         }
     }
@@ -53,7 +56,7 @@ impl KnownObjects {
         missing.map(|object| object_ref(&object)).collect()
     }
 
-    fn contains(&self, names: ObjectName<&str>) -> bool {
+    fn contains(&self, names: Names<'_>) -> bool {
         let found = self
             .objects
             .find(hash(&self.hasher, names), |known| has_name(known, names));
@@ -61,32 +64,31 @@ impl KnownObjects {
     }
 }
 
-fn hash(hasher: &RandomState, names: ObjectName<&str>) -> u64 {
-    hasher.hash_one((names.namespace, names.name))
+fn hash(hasher: &RandomState, names: Names<'_>) -> u64 {
+    hasher.hash_one(&names[..2])
 }
 
-fn has_name(known: &ObjectName<Arc<str>>, names: ObjectName<&str>) -> bool {
-    let known = borrowed(known);
-    (known.namespace, known.name) == (names.namespace, names.name)
+fn has_name(known: &TargetIdentity, names: Names<'_>) -> bool {
+    borrowed(known)[..2] == names[..2]
 }
 
-fn borrowed(names: &ObjectName<Arc<str>>) -> ObjectName<&str> {
-    names.map(|text| &**text)
+fn borrowed(names: &TargetIdentity) -> Names<'_> {
+    [&names.namespace, &names.name, &names.uid].map(Option::as_deref)
 }
 
 /// As pods have them, so that they are interned as one.
-fn names(object: &ObjectRef) -> ObjectName<&str> {
+fn names(object: &ObjectRef) -> Names<'_> {
     fn text(text: &str) -> Option<&str> {
         Some(text).filter(|text| !text.is_empty())
     }
-    ObjectName {
-        namespace: text(&object.namespace),
-        name: text(&object.name),
-        uid: text(&object.uid),
-    }
+    [&object.namespace, &object.name, &object.uid].map(|field| text(field))
 }
 
-fn object_ref(names: &ObjectName<Arc<str>>) -> ObjectRef {
+fn intern([namespace, name, uid]: Names<'_>, interner: &mut Interner) -> Arc<TargetIdentity> {
+    interner.intern_identity(namespace, name, uid)
+}
+
+fn object_ref(names: &TargetIdentity) -> ObjectRef {
     let text = |text: &Option<Arc<str>>| text.as_deref().unwrap_or_default().into();
     ObjectRef {
         namespace: text(&names.namespace),
@@ -141,7 +143,7 @@ mod tests {
     fn the_names_of_the_newest_object_are_kept() {
         let mut interner = Interner::default();
         let (old, new) = (object("ns", "web", "1"), object("ns", "web", "2"));
-        let [old_names, new_names] = [&old, &new].map(|object| interner.object(names(object)));
+        let [old_names, new_names] = [&old, &new].map(|object| intern(names(object), &mut interner));
         let mut known = known(&[old, new], &mut interner);
         let holders = |names| Arc::strong_count(names);
         assert_eq!((holders(&old_names), holders(&new_names)), (2, 3));

@@ -1,7 +1,7 @@
 //! How many keys are synced, and when the next one is; what a relist and a resync enqueue.
 
 use slice_controller::{Decoded, Measurement, Measurements, MetricKind, MetricSpec, ObjectRef, SyncError, WatchSpec};
-use slice_reconciler::{Deletion, Operation, Plan};
+use slice_reconciler::{DeleteSlice, Operation, Plan};
 
 use super::*;
 
@@ -144,7 +144,7 @@ fn synced(engine: &mut Engine<Stub>, now: Instant) -> Vec<String> {
 }
 
 fn one_write() -> Plan {
-    let operation = Operation::Delete(Deletion::default());
+    let operation = Operation::Delete(DeleteSlice::default());
     let after = Vec::new();
     Plan {
         writes: vec![Write { operation, after }],

@@ -10,8 +10,8 @@ use std::{
 };
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_controller::{Interner, Key};
-use slice_core::{Deletion, Slice, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
+use slice_controller::Key;
+use slice_core::{Deletion, Interner, Slice, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
 
 use version::{is_newer, of};
 
@@ -49,7 +49,7 @@ enum Held {
 
 /// Reads a slice to be kept.
 pub(crate) fn read(slice: &EndpointSlice, interner: &mut Interner) -> Slice {
-    let mut slice = Slice::from_api_sharing(slice, interner);
+    let mut slice = Slice::from_k8s(slice, interner);
     // The server keeps its own account of who set what; sent back or not, it is the same.
     slice.metadata.managed_fields = None;
     slice

@@ -197,7 +197,7 @@ fn a_name_that_somebody_else_has_is_remembered() {
 /// The server's account of who set what is large, and ours neither to keep nor to send back.
 #[test]
 fn managed_fields_are_not_kept() {
-    let mut with = slice("web", "a", 1).to_api();
+    let mut with = slice("web", "a", 1).to_k8s();
     with.metadata.managed_fields = Some(vec![]);
     assert_eq!(read(&with, &mut Interner::default()), slice("web", "a", 1));
 }

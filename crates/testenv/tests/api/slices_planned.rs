@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, net::Ipv4Addr, num::NonZeroUsize};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
-use slice_core::{Endpoint, EndpointSet, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
+use slice_core::{EndpointSet, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
 use slice_reconciler::{
     Group, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime,
     label_value, plan,
@@ -111,7 +111,7 @@ fn is_planned(slice: &Value) -> bool {
     let slice = Slice::from(&slice);
     let address_type = slice.address_type.clone().unwrap();
     let mut endpoints = EndpointSet::default();
-    endpoints.extend(slice.endpoints.iter().map(Endpoint::view));
+    endpoints.extend(&slice.endpoints);
     let metadata = MetadataPolicy {
         labels: slice.metadata.labels.clone().unwrap_or_default(),
         ..MetadataPolicy::default()
@@ -135,6 +135,7 @@ fn is_planned(slice: &Value) -> bool {
         existing: &[],
         metadata: &metadata,
         hints: None,
+        topology: None,
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: "odd-",
         names_taken: &[],

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use slice_controller::Interner;
+use slice_core::Interner;
 
 /// A label.
 pub(super) type Pair = (Arc<str>, Arc<str>);

@@ -142,7 +142,7 @@ impl Namespace {
     }
 
     fn add_pod(&mut self, pod: Pod, set: usize, ready_since: Option<Timestamp>) -> Concerned {
-        let name = pod.object.name.clone().unwrap_or_default();
+        let name = pod.identity.name.clone().unwrap_or_default();
         let (node, eligible) = (pod.node.clone(), pod.eligible);
         let place = self.sets[set].pods.len();
         let id = self.pods.insert(PodEntry {

@@ -129,8 +129,8 @@ fn t_x_04_a_node_that_moves_takes_its_endpoints_along() {
         let endpoint = &stage.slices.first_key_value().unwrap().1.endpoints[0];
         let hints = endpoint.hints.as_ref().unwrap();
         let zone = endpoint.zone.as_deref().unwrap().to_owned();
-        let hints = hints.view().zones();
-        hints.map(|hint| (zone.clone(), hint.to_owned())).collect()
+        let hints = hints.for_zones.iter();
+        hints.map(|hint| (zone.clone(), hint.to_string())).collect()
     };
     stage.sync("web");
     assert_eq!(zones(&stage), [("a".to_owned(), "a".to_owned())]);

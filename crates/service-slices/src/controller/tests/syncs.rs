@@ -1,6 +1,6 @@
 //! What is written for a Service.
 
-use slice_reconciler::hints::EventType;
+use slice_core::EventType;
 
 use super::*;
 

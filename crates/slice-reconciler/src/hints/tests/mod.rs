@@ -7,10 +7,13 @@ mod traffic;
 use std::{hash::Hash, mem, ptr};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use slice_core::{Address, AddressType, Conditions, Draft, Endpoint, HintedNames, Hints, PortMapKey, Slice};
+use slice_core::{Address, AddressType, Conditions, Endpoint, EventType, Hints, PortMapKey, Slice};
 
-use super::{EventType, HintEvent, HintMode, HintOutcome, NodeFacts, TopologyCache};
-use crate::lists::{self, Update};
+use super::{HintEvent, HintMode, HintOutcome, NodeFacts, TopologyCache};
+use crate::{
+    lists::{self, Update},
+    planned::PlannedSlice,
+};
 
 /// The lists, with whole slices: easy to make and to compare.
 #[derive(Debug, Default)]
@@ -25,12 +28,12 @@ impl Lists<'_> {
     pub(super) fn with_drafts<R>(&mut self, work: impl FnOnce(&mut lists::Lists<'_, &Endpoint>) -> R) -> R {
         let (create, update) = (mem::take(&mut self.create), mem::take(&mut self.update));
         let mut lists = lists::Lists {
-            create: create.iter().map(Draft::copy).collect(),
-            update: update.iter().map(Update::copy).collect(),
+            create: create.iter().map(PlannedSlice::unchanged).collect(),
+            update: update.iter().map(Update::unchanged).collect(),
             unchanged: self.unchanged.clone(),
         };
         let result = work(&mut lists);
-        self.create = lists.create.into_iter().map(Draft::into_slice).collect();
+        self.create = lists.create.into_iter().map(PlannedSlice::into_slice).collect();
         self.update = lists.update.into_iter().map(|update| update.to.into_slice()).collect();
         let is_left = |slice: &Slice| lists.unchanged.iter().any(|left| ptr::eq(*left, slice));
         self.unchanged.retain(|slice| is_left(slice));
@@ -45,13 +48,22 @@ pub(super) fn apply<K: Eq + Hash + Clone>(
     lists: &mut Lists<'_>,
     cache: Option<&mut TopologyCache<K>>,
 ) -> HintOutcome {
-    lists.with_drafts(|lists| super::apply(mode, owner, address_type, lists, cache))
+    lists.with_drafts(|lists| {
+        super::apply(
+            mode,
+            address_type,
+            lists,
+            cache.map(|cache| cache.entry(owner)).as_mut(),
+        )
+    })
 }
 
 /// A ready endpoint on the node of its number.
 pub(super) fn endpoint(number: usize, zone: &str) -> Endpoint {
     Endpoint {
-        addresses: [Address::stored(&format!("10.1.2.{number}"))].into_iter().collect(),
+        addresses: [Address::from_canonical(&format!("10.1.2.{number}"))]
+            .into_iter()
+            .collect(),
         conditions: Conditions {
             ready: Some(true),
             ..Conditions::default()
@@ -63,20 +75,16 @@ pub(super) fn endpoint(number: usize, zone: &str) -> Endpoint {
 }
 
 /// The same endpoint with its hints changed.
-pub(super) fn rehinted(mut endpoint: Endpoint, change: impl FnOnce(&mut HintedNames)) -> Endpoint {
-    let mut names = HintedNames::default();
-    if let Some(hints) = &endpoint.hints {
-        names.for_zones = hints.view().zones().map(Into::into).collect();
-        names.for_nodes = hints.view().nodes().map(Into::into).collect();
-    }
-    change(&mut names);
-    endpoint.hints = Some(names.into());
+pub(super) fn rehinted(mut endpoint: Endpoint, change: impl FnOnce(&mut Hints)) -> Endpoint {
+    let mut hints = endpoint.hints.as_deref().cloned().unwrap_or_default();
+    change(&mut hints);
+    endpoint.hints = Some(hints.into());
     endpoint
 }
 
 pub(super) fn hinted(endpoint: Endpoint, zone: &str) -> Endpoint {
     Endpoint {
-        hints: Some(Hints::Zone(zone.into())),
+        hints: Some(Hints::zone(zone)),
         ..endpoint
     }
 }
@@ -147,10 +155,10 @@ pub(super) fn sync(
 /// Endpoint for endpoint, the zones and nodes that it is meant for, as `a@node-1`.
 pub(super) fn hints(slices: &[Slice]) -> Vec<Vec<String>> {
     let text = |endpoint: &Endpoint| {
-        let hints = endpoint.hints.as_ref().map(Hints::view);
-        hints.map_or_else(String::new, |hints| {
-            let nodes = hints.nodes().map(|node| format!("@{node}"));
-            hints.zones().map(str::to_owned).chain(nodes).collect::<String>()
+        endpoint.hints.as_ref().map_or_else(String::new, |hints| {
+            let nodes = hints.for_nodes.iter().map(|node| format!("@{node}"));
+            let zones = hints.for_zones.iter().map(ToString::to_string);
+            zones.chain(nodes).collect::<String>()
         })
     };
     slices
@@ -163,9 +171,9 @@ pub(super) fn hints(slices: &[Slice]) -> Vec<Vec<String>> {
 pub(super) fn tally(slices: &[Slice]) -> (std::collections::BTreeMap<String, usize>, usize) {
     let (mut zones, mut crossing) = (std::collections::BTreeMap::new(), 0);
     for endpoint in slices.iter().flat_map(|slice| &slice.endpoints) {
-        for zone in endpoint.hints.iter().flat_map(|hints| hints.view().zones()) {
-            *zones.entry(zone.to_owned()).or_default() += 1;
-            crossing += usize::from(endpoint.zone.as_deref() != Some(zone));
+        for zone in endpoint.hints.iter().flat_map(|hints| &hints.for_zones) {
+            *zones.entry(zone.to_string()).or_default() += 1;
+            crossing += usize::from(endpoint.zone.as_deref() != Some(&**zone));
         }
     }
     (zones, crossing)

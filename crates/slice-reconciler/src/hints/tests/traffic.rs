@@ -134,7 +134,7 @@ fn h63_without_a_known_value_hints_go() {
 #[test]
 fn h53a_empty_hints_are_stripped_too() {
     let mut emptied = endpoint(1, "a");
-    emptied.hints = Some(HintedNames::default().into());
+    emptied.hints = Some(Hints::default().into());
     let (stored, written, _) = sync(HintMode::None, &[slice(vec![emptied])], None);
     assert_eq!((stored, written), (vec![in_zones(1, &["a"])], 1));
 }

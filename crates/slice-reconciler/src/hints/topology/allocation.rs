@@ -1,6 +1,6 @@
 //! How many endpoints each zone gets, and whether a slice fits in.
 
-use slice_core::HintsRef;
+use slice_core::Hints;
 
 use super::{float, listed::Hinted, nodes::Ratios};
 
@@ -146,9 +146,9 @@ pub(super) fn count_hints<'e>(
         zone.map(|zone| counts[zone] += 1).is_some()
     };
     slice.all(|endpoint| {
-        let can_stay = |hints: &HintsRef<'_>| hints.zones().next().is_some() && hints.nodes().next().is_none();
+        let can_stay = |hints: &&Hints| !hints.for_zones.is_empty() && hints.for_nodes.is_empty();
         let hints = endpoint.hints.filter(can_stay);
-        !endpoint.is_ready || hints.is_some_and(|hints| hints.zones().all(&mut count))
+        !endpoint.is_ready || hints.is_some_and(|hints| hints.for_zones.iter().all(|zone| count(zone)))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slice_core::{DraftEndpoint, EndpointSource, Hints, KnownHints};
+use slice_core::{EndpointSource, HintInterner};
 
 use super::{
     super::is_ready,
@@ -13,16 +13,19 @@ use super::{
     nodes::{Home, Ratios},
     shares::{Shares, excess},
 };
-use crate::lists::{Lists, Update};
+use crate::{
+    lists::{Lists, Update},
+    planned::PlannedEndpoint,
+};
 
 /// How many endpoints are meant for each zone, in the order of the zones' names.
-pub(super) type Counts = Vec<(Arc<str>, usize)>;
+pub(crate) type Counts = Vec<(Arc<str>, usize)>;
 
 /// How many endpoints are ready, in slices to be written or not.
 pub(super) fn ready_endpoints<E: EndpointSource>(lists: &Lists<'_, E>) -> usize {
     let written = lists.written().flat_map(|slice| &slice.endpoints);
     let unchanged = lists.unchanged.iter().flat_map(|slice| &slice.endpoints);
-    written.filter(|endpoint| is_ready(*endpoint)).count() + unchanged.filter(|endpoint| is_ready(*endpoint)).count()
+    written.filter(is_ready).count() + unchanged.filter(is_ready).count()
 }
 
 /// Gives every ready endpoint of the slices to be written one zone, and writes those unchanged slices too whose hints cannot
@@ -161,14 +164,14 @@ impl<'l, 'a, E: EndpointSource> Slices<'l, 'a, E> {
 
     /// Writes hints into the open slices; unchanged ones are copied before.
     fn place(&mut self, opened: &Opened, ratios: &Ratios, mut moves: Moves) {
-        let mut known = KnownHints::default();
+        let mut known = HintInterner::default();
         for (place, _) in opened.iter().filter(|(_, open)| *open) {
             let slice = match *place {
                 Place::Create(index) => &mut self.lists.create[index],
                 Place::Update(index) => &mut self.lists.update[index].to,
                 Place::Unchanged(index) => {
                     self.copied.push(index);
-                    self.lists.update.push(Update::copy(self.lists.unchanged[index]));
+                    self.lists.update.push(Update::unchanged(self.lists.unchanged[index]));
                     let last = self.lists.update.len() - 1;
                     &mut self.lists.update[last].to
                 }
@@ -185,8 +188,10 @@ impl<'l, 'a, E: EndpointSource> Slices<'l, 'a, E> {
         let mut written = vec![false; lists.unchanged.len()];
         for (update, index) in lists.update.split_off(first).into_iter().zip(copied) {
             let before = update.from.endpoints.iter();
-            let before = before.map(|endpoint| endpoint.hints.as_ref().map(Hints::view));
-            written[index] = update.to.endpoints.iter().map(DraftEndpoint::hints).ne(before);
+            let after = update.to.endpoints.iter();
+            written[index] = before
+                .map(|endpoint| &endpoint.hints)
+                .ne(after.map(|planned| &planned.hints));
             if written[index] {
                 lists.update.push(update);
             }
@@ -199,15 +204,15 @@ impl<'l, 'a, E: EndpointSource> Slices<'l, 'a, E> {
 /// The endpoint's own zone, or, as long as that has to give, the first that has to receive (H36, H52). Endpoints that are not
 /// ready lose theirs (HD1).
 pub(super) fn give_hints<E: EndpointSource>(
-    endpoint: &mut DraftEndpoint<'_, E>,
+    endpoint: &mut PlannedEndpoint<'_, E>,
     ratios: &Ratios,
     moves: &mut Moves,
-    known: &mut KnownHints,
+    known: &mut HintInterner,
 ) {
-    let home = ratios.home(endpoint.view().zone).filter(|_| is_ready(&*endpoint));
+    let home = ratios.home(endpoint.zone()).filter(|_| is_ready(endpoint));
     let home = match home {
         None => {
-            endpoint.mean_for_nobody();
+            endpoint.hints = None;
             return;
         }
         Some(Home::Zone(home)) => Some(home),
@@ -220,7 +225,7 @@ pub(super) fn give_hints<E: EndpointSource>(
         None
     };
     let Some(to) = to else {
-        endpoint.mean_for_own_zone();
+        endpoint.hints = Some(known.get(endpoint.zone(), None, Arc::from));
         return;
     };
     moves.receive[to] -= 1;
@@ -228,5 +233,5 @@ pub(super) fn give_hints<E: EndpointSource>(
         moves.give[home] -= 1;
     }
     let zone = ratios.zone(to);
-    endpoint.mean_for(known.get([&**zone].into_iter(), [].into_iter(), |_| Arc::clone(zone)));
+    endpoint.hints = Some(known.get([&**zone], None, |_| Arc::clone(zone)));
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    fmt,
     hash::Hash,
     mem::discriminant,
 };
@@ -75,10 +76,6 @@ impl<K> TopologyCache<K> {
             seen: 0,
         }
     }
-
-    pub(super) fn ratios(&self) -> Option<&Ratios> {
-        self.ratios.as_ref()
-    }
 }
 
 impl<K: Eq + Hash + Clone> TopologyCache<K> {
@@ -94,14 +91,6 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
     /// Takes in all zones and what each can take compared with the others, from a source that has no nodes: the clusters of a
     /// mesh, say (G89). Zones that can take nothing, or that hints cannot name (R146), get nothing; with fewer than two others
     /// there are no hints. Answers as [`set_nodes`](Self::set_nodes) does.
-    ///
-    /// ```
-    /// use slice_reconciler::hints::TopologyCache;
-    ///
-    /// let mut cache = TopologyCache::<String>::default();
-    /// let again = cache.set_zones([("east", 3), ("west", 1)]);
-    /// assert!(again.is_empty(), "nobody has asked for hints yet");
-    /// ```
     #[must_use = "these owners need a sync"]
     pub fn set_zones<'n>(&mut self, zones: impl IntoIterator<Item = (&'n str, u64)>) -> Vec<K> {
         let nodes = zones
@@ -125,6 +114,11 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
         again.into_iter().map(|(_, key)| key).collect()
     }
 
+    /// The entry of an owner, for one plan.
+    pub fn entry<'a>(&'a mut self, owner: &'a K) -> TopologyEntry<'a> {
+        TopologyEntry(Box::new((self, owner)))
+    }
+
     /// Forgets an owner that is gone or out of scope (HD2).
     pub fn forget(&mut self, owner: &K) {
         self.owners.remove(owner);
@@ -146,30 +140,57 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
         })
     }
 
-    /// Notes that the owner does not ask for hints (H11.3); it is told if it had some.
-    pub(in super::super) fn switch_off(&mut self, owner: &K, address_type: AddressType) -> Option<HintEvent> {
-        match self.take(owner, address_type)? {
+    fn take(&mut self, owner: &K, address_type: AddressType) -> Option<State> {
+        let entry = self.owners.get_mut(owner)?;
+        let state = entry.by_type.remove(&address_type);
+        if entry.by_type.is_empty() {
+            self.owners.remove(owner);
+        }
+        state
+    }
+}
+
+/// The entry of one owner in a [`TopologyCache`], for one plan.
+pub struct TopologyEntry<'a>(pub(crate) Box<dyn Entry + 'a>);
+
+/// What a plan needs of the cache, whatever identifies owners there.
+pub(crate) trait Entry {
+    fn ratios(&self) -> Option<&Ratios>;
+    /// The owner does not ask for hints (H11.3); the event if it had some.
+    fn switch_off(&mut self, address_type: AddressType) -> Option<HintEvent>;
+    /// The result of a request for hints; an event when hints begin, once per address type (HD9), or when the kind of reason
+    /// that there are none changes (HD10).
+    fn record(&mut self, address_type: AddressType, ready: usize, answer: Result<Counts, Refusal>)
+    -> Option<HintEvent>;
+    fn forget_type(&mut self, address_type: AddressType);
+}
+
+impl<K: Eq + Hash + Clone> Entry for (&mut TopologyCache<K>, &K) {
+    fn ratios(&self) -> Option<&Ratios> {
+        self.0.ratios.as_ref()
+    }
+
+    fn switch_off(&mut self, address_type: AddressType) -> Option<HintEvent> {
+        match self.0.take(self.1, address_type)? {
             State::Hinted(_) => Some(HintEvent::disabled(address_type)),
             State::Refused { .. } => None,
         }
     }
 
-    /// Notes the answer to a request for hints, and what is new about it: that there are hints is told once per address
-    /// type (HD9), that there are none once per kind of reason (HD10).
-    pub(super) fn record(
+    fn record(
         &mut self,
-        owner: &K,
         address_type: AddressType,
         ready: usize,
         answer: Result<Counts, Refusal>,
     ) -> Option<HintEvent> {
+        let (cache, owner) = self;
         let state = match answer {
             Ok(counts) => State::Hinted(counts),
             Err(refusal) => State::Refused { refusal, ready },
         };
-        let place = self.seen;
-        let entry = self.owners.entry(owner.clone()).or_insert_with(|| {
-            self.seen += 1;
+        let place = cache.seen;
+        let entry = cache.owners.entry(owner.clone()).or_insert_with(|| {
+            cache.seen += 1;
             let by_type = BTreeMap::new();
             Owner { place, by_type }
         });
@@ -178,7 +199,7 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
             (State::Hinted(_), Some(State::Hinted(_))) => None,
             (State::Hinted(_), _) => Some(HintEvent::enabled(address_type)),
             (State::Refused { refusal, .. }, Some(State::Refused { refusal: before, .. }))
-                if discriminant(refusal) == discriminant(before) && !self.options.repeat_warnings =>
+                if discriminant(refusal) == discriminant(before) && !cache.options.repeat_warnings =>
             {
                 None
             }
@@ -188,13 +209,14 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
         event
     }
 
-    fn take(&mut self, owner: &K, address_type: AddressType) -> Option<State> {
-        let entry = self.owners.get_mut(owner)?;
-        let state = entry.by_type.remove(&address_type);
-        if entry.by_type.is_empty() {
-            self.owners.remove(owner);
-        }
-        state
+    fn forget_type(&mut self, address_type: AddressType) {
+        self.0.forget_type(self.1, address_type);
+    }
+}
+
+impl fmt::Debug for TopologyEntry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TopologyEntry").finish_non_exhaustive()
     }
 }
 

@@ -14,31 +14,28 @@ mod shares;
 #[cfg(test)]
 mod tests;
 
-use std::hash::Hash;
-
 use slice_core::{AddressType, EndpointSource};
 
 pub use allocation::Refusal;
-pub use cache::{TopologyCache, TopologyOptions};
+pub use cache::{TopologyCache, TopologyEntry, TopologyOptions};
 pub use nodes::NodeFacts;
 
 use super::{HintOutcome, Verdict, strip};
 use crate::lists::Lists;
 
-/// Gives hints for zones, or takes all hints away where that is not possible.
-pub(super) fn apply<K: Eq + Hash + Clone, E: EndpointSource>(
-    cache: &mut TopologyCache<K>,
-    owner: &K,
+/// Gives hints for zones, or removes all hints where that is not possible.
+pub(super) fn apply<E: EndpointSource>(
+    topology: &mut TopologyEntry<'_>,
     address_type: AddressType,
     lists: &mut Lists<'_, E>,
 ) -> HintOutcome {
     let ready = assign::ready_endpoints(lists);
-    let answer = assign::assign(cache.ratios(), ready, lists);
+    let answer = assign::assign(topology.0.ratios(), ready, lists);
     let verdict = Verdict::Topology(answer.as_ref().map(|_| ()).map_err(|refusal| *refusal));
     if answer.is_err() {
         strip::apply(lists);
     }
-    let event = cache.record(owner, address_type, ready, answer);
+    let event = topology.0.record(address_type, ready, answer);
     HintOutcome { verdict, event }
 }
 

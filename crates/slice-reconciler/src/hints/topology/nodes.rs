@@ -35,7 +35,7 @@ impl<'a> NodeFacts<'a> {
 /// The share of each zone in the CPUs, in the order of the zones' names, so that whoever walks them does it the same way
 /// each time (HD14).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Ratios(Vec<(Arc<str>, f64)>);
+pub(crate) struct Ratios(Vec<(Arc<str>, f64)>);
 
 impl Ratios {
     /// Nothing when the nodes do not say enough (H23).

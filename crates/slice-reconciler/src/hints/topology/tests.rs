@@ -1,6 +1,8 @@
 //! Whole runs of the algorithm.
 
-use slice_core::{AddressType, Draft, Endpoint, KnownHints};
+use slice_core::{AddressType, Endpoint, HintInterner};
+
+use crate::planned::PlannedSlice;
 
 use super::{
     super::{HintMode, tests::*},
@@ -131,19 +133,19 @@ fn h52_what_is_moved_is_counted() {
         ("03", &["a"; 3], [2, 0, 0], [0, 1, 1], &["b", "c", "a"], [1, 1, 1]),
     ] {
         let slice = in_zones(1, at);
-        let mut draft: Draft<'_, &Endpoint> = Draft::copy(&slice);
+        let mut planned: PlannedSlice<'_, &Endpoint> = PlannedSlice::unchanged(&slice);
         let (give, receive) = (give.into(), receive.into());
         let mut moves = Moves { give, receive };
-        let shares = Shares::count(&ratios, [(Listed::Written(&draft), true)].into_iter());
+        let shares = Shares::count(&ratios, [(Listed::Written(&planned), true)].into_iter());
         assert_eq!(
             shares.map(|shares| shares.after(&moves)).ok(),
             Some(counted.into()),
             "T-REDIS-{id}"
         );
-        for endpoint in &mut draft.endpoints {
-            give_hints(endpoint, &ratios, &mut moves, &mut KnownHints::default());
+        for endpoint in &mut planned.endpoints {
+            give_hints(endpoint, &ratios, &mut moves, &mut HintInterner::default());
         }
-        assert_eq!(hints(&[draft.into_slice()]), [expected], "T-REDIS-{id}");
+        assert_eq!(hints(&[planned.into_slice()]), [expected], "T-REDIS-{id}");
     }
 }
 
@@ -273,7 +275,7 @@ fn t_rtd_new_slices_by_annotation_and_field() {
         let expected = expected.map_or((vec![], 0), |(counts, crossing)| (counts.into(), crossing));
         assert_eq!((counts, crossing), expected, "T-RTD-{id}");
         let hints = lists.create[0].endpoints.iter().flat_map(|endpoint| &endpoint.hints);
-        let nodes = hints.flat_map(|hints| hints.view().nodes()).count();
+        let nodes = hints.flat_map(|hints| &hints.for_nodes).count();
         assert_eq!(nodes, if id == "04" { 6 } else { 0 }, "T-RTD-{id}");
     }
 }

@@ -25,7 +25,7 @@ fn at_rest(pods: u8, max: usize, batch: Duration) -> Play {
 fn slices_share_the_names_of_their_pods() {
     let play = at_rest(1, 100, ms(0));
     let slice = &play.engine.slices.of(&Key::new("ns", "web"))[0];
-    let pod = slice.endpoints[0].target.as_ref().unwrap().object();
+    let pod = slice.endpoints[0].target.as_ref().unwrap().identity();
     let holders = ["the slice", "the pod", "the known objects", "the interner"];
     assert_eq!(Arc::strong_count(pod), holders.len(), "{pod:?}");
 }

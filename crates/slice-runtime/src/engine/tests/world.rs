@@ -106,14 +106,14 @@ impl World {
         assert_eq!(namespace, "ns");
         match operation {
             Operation::Create(slice) => {
-                let slice = serde_json::to_value(slice.to_api()).unwrap();
+                let slice = serde_json::to_value(slice.to_k8s()).unwrap();
                 match self.get(SLICES, &object_ref(&slice).name) {
                     Some(found) => changed(Some(found)),
                     None => stored(&self.put(SLICES, slice)),
                 }
             }
             Operation::Update(slice) => {
-                let slice = serde_json::to_value(slice.to_api()).unwrap();
+                let slice = serde_json::to_value(slice.to_k8s()).unwrap();
                 let sent = object_ref(&slice);
                 assert!(!sent.resource_version.is_empty(), "I8: an update carries a version");
                 match self.get(SLICES, &sent.name) {

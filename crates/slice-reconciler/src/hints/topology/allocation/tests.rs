@@ -1,4 +1,4 @@
-use slice_core::{Endpoint, HintedNames};
+use slice_core::{Endpoint, Hints};
 
 use super::{
     super::{
@@ -94,7 +94,7 @@ fn h34_which_unchanged_slices_may_stay() {
     let with_nodes = || rehinted(a(), |hints| hints.for_nodes = vec!["node".into()]);
     let emptied = || {
         let mut endpoint = a();
-        endpoint.hints = Some(HintedNames::default().into());
+        endpoint.hints = Some(Hints::default().into());
         endpoint
     };
     let unknown = || {

@@ -18,12 +18,12 @@ fn counts(counts: &[(&str, usize)]) -> Counts {
 }
 
 fn hinted(cache: &mut Cache, owner: &'static str, zones: &[(&str, usize)]) {
-    cache.record(&owner, A, 0, Ok(counts(zones)));
+    cache.entry(&owner).0.record(A, 0, Ok(counts(zones)));
 }
 
 fn refused(cache: &mut Cache, owner: &'static str, ready: usize) {
-    let refusal = allocate(cache.ratios(), ready).unwrap_err();
-    cache.record(&owner, A, ready, Err(refusal));
+    let refusal = allocate(cache.ratios.as_ref(), ready).unwrap_err();
+    cache.entry(&owner).0.record(A, ready, Err(refusal));
 }
 
 /// How many endpoints are meant for each zone, if there are hints.
@@ -96,7 +96,10 @@ fn hd14_owners_are_named_once_and_in_order() {
     let mut cache = Cache::default();
     for owner in owners {
         hinted(&mut cache, owner, &[("a", 1)]);
-        cache.record(&owner, AddressType::IPv6, 0, Ok(counts(&[("a", 1)])));
+        cache
+            .entry(&owner)
+            .0
+            .record(AddressType::IPv6, 0, Ok(counts(&[("a", 1)])));
     }
     assert_eq!(cache.set_nodes([]), owners);
 }
@@ -109,7 +112,10 @@ fn hd2_a_forgotten_owner_is_a_new_one() {
     refused(&mut cache, "refused", 1);
     hinted(&mut cache, "single", &[("a", 1)]);
     hinted(&mut cache, "dual", &[("a", 1)]);
-    cache.record(&"dual", AddressType::IPv6, 0, Ok(counts(&[("a", 1)])));
+    cache
+        .entry(&"dual")
+        .0
+        .record(AddressType::IPv6, 0, Ok(counts(&[("a", 1)])));
 
     cache.forget(&"gone");
     cache.forget(&"refused");
@@ -120,7 +126,7 @@ fn hd2_a_forgotten_owner_is_a_new_one() {
         cache.answers().collect::<Vec<_>>(),
         [(&"dual", AddressType::IPv6, Ok(()))]
     );
-    let event = cache.record(&"gone", A, 0, Ok(counts(&[("a", 1)])));
+    let event = cache.entry(&"gone").0.record(A, 0, Ok(counts(&[("a", 1)])));
     assert_eq!(event, Some(HintEvent::enabled(A)), "as for any new owner");
 }
 
@@ -144,7 +150,7 @@ fn hd3_refused_owners_are_named_when_nodes_change_the_answer() {
     assert_eq!(cache.set_nodes([a, b]), ["two"], "one endpoint is still too few");
 
     assert!(cache.set_nodes([a, b]).is_empty(), "nothing changed");
-    cache.record(&"lost", A, 2, Err(Refusal::EndpointWithoutZone));
+    cache.entry(&"lost").0.record(A, 2, Err(Refusal::EndpointWithoutZone));
     assert_eq!(cache.set_nodes([a, b, c]), [""; 0], "nodes cannot help");
 }
 
@@ -182,7 +188,7 @@ fn hd10_a_warning_when_the_kind_of_reason_changes() {
             ..TopologyOptions::default()
         });
         for (step, (answer, new)) in script.iter().enumerate() {
-            let told = cache.record(&"svc1", A, 0, answer.clone());
+            let told = cache.entry(&"svc1").0.record(A, 0, answer.clone());
             let expected = match answer {
                 Ok(_) => new.then(|| HintEvent::enabled(A)),
                 Err(refusal) => (*new || repeat_warnings).then(|| HintEvent::warning(refusal, A)),
@@ -212,7 +218,7 @@ fn g89_zones_without_nodes() {
     let mut with_zones = Cache::default();
     let zones = [("b", 3), ("a", 1), ("c", 0), ("", 5), ("not a label", 5)];
     assert!(with_zones.set_zones(zones).is_empty());
-    assert_eq!(with_zones.ratios(), with_nodes.ratios());
+    assert_eq!(with_zones.ratios, with_nodes.ratios);
 
     hinted(&mut with_zones, "svc", &[("a", 1), ("b", 3)]);
     refused(&mut with_zones, "small", 1);
@@ -223,5 +229,5 @@ fn g89_zones_without_nodes() {
         ["svc", "small"],
         "one zone is as good as none"
     );
-    assert_eq!(with_zones.ratios(), None);
+    assert_eq!(with_zones.ratios, None);
 }

@@ -1,0 +1,59 @@
+//! A cache of watched objects.
+
+use std::collections::HashMap;
+
+use crate::Key;
+
+/// The objects of a watch, by key: what a small controller keeps of what it watches.
+#[derive(Clone, Debug)]
+pub struct ObjectStore<T>(HashMap<Key, T>);
+
+impl<T> Default for ObjectStore<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T: PartialEq> ObjectStore<T> {
+    /// Stores an object. Returns its key if it is new or has changed.
+    pub fn apply(&mut self, key: Key, object: T) -> Option<Key> {
+        let changed = self.0.get(&key) != Some(&object);
+        self.0.insert(key.clone(), object);
+        changed.then_some(key)
+    }
+
+    /// Removes an object. Returns its key if it was known.
+    pub fn delete(&mut self, key: Key) -> Option<Key> {
+        self.0.remove(&key).map(|_| key)
+    }
+
+    /// The object of this key.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<&T> {
+        self.0.get(key)
+    }
+
+    /// The objects of a namespace; reads through all there are.
+    pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = (&Key, &T)> {
+        self.0.iter().filter(move |(key, _)| *key.namespace == *namespace)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changes_return_the_key() {
+        let mut store = ObjectStore::default();
+        let key = |name: &str| Key::new("ns", name);
+        assert_eq!(store.apply(key("a"), 1), Some(key("a")));
+        assert_eq!(store.apply(key("a"), 1), None);
+        assert_eq!(store.apply(key("a"), 2), Some(key("a")));
+        store.apply(Key::new("other", "b"), 3);
+        let in_namespace: Vec<_> = store.in_namespace("ns").collect();
+        assert_eq!(in_namespace, [(&key("a"), &2)]);
+        assert_eq!((store.delete(key("a")), store.delete(key("a"))), (Some(key("a")), None));
+        assert_eq!(store.get(&key("a")), None);
+    }
+}

@@ -1,0 +1,208 @@
+//! The entry point for controllers of other kinds of owners.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroUsize,
+};
+
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use slice_core::{AddressType, Endpoint, EndpointSet, EndpointSpec, Interner, Port, PortMapKey, Slice, names};
+
+use crate::{
+    Group, LeftOut, MetadataPolicy, Options, Owner, Packing, Partition, Plan, PlanError, Request, plan, plan_deletion,
+};
+
+/// Plans the EndpointSlices for the owners of one controller. Built once by [`Reconciler::builder`].
+///
+/// ```
+/// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+/// use slice_reconciler::{EndpointSpec, Owner, Port, Reconciler};
+///
+/// let reconciler = Reconciler::builder("pool-controller.example.com").owner_label("example.com/pool").build();
+/// let pool = ObjectMeta {
+///     namespace: Some("shop".into()), name: Some("db".into()), uid: Some("3f2a".into()), ..ObjectMeta::default()
+/// };
+/// let owner = Owner::from_meta("example.com/v1", "Pool", &pool);
+/// let endpoints = ["10.0.0.1", "fd00::1"].map(|ip| EndpointSpec::new(ip).ready(true).node("node-1"));
+/// let plan = reconciler.plan(owner, [([Port::tcp("postgres", 5432)], endpoints)], &[])?;
+/// assert_eq!(plan.writes.len(), 2, "one slice for each address type");
+/// # Ok::<(), slice_reconciler::PlanError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Reconciler {
+    managed_by: String,
+    owner_label: String,
+    options: Options,
+    address_types: Option<BTreeSet<AddressType>>,
+}
+
+/// Configures a [`Reconciler`].
+#[derive(Clone, Debug)]
+#[must_use = "call build"]
+pub struct ReconcilerBuilder(Reconciler);
+
+impl ReconcilerBuilder {
+    /// The label by which the slices of an owner are found; its value is the owner's name. By default
+    /// `kubernetes.io/service-name`, for Services.
+    pub fn owner_label(mut self, label: impl Into<String>) -> Self {
+        self.0.owner_label = label.into();
+        self
+    }
+
+    /// Endpoints per slice; 100 by default, and 1000 at most.
+    ///
+    /// # Panics
+    /// If it is zero.
+    pub fn max_endpoints_per_slice(mut self, max: usize) -> Self {
+        let max = NonZeroUsize::new(max).expect("a slice holds at least one endpoint");
+        self.0.options.packing = Packing::Fill { max };
+        self
+    }
+
+    /// The address types that owners have slices of, in place of those of their endpoints. Endpoints of other types are
+    /// left out.
+    pub fn address_types(mut self, address_types: impl IntoIterator<Item = AddressType>) -> Self {
+        self.0.address_types = Some(address_types.into_iter().collect());
+        self
+    }
+
+    /// All options, in place of the defaults.
+    pub fn options(mut self, options: Options) -> Self {
+        self.0.options = options;
+        self
+    }
+
+    /// The reconciler.
+    #[must_use]
+    pub fn build(self) -> Reconciler {
+        self.0
+    }
+}
+
+impl Reconciler {
+    /// A reconciler for slices with this value of the label `endpointslice.kubernetes.io/managed-by`. There must be one
+    /// writer per value.
+    pub fn builder(managed_by: impl Into<String>) -> ReconcilerBuilder {
+        ReconcilerBuilder(Self {
+            managed_by: managed_by.into(),
+            owner_label: names::SERVICE_NAME_LABEL.to_owned(),
+            options: Options::default(),
+            address_types: None,
+        })
+    }
+
+    /// Plans the writes for an owner: `groups` are endpoints that share ports, `existing` the slices of its namespace, of
+    /// which those with other labels are not changed.
+    pub fn plan<P, E>(
+        &self,
+        owner: Owner<'_>,
+        groups: impl IntoIterator<Item = (P, E)>,
+        existing: &[EndpointSlice],
+    ) -> Result<Plan, PlanError>
+    where
+        P: IntoIterator<Item = Port>,
+        E: IntoIterator<Item = EndpointSpec>,
+    {
+        let (existing, reserved_names) = self.split(owner, existing);
+        self.plan_slices(owner, groups, &existing, &reserved_names)
+    }
+
+    /// Plans as [`plan`](Self::plan) does, from the compact slices of the owner and names that new slices must not have.
+    pub fn plan_slices<P, E>(
+        &self,
+        owner: Owner<'_>,
+        groups: impl IntoIterator<Item = (P, E)>,
+        existing: &[Slice],
+        reserved_names: &[String],
+    ) -> Result<Plan, PlanError>
+    where
+        P: IntoIterator<Item = Port>,
+        E: IntoIterator<Item = EndpointSpec>,
+    {
+        let mut left_out = Vec::new();
+        let mut desired: BTreeMap<(AddressType, PortMapKey), Vec<Endpoint>> = BTreeMap::new();
+        for (ports, endpoints) in groups {
+            let ports = PortMapKey::new(ports);
+            for spec in endpoints {
+                let (endpoint, address_type) = spec.into_parts();
+                match address_type.filter(|address_type| self.takes(*address_type)) {
+                    Some(address_type) => desired.entry((address_type, ports.clone())).or_default().push(endpoint),
+                    None => left_out.push(LeftOut::Address {
+                        address: endpoint.addresses[0].to_string(),
+                        address_type,
+                    }),
+                }
+            }
+        }
+        let mut groups = Vec::with_capacity(desired.len());
+        for ((address_type, ports), endpoints) in &desired {
+            let mut set = EndpointSet::with_capacity(endpoints.len());
+            set.extend(endpoints);
+            groups.push(Group {
+                address_type: *address_type,
+                ports: ports.clone(),
+                endpoints: set,
+            });
+        }
+        let derived = || desired.keys().map(|(address_type, _)| *address_type).collect();
+        let metadata = self.metadata(owner);
+        let name_prefix = format!("{}-", owner.name);
+        let request = Request {
+            supported: self.address_types.clone().unwrap_or_else(derived),
+            groups,
+            names_taken: reserved_names,
+            ..Request::new(owner, existing, &metadata, &name_prefix)
+        };
+        let mut plan = plan(request, &self.options)?;
+        plan.left_out.append(&mut left_out);
+        Ok(plan)
+    }
+
+    /// Deletes all slices of an owner, for one that is gone or wants none any more.
+    #[must_use]
+    pub fn plan_deletion(&self, owner: Owner<'_>, existing: &[EndpointSlice]) -> Plan {
+        let (existing, _) = self.split(owner, existing);
+        plan_deletion(&existing, Partition::default())
+    }
+
+    fn takes(&self, address_type: AddressType) -> bool {
+        let taken = self.address_types.as_ref();
+        taken.is_none_or(|taken| taken.contains(&address_type))
+    }
+
+    fn metadata(&self, owner: Owner<'_>) -> MetadataPolicy {
+        let mut policy = MetadataPolicy::default();
+        let managed_by = Some(self.managed_by.clone());
+        policy.reserved.insert(names::MANAGED_BY_LABEL.to_owned(), managed_by);
+        policy.find_by_name(&self.owner_label, owner.name);
+        if self.owner_label != names::SERVICE_NAME_LABEL {
+            // kube-proxy skips slices with this label; it would log an error for each without a Service.
+            policy
+                .reserved
+                .insert(names::HEADLESS_LABEL.to_owned(), Some(String::new()));
+        }
+        policy
+    }
+
+    /// The slices of an owner, and the names of the others in its namespace.
+    fn split(&self, owner: Owner<'_>, existing: &[EndpointSlice]) -> (Vec<Slice>, Vec<String>) {
+        let policy = self.metadata(owner);
+        let mut interner = Interner::default();
+        let mut others = Vec::new();
+        let in_namespace = |slice: &&EndpointSlice| slice.metadata.namespace.as_deref() == Some(owner.namespace);
+        let is_owned = |slice: &EndpointSlice| {
+            [names::MANAGED_BY_LABEL, &self.owner_label].into_iter().all(|key| {
+                let labels = slice.metadata.labels.as_ref();
+                labels.and_then(|labels| labels.get(key)) == policy.reserved[key].as_ref()
+            })
+        };
+        let ours = existing.iter().filter(in_namespace).filter_map(|slice| {
+            if is_owned(slice) {
+                return Some(Slice::from_k8s(slice, &mut interner));
+            }
+            others.extend(slice.metadata.name.clone());
+            None
+        });
+        (ours.collect(), others)
+    }
+}

@@ -1,10 +1,5 @@
 //! A watch of a custom resource that the API server serves, does not serve yet, or no longer (CX3).
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
-#[path = "reporter/mod.rs"]
-mod reporter;
-
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -13,7 +8,7 @@ use serde_json::{Value, json};
 use slice_runtime::{Health, Metrics, Options, preflight, run};
 use testenv::{ControlPlane, until};
 
-use reporter::Reporter;
+use crate::reporter::Reporter;
 
 fn options() -> Options {
     Options {

@@ -37,7 +37,7 @@ impl Program {
     pub async fn page(&self, path: &str) -> Result<(u16, String), Error> {
         let action = || format!("get {path}");
         let mut request = Request::new(Body::empty());
-        *request.uri_mut() = path.parse().unwrap_or_default();
+        *request.uri_mut() = path.parse().expect("a test asks for a valid path");
         let response = self.pages.send(request).await.map_err(Error::request(action()))?;
         let (head, body) = response.into_parts();
         let body = body.collect_bytes().await.map_err(Error::request(action()))?;

@@ -72,7 +72,7 @@ impl Slices {
         with_slices.map(|(key, _)| key)
     }
 
-    /// The watch shows a slice of ours, which belongs to this key. Answers the keys that should be looked at.
+    /// Applies a watch event of a slice of ours, which belongs to this key. Returns the keys to enqueue.
     pub(crate) fn show(&mut self, key: Option<Key>, slice: Slice) -> Vec<Key> {
         let uid = slice.metadata.uid.clone().unwrap_or_default();
         let mut wake = Vec::new();

@@ -14,9 +14,11 @@ use crate::history::wanted::Port;
 
 /// What is said about a slice.
 pub(super) fn subject(slice: &EndpointSlice) -> (String, u64) {
-    let version = slice.metadata.resource_version.as_deref().unwrap_or_default();
-    let name = Name::of(&slice.metadata);
-    (format!("EndpointSlice {name}"), version.parse().unwrap_or_default())
+    let version = slice.metadata.resource_version.as_deref();
+    let version = version.map_or(0, |version| {
+        version.parse().expect("the versions of an API server are numbers")
+    });
+    (format!("EndpointSlice {}", Name::of(&slice.metadata)), version)
 }
 
 /// Whether a slice belongs to an owner.

@@ -17,8 +17,8 @@ use crate::{
 /// let stored = Endpoint { addresses: [Address::from_canonical("10.0.0.1")].into_iter().collect(), ..Endpoint::default() };
 /// let mut wanted = EndpointSet::with_capacity(1);
 /// wanted.insert(&stored);
-/// assert!(wanted.take(&stored.view()).is_some(), "it is wanted");
-/// assert!(wanted.take(&stored.view()).is_none(), "but only once");
+/// assert!(wanted.take(&stored).is_some(), "it is wanted");
+/// assert!(wanted.take(&stored).is_none(), "but only once");
 /// ```
 #[derive(Debug)]
 pub struct EndpointSet<E> {

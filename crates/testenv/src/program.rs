@@ -34,6 +34,9 @@ impl Program {
     }
 
     /// Asks for a page; answers the code, and what it says.
+    ///
+    /// # Panics
+    /// If the path is not a valid one.
     pub async fn page(&self, path: &str) -> Result<(u16, String), Error> {
         let action = || format!("get {path}");
         let mut request = Request::new(Body::empty());

@@ -11,7 +11,7 @@ use std::{
 use serde_json::Value;
 
 /// Cargo, as a person starts it. What it tells of a package to the programs that it runs is not for a second Cargo: build
-/// scripts that read such a variable would run anew, and half of the dependencies be built anew.
+/// scripts that read such a variable would run again, and half of the dependencies be rebuilt.
 #[must_use]
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));

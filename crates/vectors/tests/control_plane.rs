@@ -4,7 +4,7 @@ use std::{ffi::OsStr, fs, process::Command};
 
 use serde_json::Value;
 
-/// Chains that nobody has looked at yet are answered as upstream does, too.
+/// New chains are answered as upstream does, too.
 #[test]
 fn chains_recorded_anew_are_answered_as_upstream_does() {
     let home = tempfile::tempdir().unwrap();

@@ -74,7 +74,7 @@ fn compare_sets(a: &[Address], b: &[Address]) -> Ordering {
 }
 
 /// Hash key of an endpoint's addresses, which alone tell nearly all endpoints apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AddressKey {
     /// A single IPv4 address: equal keys are equal addresses.
     Exact(u32),

@@ -4,7 +4,9 @@ use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 use service_slices::controller::{Config, ServiceController};
-use slice_runtime::program::{self, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, Period, ProgramInfo, ProgramSpec};
+use slice_runtime::program::{
+    self, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, GoDuration, ProgramInfo, ProgramSpec,
+};
 
 const INFO: ProgramInfo = ProgramInfo {
     event_source: service_slices::EVENT_SOURCE,
@@ -31,7 +33,7 @@ struct Args {
     max_endpoints_per_slice: i64,
     /// How long changes of pods are collected before their Services are looked at
     #[arg(long, value_name = "DURATION", default_value = "0s", allow_hyphen_values = true)]
-    endpointslice_updates_batch_period: Period,
+    endpointslice_updates_batch_period: GoDuration,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -40,11 +42,11 @@ fn main() -> ExitCode {
     program::run_with(&INFO, |args: Args, complaints| {
         let syncs = args.concurrent_service_endpoint_syncs;
         let endpoints = args.max_endpoints_per_slice;
-        let batch_period = args.endpointslice_updates_batch_period.get();
-        let concurrency = complaints.within("concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
+        let batch_period = args.endpointslice_updates_batch_period.as_duration();
+        let concurrency = complaints.in_range("concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
         let config = Config {
             managed_by: args.common.controller_name.clone(),
-            max_endpoints_per_slice: complaints.within("max-endpoints-per-slice", endpoints, ENDPOINTS_PER_SLICE),
+            max_endpoints_per_slice: complaints.in_range("max-endpoints-per-slice", endpoints, ENDPOINTS_PER_SLICE),
             batch_period,
             service_selector: args.common.service_selector.clone(),
         };

@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use mirroring::controller::{Config, MirroringController};
-use slice_runtime::program::{self, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, Period, ProgramInfo, ProgramSpec};
+use slice_runtime::program::{
+    self, CONCURRENCY, CommonArgs, ENDPOINTS_PER_SLICE, GoDuration, ProgramInfo, ProgramSpec,
+};
 
 const INFO: ProgramInfo = ProgramInfo {
     event_source: mirroring::EVENT_SOURCE,
@@ -24,7 +26,7 @@ struct Args {
     mirroring_max_endpoints_per_subset: i64,
     /// How long changes of slices are collected before their Endpoints objects are looked at
     #[arg(long, value_name = "DURATION", default_value = "0s", allow_hyphen_values = true)]
-    mirroring_endpointslice_updates_batch_period: Period,
+    mirroring_endpointslice_updates_batch_period: GoDuration,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -33,10 +35,10 @@ fn main() -> ExitCode {
     program::run_with(&INFO, |args: Args, complaints| {
         let syncs = args.mirroring_concurrent_service_endpoint_syncs;
         let addresses = args.mirroring_max_endpoints_per_subset;
-        let batch_period = args.mirroring_endpointslice_updates_batch_period.get();
-        let concurrency = complaints.within("mirroring-concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
+        let batch_period = args.mirroring_endpointslice_updates_batch_period.as_duration();
+        let concurrency = complaints.in_range("mirroring-concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
         let max_endpoints_per_subset =
-            complaints.within("mirroring-max-endpoints-per-subset", addresses, ENDPOINTS_PER_SLICE);
+            complaints.in_range("mirroring-max-endpoints-per-subset", addresses, ENDPOINTS_PER_SLICE);
         let config = Config {
             managed_by: args.common.controller_name.clone(),
             max_endpoints_per_subset,

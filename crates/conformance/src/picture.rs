@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Map, Value, json};
-use slice_core::names::{SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION};
+use slice_core::well_known::{SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION};
 
 /// Endpoints by what their slices have in common.
 pub(super) type Picture = BTreeMap<String, Vec<String>>;

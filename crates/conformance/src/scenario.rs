@@ -1,7 +1,7 @@
 //! What is played: steps, each a few changes, and rest after each.
 
 use serde_json::{Value, json};
-use slice_core::names::MANAGED_BY_LABEL;
+use slice_core::well_known::MANAGED_BY_LABEL;
 
 use super::expect::Expectation;
 

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 use mirroring::controller::MirroringController;
 use service_slices::controller::ServiceController;
 use slice_controller::{Controller, EventContext, Key, SyncContext, SyncOutcome, SyncResult};
-use slice_core::Slice;
+use slice_core::CompactSlice;
 use slice_reconciler::{Operation, Plan, Write};
 
 /// Both controllers, each from its first object to its last. Every object is taken for whatever a controller watches.
-pub(crate) fn check(objects: &[Vec<u8>], existing: &[Slice], max: NonZeroUsize) {
+pub(crate) fn check(objects: &[Vec<u8>], existing: &[CompactSlice], max: NonZeroUsize) {
     let service = service_slices::controller::Config {
         managed_by: service_slices::MANAGED_BY.to_owned(),
         max_endpoints_per_slice: max,
@@ -27,7 +27,7 @@ pub(crate) fn check(objects: &[Vec<u8>], existing: &[Slice], max: NonZeroUsize) 
     live(MirroringController::new(mirroring), objects, existing);
 }
 
-fn live<C: Controller>(mut controller: C, objects: &[Vec<u8>], existing: &[Slice]) {
+fn live<C: Controller>(mut controller: C, objects: &[Vec<u8>], existing: &[CompactSlice]) {
     let watches = controller.watches();
     let mut context = EventContext::default();
     let mut applied = Vec::new();
@@ -59,7 +59,7 @@ fn live<C: Controller>(mut controller: C, objects: &[Vec<u8>], existing: &[Slice
 fn sync_enqueued<C: Controller>(
     controller: &mut C,
     context: &mut EventContext,
-    existing: &[Slice],
+    existing: &[CompactSlice],
     check: impl Fn(&Plan),
 ) -> BTreeSet<Key> {
     controller.before_sync(context);

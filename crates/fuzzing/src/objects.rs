@@ -8,7 +8,7 @@ use k8s_openapi::api::{
 };
 use serde::Deserialize;
 use serde_json::Value;
-use slice_core::{Slice, limits::ENDPOINTS_PER_SLICE_MAX};
+use slice_core::{CompactSlice, limits::ENDPOINTS_PER_SLICE_MAX};
 
 /// The input of one sync. An object that cannot be read is missing, and does not hide the others.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(crate) struct Step {
     pub(crate) endpoints: Option<Endpoints>,
     pub(crate) pods: Vec<Pod>,
     pub(crate) nodes: Vec<Node>,
-    pub(crate) existing: Vec<Slice>,
+    pub(crate) existing: Vec<CompactSlice>,
     /// The text of the annotation.
     pub(crate) trigger_time: Option<String>,
     /// Endpoints per slice.
@@ -58,8 +58,8 @@ fn objects<'a, T: Deserialize<'a>>(value: &'a Value) -> Vec<T> {
 }
 
 /// What we keep of a slice is what we would write back.
-fn slice(stored: &EndpointSlice) -> Slice {
-    let slice = Slice::from(stored);
-    assert_eq!(Slice::from(&slice.to_k8s()), slice);
+fn slice(stored: &EndpointSlice) -> CompactSlice {
+    let slice = CompactSlice::from(stored);
+    assert_eq!(CompactSlice::from(&slice.to_k8s()), slice);
     slice
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 
 use k8s_openapi::api::core::v1 as api;
-use mirroring::{Metadata, Subsets, mirrored};
+use mirroring::{Metadata, Subsets, check_mirrored};
 use service_slices::{Node, Pod, Service, desired};
-use slice_core::{AddressType, Interner, Slice, names::ZONE_LABEL};
+use slice_core::{AddressType, CompactSlice, Interner, well_known::ZONE_LABEL};
 use slice_reconciler::{
-    MetadataPolicy, Owner, Plan, Request, TriggerTime,
-    hints::{NodeFacts, TopologyCache, TopologyOptions},
+    MetadataPolicy, Owner, Plan, PlanRequest, TriggerTime,
+    hints::{NodeInfo, TopologyCache, TopologyOptions},
     plan,
 };
 
@@ -26,13 +26,13 @@ pub(crate) fn check(step: &Step) {
         assert_eq!(plan, from_interned, "interning does not change a plan");
     }
     if let Some(endpoints) = &step.endpoints {
-        let _ = mirrored(endpoints, step.service.as_ref());
+        let _ = check_mirrored(endpoints, step.service.as_ref());
         settle(&step.existing, |existing| plan_of_endpoints(step, endpoints, existing));
     }
 }
 
 /// Plans, carries the plan out and plans again: then there is nothing to do. Owners that cannot be planned for have no plan.
-fn settle(existing: &[Slice], mut planner: impl FnMut(&[Slice]) -> Option<Plan>) -> Option<Plan> {
+fn settle(existing: &[CompactSlice], mut planner: impl FnMut(&[CompactSlice]) -> Option<Plan>) -> Option<Plan> {
     let first = planner(existing)?;
     let mut slices = existing.to_vec();
     for write in &first.writes {
@@ -46,7 +46,7 @@ fn settle(existing: &[Slice], mut planner: impl FnMut(&[Slice]) -> Option<Plan>)
 }
 
 /// Slices as an API server may hold them, in as far as their names tell them apart.
-fn can_be_stored(slices: &[Slice]) -> bool {
+fn can_be_stored(slices: &[CompactSlice]) -> bool {
     let names: BTreeSet<_> = slices
         .iter()
         .filter_map(|slice| slice.metadata.name.as_deref())
@@ -59,7 +59,7 @@ fn planner_of_service<'s>(
     step: &'s Step,
     service: &'s Service,
     pods: &'s [Pod],
-) -> impl FnMut(&[Slice]) -> Option<Plan> + use<'s> {
+) -> impl FnMut(&[CompactSlice]) -> Option<Plan> + use<'s> {
     let nodes: HashMap<&str, Node> = step
         .nodes
         .iter()
@@ -71,37 +71,37 @@ fn planner_of_service<'s>(
     move |existing| {
         let desired = desired(service, pods, &nodes);
         let metadata = service.metadata_policy();
-        let request = Request {
-            supported: desired.address_types.iter().copied().collect(),
-            groups: desired.groups,
+        let request = PlanRequest {
+            address_types: desired.address_types.iter().copied().collect(),
+            desired: desired.groups,
             hints: Some(service.hints),
             topology: Some(topology.entry(&())),
             trigger_time: step.trigger_time.clone().map_or(TriggerTime::Clear, TriggerTime::Set),
-            ..Request::new(service.owner(), existing, &metadata, &service.name)
+            ..PlanRequest::new(service.owner(), existing, &metadata, &service.name)
         };
-        let options = service_slices::options(step.max);
+        let options = service_slices::reconcile_options(step.max);
         plan(request, &options).ok()
     }
 }
 
-fn plan_of_endpoints(step: &Step, endpoints: &api::Endpoints, existing: &[Slice]) -> Option<Plan> {
+fn plan_of_endpoints(step: &Step, endpoints: &api::Endpoints, existing: &[CompactSlice]) -> Option<Plan> {
     let subsets = Subsets::read(endpoints);
     let metadata = MetadataPolicy::from(Metadata::of(endpoints));
     let owner = Owner::from_meta("v1", "Endpoints", &endpoints.metadata);
-    let request = Request {
-        supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
-        groups: subsets.desired(step.max).groups,
-        ..Request::new(owner, existing, &metadata, owner.name)
+    let request = PlanRequest {
+        address_types: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
+        desired: subsets.desired(step.max).groups,
+        ..PlanRequest::new(owner, existing, &metadata, owner.name)
     };
-    let options = mirroring::options(step.max);
+    let options = mirroring::reconcile_options(step.max);
     plan(request, &options).ok()
 }
 
 /// Not as a controller would read them, but as odd as they can be.
-fn facts(node: &api::Node) -> NodeFacts<'_> {
+fn facts(node: &api::Node) -> NodeInfo<'_> {
     let labels = node.metadata.labels.as_ref();
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
-    NodeFacts {
+    NodeInfo {
         ready: true,
         excluded: false,
         zone: labels.and_then(|labels| labels.get(ZONE_LABEL)).map(String::as_str),

@@ -14,7 +14,7 @@ pub(crate) fn check(text: &str) {
         assert_eq!(Address::parse_ip(&printed).as_ref(), Some(&address), "{text:?}");
         assert_eq!(Address::from_canonical(&printed), address, "{text:?}");
         // Any answer will do.
-        let _ = address.publishable();
+        let _ = address.validate();
     }
     if let Ok(address_type) = text.parse::<AddressType>() {
         assert_eq!(address_type.as_str(), text);

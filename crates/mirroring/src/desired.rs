@@ -4,13 +4,13 @@ use std::{num::NonZeroUsize, slice};
 
 use slice_core::{
     Address, AddressType, Conditions, Endpoint, EndpointSet, EndpointSource, Port, PortMapKey, Target, TargetView,
-    names,
+    well_known,
 };
 use slice_reconciler::Group;
 
 use crate::{
-    LeftOut, Reason, Subsets,
-    left_out::SAME_NAME_MAX,
+    AddressSkipReason, SkippedEntry, Subsets,
+    skipped::SAME_NAME_MAX,
     subsets::{Member, RefusedPort, Source, Subset},
 };
 
@@ -25,14 +25,14 @@ pub struct Desired<'a> {
     /// Addresses among them that cannot be published, as far as they were looked at (M70).
     pub invalid: usize,
     /// What the object's author should be told.
-    pub events: Vec<Event>,
+    pub events: Vec<Warning>,
     /// Everything that no group has, one by one.
-    pub left_out: Vec<LeftOut<'a>>,
+    pub skipped_entries: Vec<SkippedEntry<'a>>,
 }
 
 /// A warning about the Endpoints object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct Warning {
     /// The reason, for programs.
     pub reason: &'static str,
     /// The message, for people.
@@ -44,23 +44,23 @@ impl Subsets {
     #[must_use]
     pub fn desired(&self, max: NonZeroUsize) -> Desired<'_> {
         let mut groups = Vec::new();
-        let mut left_out: Vec<_> = self.refused.iter().map(LeftOut::from).collect();
+        let mut skipped_entries: Vec<_> = self.refused.iter().map(SkippedEntry::from).collect();
         for subset in &self.canonical {
-            let endpoints = self.endpoints(subset, max, &mut left_out);
-            for ports in with_unique_names(&subset.ports, &mut left_out) {
+            let endpoints = self.endpoints(subset, max, &mut skipped_entries);
+            for ports in with_unique_names(&subset.ports, &mut skipped_entries) {
                 let ports = PortMapKey::new(ports);
                 for address_type in [AddressType::IPv4, AddressType::IPv6] {
                     groups.push(group(address_type, ports.clone(), &endpoints));
                 }
             }
         }
-        let (skipped, invalid) = count(&left_out);
+        let (skipped, invalid) = count(&skipped_entries);
         Desired {
             groups,
             skipped,
             invalid,
             events: events(skipped, invalid, max),
-            left_out,
+            skipped_entries,
         }
     }
 
@@ -69,14 +69,14 @@ impl Subsets {
         &'s self,
         subset: &Subset,
         max: NonZeroUsize,
-        left_out: &mut Vec<LeftOut<'s>>,
+        skipped_entries: &mut Vec<SkippedEntry<'s>>,
     ) -> Vec<SubsetEndpoint<'s>> {
         let (ready, not_ready): (Vec<Member>, Vec<Member>) = subset.members.iter().partition(|member| member.ready);
         let mut accepted = Vec::with_capacity(subset.members.len().min(max.get()));
         for member in ready.into_iter().chain(not_ready) {
             let source = &self.sources[member.source];
-            let why = match source.refused {
-                _ if accepted.len() >= max.get() => Reason::OverCap,
+            let reason = match source.refused {
+                _ if accepted.len() >= max.get() => AddressSkipReason::LimitExceeded,
                 None => {
                     accepted.push(SubsetEndpoint {
                         source,
@@ -84,18 +84,18 @@ impl Subsets {
                     });
                     continue;
                 }
-                Some(why) => why,
+                Some(reason) => reason,
             };
-            left_out.push(LeftOut::Address {
+            skipped_entries.push(SkippedEntry::Address {
                 address: &source.address,
-                why,
+                reason,
             });
         }
         accepted
     }
 }
 
-impl<'a> From<&'a RefusedPort> for LeftOut<'a> {
+impl<'a> From<&'a RefusedPort> for SkippedEntry<'a> {
     fn from(port: &'a RefusedPort) -> Self {
         Self::Port {
             name: &port.name,
@@ -153,11 +153,11 @@ impl EndpointSource for SubsetEndpoint<'_> {
 
 /// Ports for as few slices as possible, so that in none of them two have the same name: Endpoints may, a slice may not (D3).
 /// Expects ports in order.
-fn with_unique_names<'a>(ports: &'a [Port], left_out: &mut Vec<LeftOut<'a>>) -> Vec<Vec<Port>> {
+fn with_unique_names<'a>(ports: &'a [Port], skipped_entries: &mut Vec<SkippedEntry<'a>>) -> Vec<Vec<Port>> {
     let mut slices = vec![Vec::new()];
     for same_name in ports.chunk_by(|a, b| a.name == b.name) {
         let (mirrored, beyond) = same_name.split_at(same_name.len().min(SAME_NAME_MAX));
-        left_out.extend(beyond.first().map(|port| LeftOut::SameName {
+        skipped_entries.extend(beyond.first().map(|port| SkippedEntry::SameName {
             name: &port.name,
             ports: beyond.len(),
         }));
@@ -188,24 +188,29 @@ fn group<'a>(
 }
 
 /// How many addresses were left out, and how many of them for their own sake.
-fn count(left_out: &[LeftOut<'_>]) -> (usize, usize) {
-    let reasons = left_out.iter().filter_map(|left_out| match left_out {
-        LeftOut::Address { why, .. } => Some(*why),
-        LeftOut::Port { .. } | LeftOut::SameName { .. } => None,
-    });
-    reasons.fold((0, 0), |(skipped, invalid), why| {
-        (skipped + 1, invalid + usize::from(why != Reason::OverCap))
+fn count(skipped_entries: &[SkippedEntry<'_>]) -> (usize, usize) {
+    let reasons = skipped_entries
+        .iter()
+        .filter_map(|skipped_entries| match skipped_entries {
+            SkippedEntry::Address { reason, .. } => Some(*reason),
+            SkippedEntry::Port { .. } | SkippedEntry::SameName { .. } => None,
+        });
+    reasons.fold((0, 0), |(skipped, invalid), reason| {
+        (
+            skipped + 1,
+            invalid + usize::from(reason != AddressSkipReason::LimitExceeded),
+        )
     })
 }
 
 /// M75, M76. The second message counts invalid addresses too, as it always has (D11).
-fn events(skipped: usize, invalid: usize, max: NonZeroUsize) -> Vec<Event> {
-    let invalid_addresses = (invalid > 0).then(|| Event {
-        reason: names::INVALID_IP_ADDRESS,
+fn events(skipped: usize, invalid: usize, max: NonZeroUsize) -> Vec<Warning> {
+    let invalid_addresses = (invalid > 0).then(|| Warning {
+        reason: well_known::INVALID_IP_ADDRESS,
         message: format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"),
     });
-    let too_many = (skipped > invalid).then(|| Event {
-        reason: names::TOO_MANY_ADDRESSES,
+    let too_many = (skipped > invalid).then(|| Warning {
+        reason: well_known::TOO_MANY_ADDRESSES,
         message: format!(
             "A max of {max} addresses can be mirrored to EndpointSlices per Endpoints subset. \
              {skipped} addresses were skipped"

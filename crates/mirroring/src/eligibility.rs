@@ -4,7 +4,7 @@ use k8s_openapi::{
     api::core::v1::{Endpoints, Service},
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
 };
-use slice_core::names;
+use slice_core::well_known;
 
 use crate::MANAGED_BY;
 
@@ -12,10 +12,10 @@ use crate::MANAGED_BY;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotMirrored {
     /// Its author asked for it (M2).
-    #[error("its label {} is \"true\"", names::SKIP_MIRROR_LABEL)]
+    #[error("its label {} is \"true\"", well_known::SKIP_MIRROR_LABEL)]
     SkipMirror,
     /// It is a lock, not a list of endpoints (M3).
-    #[error("its annotation {} makes it a leader-election lock", names::LEADER_ANNOTATION)]
+    #[error("its annotation {} makes it a leader-election lock", well_known::LEADER_ANNOTATION)]
     LeaderElection,
     /// It belongs to no Service (M5).
     #[error("there is no Service of its name")]
@@ -26,16 +26,16 @@ pub enum NotMirrored {
 }
 
 /// Whether the object by itself asks to be mirrored (M2–M4); nothing else on it matters (M10).
-pub fn eligible(endpoints: &Endpoints) -> Result<(), NotMirrored> {
+pub fn check_eligible(endpoints: &Endpoints) -> Result<(), NotMirrored> {
     let label = endpoints
         .metadata
         .labels
         .as_ref()
-        .and_then(|labels| labels.get(names::SKIP_MIRROR_LABEL));
+        .and_then(|labels| labels.get(well_known::SKIP_MIRROR_LABEL));
     let annotations = endpoints.metadata.annotations.as_ref();
     if label.is_some_and(|value| value == "true") {
         Err(NotMirrored::SkipMirror)
-    } else if annotations.is_some_and(|annotations| annotations.contains_key(names::LEADER_ANNOTATION)) {
+    } else if annotations.is_some_and(|annotations| annotations.contains_key(well_known::LEADER_ANNOTATION)) {
         Err(NotMirrored::LeaderElection)
     } else {
         Ok(())
@@ -44,8 +44,8 @@ pub fn eligible(endpoints: &Endpoints) -> Result<(), NotMirrored> {
 
 /// Whether the object is mirrored, given the Service of the same namespace and name (M2–M7). Where it is not, slices that
 /// mirror it are to be removed.
-pub fn mirrored(endpoints: &Endpoints, service: Option<&Service>) -> Result<(), NotMirrored> {
-    eligible(endpoints)?;
+pub fn check_mirrored(endpoints: &Endpoints, service: Option<&Service>) -> Result<(), NotMirrored> {
+    check_eligible(endpoints)?;
     match service {
         None => Err(NotMirrored::NoService),
         Some(service) if has_selector(service) => Err(NotMirrored::Selector),
@@ -63,7 +63,7 @@ pub fn has_selector(service: &Service) -> bool {
 /// Whether a slice is one that this controller writes (M1).
 #[must_use]
 pub fn is_ours(slice: &ObjectMeta) -> bool {
-    label(slice, names::MANAGED_BY_LABEL) == Some(MANAGED_BY)
+    label(slice, well_known::MANAGED_BY_LABEL) == Some(MANAGED_BY)
 }
 
 /// Whether a slice mirrors the Endpoints object of this namespace and name (M36).
@@ -71,7 +71,7 @@ pub fn is_ours(slice: &ObjectMeta) -> bool {
 pub fn is_mirror_of(slice: &ObjectMeta, namespace: &str, name: &str) -> bool {
     is_ours(slice)
         && slice.namespace.as_deref() == Some(namespace)
-        && label(slice, names::SERVICE_NAME_LABEL) == Some(name)
+        && label(slice, well_known::SERVICE_NAME_LABEL) == Some(name)
 }
 
 fn label<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {
@@ -114,7 +114,7 @@ mod tests {
                 Ok(()),
             ),
         ] {
-            assert_eq!(eligible(&endpoints(&metadata)), expected, "{metadata}");
+            assert_eq!(check_eligible(&endpoints(&metadata)), expected, "{metadata}");
         }
     }
 
@@ -141,12 +141,15 @@ mod tests {
             ),
         ] {
             let parsed: Option<Service> = serde_json::from_value(service.clone()).unwrap();
-            assert_eq!(mirrored(&plain, parsed.as_ref()), expected, "{service}");
+            assert_eq!(check_mirrored(&plain, parsed.as_ref()), expected, "{service}");
         }
         let service = Service::default();
         let skip = |value: &str| endpoints(&json!({"labels": {"endpointslice.kubernetes.io/skip-mirror": value}}));
-        assert_eq!(mirrored(&skip("true"), Some(&service)), Err(NotMirrored::SkipMirror));
-        assert_eq!(mirrored(&skip("false"), Some(&service)), Ok(()));
+        assert_eq!(
+            check_mirrored(&skip("true"), Some(&service)),
+            Err(NotMirrored::SkipMirror)
+        );
+        assert_eq!(check_mirrored(&skip("false"), Some(&service)), Ok(()));
     }
 
     /// T-MIR-05…10, T-MIR-17.

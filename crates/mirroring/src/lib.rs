@@ -11,8 +11,8 @@
 //! use k8s_openapi::api::core::v1::{Endpoints, Service};
 //! use mirroring::{Metadata, Subsets, options};
 //! use serde_json::{from_value, json};
-//! use slice_core::{AddressType, Slice};
-//! use slice_reconciler::{MetadataPolicy, Owner, Request, plan};
+//! use slice_core::{AddressType, CompactSlice};
+//! use slice_reconciler::{MetadataPolicy, Owner, PlanRequest, plan};
 //!
 //! // An Endpoints object, the Service of its name, and the slices that mirror it, as a client reads them.
 //! let service: Service = from_value(json!({"spec": {"ports": [{"port": 80}]}}))?;
@@ -23,24 +23,24 @@
 //!         "ports": [{"port": 5432}],
 //!     }],
 //! }))?;
-//! let existing: Vec<Slice> = Vec::new();
-//! assert_eq!(mirroring::mirrored(&endpoints, Some(&service)), Ok(()));
+//! let existing: Vec<CompactSlice> = Vec::new();
+//! assert_eq!(mirroring::check_mirrored(&endpoints, Some(&service)), Ok(()));
 //!
 //! // What the slices should hold, and what cannot be published.
 //! let max = NonZeroUsize::new(1000).unwrap();
 //! let subsets = Subsets::read(&endpoints);
 //! let desired = subsets.desired(max);
-//! assert_eq!(desired.left_out[0].to_string(), r#"address "elsewhere" is left out: it is not an IP address"#);
+//! assert_eq!(desired.skipped_entries[0].to_string(), r#"address "elsewhere" is left out: it is not an IP address"#);
 //! assert_eq!(desired.events[0].reason, "InvalidIPAddress");
 //!
 //! // What has to be written.
 //! let metadata = MetadataPolicy::from(Metadata::of(&endpoints));
-//! let request = Request {
+//! let request = PlanRequest {
 //!     supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
 //!     groups: desired.groups,
-//!     ..Request::new(Owner::from_meta("v1", "Endpoints", &endpoints.metadata), &existing, &metadata, "db-")
+//!     ..PlanRequest::new(Owner::from_meta("v1", "Endpoints", &endpoints.metadata), &existing, &metadata, "db-")
 //! };
-//! let plan = plan(request, &options(max))?;
+//! let plan = plan(request, &reconcile_options(max))?;
 //! assert_eq!(plan.writes.len(), 2, "one slice for each address family");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -50,20 +50,20 @@
 pub mod controller;
 mod desired;
 mod eligibility;
-mod left_out;
 mod metadata;
 mod options;
 #[cfg(test)]
 mod plans;
+mod skipped;
 mod subsets;
 #[cfg(test)]
 mod testing;
 
-pub use desired::{Desired, Event, SubsetEndpoint};
-pub use eligibility::{NotMirrored, eligible, has_selector, is_mirror_of, is_ours, mirrored};
-pub use left_out::{LeftOut, Reason};
+pub use desired::{Desired, SubsetEndpoint, Warning};
+pub use eligibility::{NotMirrored, check_eligible, check_mirrored, has_selector, is_mirror_of, is_ours};
 pub use metadata::Metadata;
-pub use options::options;
+pub use options::reconcile_options;
+pub use skipped::{AddressSkipReason, SkippedEntry};
 pub use subsets::Subsets;
 
 /// Value of the managed-by label on our slices, and so the lock: one writer per value.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Endpoints;
-use slice_core::names;
+use slice_core::well_known;
 use slice_reconciler::{Annotations, MetadataPolicy};
 
 use crate::MANAGED_BY;
@@ -28,13 +28,13 @@ impl Metadata {
         let metadata = &endpoints.metadata;
         let mut labels = metadata.labels.clone().unwrap_or_default();
         labels.insert(
-            names::SERVICE_NAME_LABEL.into(),
+            well_known::SERVICE_NAME_LABEL.into(),
             metadata.name.clone().unwrap_or_default(),
         );
-        labels.insert(names::MANAGED_BY_LABEL.into(), MANAGED_BY.into());
+        labels.insert(well_known::MANAGED_BY_LABEL.into(), MANAGED_BY.into());
         let mut annotations = metadata.annotations.clone().unwrap_or_default();
-        annotations.remove(names::TRIGGER_TIME_ANNOTATION);
-        annotations.remove(names::LAST_APPLIED_ANNOTATION);
+        annotations.remove(well_known::TRIGGER_TIME_ANNOTATION);
+        annotations.remove(well_known::LAST_APPLIED_ANNOTATION);
         Self { labels, annotations }
     }
 }
@@ -45,7 +45,7 @@ impl From<Metadata> for MetadataPolicy {
             mut labels,
             annotations,
         } = metadata;
-        let reserved = [names::SERVICE_NAME_LABEL, names::MANAGED_BY_LABEL];
+        let reserved = [well_known::SERVICE_NAME_LABEL, well_known::MANAGED_BY_LABEL];
         Self {
             reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
             labels,
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(json!(policy.labels), foo);
         assert_eq!(
             json!(policy.reserved),
-            json!({names::SERVICE_NAME_LABEL: "foo", names::MANAGED_BY_LABEL: MANAGED_BY})
+            json!({well_known::SERVICE_NAME_LABEL: "foo", well_known::MANAGED_BY_LABEL: MANAGED_BY})
         );
         assert_eq!(
             policy.annotations,

@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, num::NonZeroUsize};
 
 use k8s_openapi::api::core::v1::{EndpointPort, Endpoints};
 use serde_json::json;
-use slice_core::{Address, AddressType, Conditions, Slice, names};
-use slice_reconciler::{MetadataPolicy, Operation, Owner, Plan, Request, plan};
+use slice_core::{Address, AddressType, CompactSlice, Conditions, well_known};
+use slice_reconciler::{MetadataPolicy, Operation, Owner, Plan, PlanRequest, plan};
 
 use crate::{
-    Metadata, Subsets, options,
+    Metadata, Subsets, reconcile_options,
     testing::{self, many_ports},
 };
 
@@ -20,30 +20,30 @@ fn endpoints(written: &str) -> Endpoints {
     endpoints
 }
 
-fn planned(endpoints: &Endpoints, existing: &[Slice], max: usize) -> Plan {
+fn planned(endpoints: &Endpoints, existing: &[CompactSlice], max: usize) -> Plan {
     let max = NonZeroUsize::new(max).unwrap();
     let subsets = Subsets::read(endpoints);
     let policy = MetadataPolicy::from(Metadata::of(endpoints));
-    let request = Request {
-        supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
-        groups: subsets.desired(max).groups,
-        ..Request::new(
+    let request = PlanRequest {
+        address_types: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
+        desired: subsets.desired(max).groups,
+        ..PlanRequest::new(
             Owner::from_meta("v1", "Endpoints", &endpoints.metadata),
             existing,
             &policy,
             "ep-",
         )
     };
-    let options = options(max);
+    let options = reconcile_options(max);
     plan(request, &options).unwrap()
 }
 
 /// Slices as they were made for this object when it said so.
-fn stored(written: &str) -> Vec<Slice> {
+fn stored(written: &str) -> Vec<CompactSlice> {
     created(&planned(&endpoints(written), &[], 1000))
 }
 
-fn created(plan: &Plan) -> Vec<Slice> {
+fn created(plan: &Plan) -> Vec<CompactSlice> {
     let slices = plan.writes.iter().map(|write| match &write.operation {
         Operation::Create(slice) => slice.clone(),
         other => panic!("{other:?}"),
@@ -61,7 +61,7 @@ fn order(plan: &Plan) -> String {
     plan.writes.iter().map(|write| letter(&write.operation)).collect()
 }
 
-fn updated(plan: &Plan) -> &Slice {
+fn updated(plan: &Plan) -> &CompactSlice {
     let mut updates = plan.writes.iter().filter_map(|write| match &write.operation {
         Operation::Update(slice) => Some(slice),
         _ => None,
@@ -71,9 +71,9 @@ fn updated(plan: &Plan) -> &Slice {
 
 /// Slices that would do, slices, endpoints; +added ~changed −removed; writes.
 fn summary(plan: &Plan) -> String {
-    let total = |of: fn(&slice_reconciler::Summary) -> usize| plan.summaries.iter().map(of).sum::<usize>();
+    let total = |of: fn(&slice_reconciler::PlanStats) -> usize| plan.stats.iter().map(of).sum::<usize>();
     let [needed, slices, endpoints] = [
-        total(|summary| summary.slices_needed),
+        total(|summary| summary.min_slices),
         total(|summary| summary.slices),
         total(|summary| summary.endpoints),
     ];
@@ -173,7 +173,7 @@ fn t_mir_20_to_42_from_nothing() {
         for slice in created(&plan) {
             let labels = slice.metadata.labels.unwrap();
             assert!(slice.metadata.name.unwrap().starts_with("ep-"), "{id}");
-            assert_eq!(labels[names::SERVICE_NAME_LABEL], "ep", "{id}");
+            assert_eq!(labels[well_known::SERVICE_NAME_LABEL], "ep", "{id}");
             assert!(
                 slice.endpoints.iter().all(|endpoint| endpoint.addresses.len() == 1),
                 "{id}"
@@ -190,7 +190,7 @@ fn t_mir_26_an_object_that_is_going_away() {
     assert_eq!(planned(&going, &[], 1000).writes, []);
 }
 
-fn annotate(slice: &mut Slice, key: &str) {
+fn annotate(slice: &mut CompactSlice, key: &str) {
     let annotations = slice.metadata.annotations.get_or_insert_default();
     annotations.insert(key.into(), "bar".into());
 }
@@ -198,7 +198,7 @@ fn annotate(slice: &mut Slice, key: &str) {
 /// T-MIR-27…30, T-MIR-47, T-GMIR-08…11, T-GMIR-28, T-MIR-N10: the same endpoints, and what else makes a difference.
 #[test]
 fn t_mir_27_to_30_stored_already() {
-    type Change = fn(&mut Endpoints, &mut Slice);
+    type Change = fn(&mut Endpoints, &mut CompactSlice);
     let cases: [(&str, Change, &str); 9] = [
         ("T-MIR-27, T-GMIR-08: nothing", |_, _| {}, ""),
         // Upstream takes such a slice over by an update (I7).
@@ -231,13 +231,13 @@ fn t_mir_27_to_30_stored_already() {
         ),
         (
             "T-MIR-47, T-GMIR-28: last-applied on the slice",
-            |_, slice| annotate(slice, names::LAST_APPLIED_ANNOTATION),
+            |_, slice| annotate(slice, well_known::LAST_APPLIED_ANNOTATION),
             "u",
         ),
         (
             "T-MIR-N10: the object has a label of slices",
             |endpoints, _| {
-                endpoints.metadata.labels = Some([(names::MANAGED_BY_LABEL.into(), "someone".into())].into());
+                endpoints.metadata.labels = Some([(well_known::MANAGED_BY_LABEL.into(), "someone".into())].into());
             },
             "",
         ),
@@ -404,7 +404,7 @@ fn f25_a_subset_whose_ports_turn_bad_keeps_its_slices() {
         protocol: Some("QUIC".into()),
         ..EndpointPort::default()
     };
-    for (ports, why) in [
+    for (ports, reason) in [
         (many_ports(20_001, 0), "there are 20001 ports, and 20000 is the most"),
         (vec![quic], "the protocol \"QUIC\" is none of TCP, UDP, SCTP"),
     ] {
@@ -412,12 +412,12 @@ fn f25_a_subset_whose_ports_turn_bad_keeps_its_slices() {
         let mut expected = slices.clone();
         let turned_bad = with_ports("10.0.0.1 10.0.0.2 fd00::1 :; 10.0.1.1 10.0.1.2 :b/81", ports);
         let plan = planned(&turned_bad, &slices, 1000);
-        let named: Vec<String> = plan.left_out.iter().map(ToString::to_string).collect();
+        let named: Vec<String> = plan.rejected.iter().map(ToString::to_string).collect();
         assert_eq!(
             named,
             [
-                format!("2 IPv4 endpoints are left out: {why}"),
-                format!("1 IPv6 endpoints are left out: {why}")
+                format!("2 IPv4 endpoints are left out: {reason}"),
+                format!("1 IPv6 endpoints are left out: {reason}")
             ]
         );
         assert_eq!(order(&plan), "u");
@@ -437,5 +437,5 @@ fn f25_a_subset_whose_ports_turn_bad_keeps_its_slices() {
 #[test]
 fn f25_ports_of_one_name_do_not_count_together() {
     let plan = planned(&with_ports("10.0.0.1 :", many_ports(19_999, 2)), &[], 1000);
-    assert_eq!((summary(&plan).as_str(), plan.left_out), ("2/2/2 +2 ~0 -0 cc", vec![]));
+    assert_eq!((summary(&plan).as_str(), plan.rejected), ("2/2/2 +2 ~0 -0 cc", vec![]));
 }

@@ -8,7 +8,7 @@ use std::{
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
 use slice_core::{Address, Interner, Port, Target};
 
-use crate::Reason;
+use crate::AddressSkipReason;
 
 /// The subsets of an Endpoints object, read: each address once, each port in one subset only, and subsets of the same
 /// addresses joined. Two that are equal want the same slices.
@@ -30,7 +30,7 @@ pub(crate) struct Source {
     /// What cannot be read is kept as text.
     pub(crate) address: Address,
     /// Why it cannot be published.
-    pub(crate) refused: Option<Reason>,
+    pub(crate) refused: Option<AddressSkipReason>,
     pub(crate) hostname: Option<Arc<str>>,
     pub(crate) node_name: Option<Arc<str>>,
     pub(crate) target: Option<Target>,
@@ -119,10 +119,13 @@ impl Source {
     fn read(written: &EndpointAddress, interner: &mut Interner) -> Self {
         let (address, refused) = match Address::parse_ip(&written.ip) {
             Some(address) => {
-                let refused = address.publishable().err().map(Reason::Unpublishable);
+                let refused = address.validate().err().map(AddressSkipReason::Invalid);
                 (address, refused)
             }
-            None => (Address::Text(interner.intern(&written.ip)), Some(Reason::NotAnIp)),
+            None => (
+                Address::Other(interner.intern(&written.ip)),
+                Some(AddressSkipReason::NotAnIp),
+            ),
         };
         Self {
             address,

@@ -3,7 +3,7 @@
 use slice_core::AddressType;
 use slice_reconciler::Group;
 
-use crate::{AddressProblem, Node, Nodes, Pod, PodEndpoint, Service, groups::Groups};
+use crate::{AddressError, Node, NodeLookup, Pod, PodEndpoint, Service, groups::Groups};
 
 /// What the slices of a Service should hold.
 #[derive(Debug)]
@@ -14,34 +14,34 @@ pub struct Desired<'a> {
     /// the pod itself was left out or has no address of the type.
     pub groups: Vec<Group<PodEndpoint<'a>>>,
     /// What could not be published, by pod. It concerns nobody but the pods named.
-    pub left_out: Vec<LeftOut<'a>>,
+    pub skipped: Vec<SkippedPod<'a>>,
 }
 
 /// A pod, or an address of one, that could not be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pod {namespace}/{pod}: {reason}")]
-pub struct LeftOut<'a> {
+pub struct SkippedPod<'a> {
     /// The pod's namespace.
     pub namespace: &'a str,
     /// The pod's name.
     pub pod: &'a str,
     /// What is left out and why.
-    pub reason: Reason<'a>,
+    pub reason: SkipReason<'a>,
 }
 
 /// Why something was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Reason<'a> {
+pub enum SkipReason<'a> {
     /// The pod waits until its node is known (R65). The name is empty if the pod has no node.
     #[error("left out until its node {0:?} is known")]
-    UnknownNode(&'a str),
+    NodeNotFound(&'a str),
     /// An address cannot be published (W23); the pod's other addresses are.
     #[error("address {address:?} left out: {problem}")]
     Address {
         /// As the pod has it.
         address: &'a str,
         /// What is wrong with it.
-        problem: AddressProblem,
+        problem: AddressError,
     },
 }
 
@@ -52,11 +52,11 @@ pub enum Reason<'a> {
 pub fn desired<'a>(
     service: &Service,
     pods: impl IntoIterator<Item = &'a Pod>,
-    nodes: &'a (impl Nodes + ?Sized),
+    nodes: &'a (impl NodeLookup + ?Sized),
 ) -> Desired<'a> {
     let pods = pods.into_iter();
     let mut groups = Groups::new(service, pods.size_hint().0);
-    let mut left_out = Vec::new();
+    let mut skipped = Vec::new();
     for pod in pods.filter(|pod| pod.eligible) {
         let groups = groups.of(pod);
         match node_of(service, pod, nodes) {
@@ -65,18 +65,18 @@ pub fn desired<'a>(
                     let endpoints = PodEndpoint::for_pod(pod, node, service, group.address_type);
                     group.endpoints.extend(endpoints);
                 }
-                if !pod.addresses.refused().is_empty() {
-                    left_out.extend(refused_addresses(service, pod));
+                if !pod.addresses.rejected().is_empty() {
+                    skipped.extend(refused_addresses(service, pod));
                 }
             }
-            Err(reason) => left_out.push(because(pod, reason)),
+            Err(reason) => skipped.push(because(pod, reason)),
         }
     }
-    left_out.sort_by_key(|left_out| (left_out.namespace, left_out.pod));
+    skipped.sort_by_key(|skipped| (skipped.namespace, skipped.pod));
     Desired {
         address_types: service.families.address_types(),
         groups: groups.into_sorted(),
-        left_out,
+        skipped,
     }
 }
 
@@ -85,19 +85,19 @@ pub fn desired<'a>(
 fn node_of<'a>(
     service: &Service,
     pod: &'a Pod,
-    nodes: &'a (impl Nodes + ?Sized),
-) -> Result<Option<&'a Node>, Reason<'a>> {
+    nodes: &'a (impl NodeLookup + ?Sized),
+) -> Result<Option<&'a Node>, SkipReason<'a>> {
     let node = pod.node.as_deref().and_then(|name| nodes.node(name));
     if node.is_none() && !service.publish_not_ready_addresses {
-        return Err(Reason::UnknownNode(pod.node.as_deref().unwrap_or_default()));
+        return Err(SkipReason::NodeNotFound(pod.node.as_deref().unwrap_or_default()));
     }
     Ok(node)
 }
 
 /// Those that the Service would have published.
-fn refused_addresses<'a>(service: &Service, pod: &'a Pod) -> impl Iterator<Item = LeftOut<'a>> {
+fn refused_addresses<'a>(service: &Service, pod: &'a Pod) -> impl Iterator<Item = SkippedPod<'a>> {
     let wanted = service.families.address_types();
-    let refused = pod.addresses.refused().iter();
+    let refused = pod.addresses.rejected().iter();
     refused
         .filter(|refused| {
             refused
@@ -107,7 +107,7 @@ fn refused_addresses<'a>(service: &Service, pod: &'a Pod) -> impl Iterator<Item 
         .map(|refused| {
             because(
                 pod,
-                Reason::Address {
+                SkipReason::Address {
                     address: &refused.text,
                     problem: refused.problem,
                 },
@@ -115,8 +115,8 @@ fn refused_addresses<'a>(service: &Service, pod: &'a Pod) -> impl Iterator<Item 
         })
 }
 
-fn because<'a>(pod: &'a Pod, reason: Reason<'a>) -> LeftOut<'a> {
-    LeftOut {
+fn because<'a>(pod: &'a Pod, reason: SkipReason<'a>) -> SkippedPod<'a> {
+    SkippedPod {
         namespace: pod.namespace(),
         pod: pod.name(),
         reason,

@@ -66,12 +66,12 @@ impl<'s, 'a> Groups<'s, 'a> {
 
     fn look_up(&mut self, named_ports: &[NamedPort]) -> usize {
         let ports = self.service.ports.iter();
-        let numbers: Numbers = ports.map(|port| port.resolve(named_ports)).collect();
+        let numbers: Numbers = ports.map(|port| port.resolve_target_port(named_ports)).collect();
         if let Some(start) = self.by_numbers.get(&numbers) {
             return *start;
         }
         let ports = self.service.ports.iter().zip(&numbers);
-        let key = PortMapKey::new(ports.filter_map(|(port, number)| Some(port.with_number((*number)?))));
+        let key = PortMapKey::new(ports.filter_map(|(port, number)| Some(port.to_port((*number)?))));
         // Other numbers may still be the same ports when two ports of the Service have the same name.
         let next = self.made.len();
         let start = *self.by_ports.entry(key.clone()).or_insert(next);

@@ -9,7 +9,7 @@
 //! writes. No client, no clock, no asynchronous runtime.
 //!
 //! Where addresses and ports come from can be replaced where a [`Pod`] or [`Service`] is made (G66, G84): their fields are
-//! open. Addresses of another network are `Pod { addresses: PodAddresses::read_apart(..), ..Pod::from(&pod) }`, with `ready`
+//! open. Addresses of another network are `Pod { addresses: PodAddresses::parse_separate(..), ..Pod::from(&pod) }`, with `ready`
 //! where the network has a readiness of its own; a pod whose addresses differ in that is given once for each. Ports of any
 //! object that selects pods are the `ports` of a [`Service`]; where their numbers come from is a pod's `named_ports`.
 //!
@@ -20,7 +20,7 @@
 //! use serde_json::{from_value, json};
 //! use service_slices::{Node, Pod, Service, desired, options};
 //! use slice_core::Slice;
-//! use slice_reconciler::{Operation, Request, plan};
+//! use slice_reconciler::{Operation, PlanRequest, plan};
 //!
 //! // A Service, the pods that its selector matches, and their nodes, as a client reads them.
 //! let service: api::Service = from_value(json!({
@@ -45,15 +45,15 @@
 //! assert!(desired.left_out.is_empty());
 //!
 //! // What has to be written.
-//! let existing: Vec<Slice> = stored.iter().map(Slice::from).collect();
+//! let existing: Vec<CompactSlice> = stored.iter().map(CompactSlice::from).collect();
 //! let metadata = service.metadata_policy();
-//! let request = Request {
+//! let request = PlanRequest {
 //!     supported: desired.address_types.iter().copied().collect(),
 //!     groups: desired.groups,
 //!     hints: Some(service.hints),
-//!     ..Request::new(service.owner(), &existing, &metadata, "web-")
+//!     ..PlanRequest::new(service.owner(), &existing, &metadata, "web-")
 //! };
-//! let plan = plan(request, &options(NonZeroUsize::new(100).unwrap()))?;
+//! let plan = plan(request, &reconcile_options(NonZeroUsize::new(100).unwrap()))?;
 //! let Operation::Create(slice) = &plan.writes[0].operation else { panic!("nothing was there") };
 //! assert_eq!(slice.ports.ports()[0].port, Some(8080));
 //! assert_eq!(slice.endpoints[0].zone.as_deref(), Some("zone-a"));
@@ -75,14 +75,14 @@ mod pod_endpoint;
 mod quantity;
 mod service;
 
-pub use desired::{Desired, LeftOut, Reason, desired};
-pub use node::{Node, Nodes};
+pub use desired::{Desired, SkipReason, SkippedPod, desired};
+pub use node::{Node, NodeLookup};
 pub use node_state::NodeState;
-pub use options::options;
+pub use options::reconcile_options;
 pub use pod::{NamedPort, Pod};
-pub use pod_addresses::{AddressProblem, PodAddresses, RefusedAddress};
+pub use pod_addresses::{AddressError, PodAddresses, RejectedAddress};
 pub use pod_endpoint::PodEndpoint;
-pub use service::{Families, RESERVED_LABELS, Service, ServicePort, TargetPort};
+pub use service::{IpFamilies, RESERVED_LABELS, Service, ServicePort, TargetPort};
 
 /// Value of the managed-by label on our slices, and so the lock: one writer per value.
 pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";

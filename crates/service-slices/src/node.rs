@@ -9,7 +9,7 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1 as api;
-use slice_core::{Interner, names::ZONE_LABEL};
+use slice_core::{Interner, well_known::ZONE_LABEL};
 
 /// What endpoints publish of a Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,12 +39,12 @@ impl From<&api::Node> for Node {
 }
 
 /// Lookup of Nodes by name, once per pod and sync. Any `HashMap` will do in which each is under its own name.
-pub trait Nodes {
+pub trait NodeLookup {
     /// The Node of this name, if it is known.
     fn node(&self, name: &str) -> Option<&Node>;
 }
 
-impl<K: Borrow<str> + Eq + Hash, S: BuildHasher> Nodes for HashMap<K, Node, S> {
+impl<K: Borrow<str> + Eq + Hash, S: BuildHasher> NodeLookup for HashMap<K, Node, S> {
     /// A Node under another name than its own is not known: endpoints would be published with a node that their pods do not name.
     fn node(&self, name: &str) -> Option<&Node> {
         let is_own_name = |node: &&Node| ptr::eq(&raw const *node.name, name) || *node.name == *name;

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1 as api;
 use slice_core::Interner;
-use slice_reconciler::hints::NodeFacts;
+use slice_reconciler::hints::NodeInfo;
 
 use crate::{Node, quantity::milli};
 
@@ -25,8 +25,8 @@ pub struct NodeState {
 impl NodeState {
     /// What topology hints go by.
     #[must_use]
-    pub fn facts(&self) -> NodeFacts<'_> {
-        NodeFacts {
+    pub fn topology_info(&self) -> NodeInfo<'_> {
+        NodeInfo {
             ready: self.ready,
             excluded: self.excluded,
             zone: self.node.zone.as_deref(),
@@ -72,9 +72,9 @@ mod tests {
     fn h22_cpus_are_counted_in_thousandths() {
         for (quantity, expected) in [("4", Some(4000)), ("3920m", Some(3920)), ("many", None)] {
             let node = state(json!({"status": {"allocatable": {"cpu": quantity}}}));
-            assert_eq!(node.facts().cpu_milli, expected, "{quantity:?}");
+            assert_eq!(node.topology_info().cpu_milli, expected, "{quantity:?}");
         }
-        assert_eq!(state(json!({})).facts().cpu_milli, None);
+        assert_eq!(state(json!({})).topology_info().cpu_milli, None);
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
         ] {
             let node = state(json!({"metadata": {"labels": labels}, "status": {"conditions": conditions}}));
             assert_eq!(
-                (node.facts().ready, node.facts().excluded),
+                (node.topology_info().ready, node.topology_info().excluded),
                 expected,
                 "{conditions} {labels}"
             );

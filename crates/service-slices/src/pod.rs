@@ -52,7 +52,7 @@ pub struct NamedPort {
 impl Pod {
     /// The compact form of an object of the API, with interned strings.
     pub fn from_k8s(pod: &api::Pod, interner: &mut Interner) -> Self {
-        let addresses = PodAddresses::read(ips(pod));
+        let addresses = PodAddresses::parse(ips(pod));
         let named_ports = pod.spec.as_ref().and_then(|spec| named_ports(spec, interner));
         Self::read(pod, addresses, named_ports, interner)
     }
@@ -61,7 +61,7 @@ impl Pod {
     /// addresses only of its families.
     pub fn for_service(pod: &api::Pod, service: &Service, interner: &mut Interner) -> Self {
         let takes_v6 = service.families.address_types().contains(&AddressType::IPv6);
-        let addresses = PodAddresses::read(ips(pod).filter(|text| takes_v6 || !is_plainly_v6(text)));
+        let addresses = PodAddresses::parse(ips(pod).filter(|text| takes_v6 || !is_plainly_v6(text)));
         let spec = pod.spec.as_ref().filter(|_| service.has_named_targets());
         let named_ports = spec.and_then(|spec| named_ports(spec, interner));
         Self::read(pod, addresses, named_ports, interner)

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slice_core::{Address, AddressType, Unpublishable, limits::ADDRESSES_PER_ENDPOINT_MAX};
+use slice_core::{Address, AddressType, InvalidAddress, limits::ADDRESSES_PER_ENDPOINT_MAX};
 
 /// The addresses of a pod, read once and kept in the order in which they are published: sorted as text (R61).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,29 +22,29 @@ struct Unusual {
     v6: Vec<Address>,
     /// Each address is an endpoint of its own.
     apart: bool,
-    refused: Vec<RefusedAddress>,
+    refused: Vec<RejectedAddress>,
 }
 
 /// An address of a pod that no slice may hold: one of them would make its whole slice unwritable (W23).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefusedAddress {
+pub struct RejectedAddress {
     /// As the pod has it.
     pub text: Arc<str>,
     /// Its family, as far as that can be told.
     pub address_type: Option<AddressType>,
     /// What is wrong with it.
-    pub problem: AddressProblem,
+    pub problem: AddressError,
 }
 
 /// Why an address of a pod is not published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AddressProblem {
+pub enum AddressError {
     /// It cannot be read.
     #[error("it is not an IP address")]
     NotAnIp,
     /// The API server refuses it.
     #[error("{0}")]
-    Unpublishable(Unpublishable),
+    InvalidAddress(InvalidAddress),
     /// The pod has as many addresses of this family already as an endpoint may have.
     #[error("an endpoint has at most {ADDRESSES_PER_ENDPOINT_MAX} addresses")]
     TooMany,
@@ -52,7 +52,7 @@ pub enum AddressProblem {
 
 impl PodAddresses {
     /// Reads `status.podIPs` (R60). All addresses of a family are one endpoint.
-    pub fn read<'t>(texts: impl IntoIterator<Item = &'t str, IntoIter: Clone>) -> Self {
+    pub fn parse<'t>(texts: impl IntoIterator<Item = &'t str, IntoIter: Clone>) -> Self {
         let texts = texts.into_iter();
         Self::read_usual(texts.clone()).unwrap_or_else(|| {
             let mut unusual = Unusual::read(texts);
@@ -65,7 +65,7 @@ impl PodAddresses {
 
     /// Reads addresses from another source than `status.podIPs`: other networks of the pod, or devices (G84). Each address is
     /// an endpoint of its own, because readers look at the first of an endpoint only (G77).
-    pub fn read_apart<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+    pub fn parse_separate<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let unusual = Unusual::read(texts);
         Unusual { apart: true, ..unusual }.into()
     }
@@ -77,7 +77,7 @@ impl PodAddresses {
             let is_usual = match read(text) {
                 Ok(Address::V4(address)) => v4.replace(address).is_none(),
                 Ok(Address::V6(address)) => v6.replace(address).is_none(),
-                Ok(Address::Text(_)) | Err(_) => false,
+                Ok(Address::Other(_)) | Err(_) => false,
             };
             if !is_usual {
                 return None;
@@ -104,13 +104,13 @@ impl PodAddresses {
 
     /// Whether each is an endpoint of its own, and not one together with the others of its family.
     #[must_use]
-    pub fn are_apart(&self) -> bool {
+    pub fn one_endpoint_each(&self) -> bool {
         self.unusual.as_ref().is_some_and(|unusual| unusual.apart)
     }
 
     /// Those that cannot be published.
     #[must_use]
-    pub fn refused(&self) -> &[RefusedAddress] {
+    pub fn rejected(&self) -> &[RejectedAddress] {
         self.unusual.as_ref().map_or(&[], |unusual| &unusual.refused)
     }
 }
@@ -122,7 +122,7 @@ impl Unusual {
             match read(text) {
                 Ok(address @ Address::V4(_)) => all.v4.push(address),
                 Ok(address) => all.v6.push(address),
-                Err((address_type, problem)) => all.refused.push(RefusedAddress {
+                Err((address_type, problem)) => all.refused.push(RejectedAddress {
                     text: text.into(),
                     address_type,
                     problem,
@@ -146,12 +146,12 @@ impl From<Unusual> for PodAddresses {
 }
 
 /// Takes out what is more than an endpoint may have.
-fn surplus(published: &mut Vec<Address>) -> impl Iterator<Item = RefusedAddress> {
+fn surplus(published: &mut Vec<Address>) -> impl Iterator<Item = RejectedAddress> {
     let surplus = published.drain(published.len().min(ADDRESSES_PER_ENDPOINT_MAX)..);
-    surplus.map(|address| RefusedAddress {
+    surplus.map(|address| RejectedAddress {
         text: address.to_string().into(),
         address_type: Some(address.address_type()),
-        problem: AddressProblem::TooMany,
+        problem: AddressError::TooMany,
     })
 }
 
@@ -162,14 +162,14 @@ pub(crate) fn is_plainly_v6(text: &str) -> bool {
 }
 
 /// The address, or its family, as far as that can be told, and what is wrong with it.
-fn read(text: &str) -> Result<Address, (Option<AddressType>, AddressProblem)> {
+fn read(text: &str) -> Result<Address, (Option<AddressType>, AddressError)> {
     let Some(address) = Address::parse_ip(text) else {
         let address_type = is_plainly_v6(text).then_some(AddressType::IPv6);
-        return Err((address_type, AddressProblem::NotAnIp));
+        return Err((address_type, AddressError::NotAnIp));
     };
-    match address.publishable() {
+    match address.validate() {
         Ok(()) => Ok(address),
-        Err(why) => Err((Some(address.address_type()), AddressProblem::Unpublishable(why))),
+        Err(reason) => Err((Some(address.address_type()), AddressError::InvalidAddress(reason))),
     }
 }
 
@@ -183,16 +183,16 @@ mod tests {
 
     #[test]
     fn r60_r61_addresses_of_a_family_are_together_and_sorted_as_text() {
-        let addresses = PodAddresses::read(["fd00::1", "10.0.0.9", "10.0.0.10", "fd00:0::00:10", "10.0.0.2"]);
+        let addresses = PodAddresses::parse(["fd00::1", "10.0.0.9", "10.0.0.10", "fd00:0::00:10", "10.0.0.2"]);
         assert_eq!(
             printed(addresses.of(AddressType::IPv4)),
             ["10.0.0.10", "10.0.0.2", "10.0.0.9"]
         );
         assert_eq!(printed(addresses.of(AddressType::IPv6)), ["fd00::1", "fd00::10"]);
         assert_eq!(addresses.of(AddressType::Fqdn), []);
-        assert_eq!(addresses.refused(), []);
-        let spelled_otherwise = PodAddresses::read(["::ffff:10.0.0.9", "fd00:0::1"]);
-        assert_eq!(spelled_otherwise, PodAddresses::read(["fd00::1", "10.0.0.9"]));
+        assert_eq!(addresses.rejected(), []);
+        let spelled_otherwise = PodAddresses::parse(["::ffff:10.0.0.9", "fd00:0::1"]);
+        assert_eq!(spelled_otherwise, PodAddresses::parse(["fd00::1", "10.0.0.9"]));
     }
 
     /// A text that looks like an IPv6 address concerns IPv6 only; what begins with zeros may still be an IPv4 address.
@@ -209,14 +209,14 @@ mod tests {
             "feed",
             "cafe1:",
         ];
-        let addresses = PodAddresses::read(texts);
+        let addresses = PodAddresses::parse(texts);
         assert_eq!(
             printed(addresses.of(AddressType::IPv4)),
             ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
         );
         assert_eq!(printed(addresses.of(AddressType::IPv6)), ["fd00::1"]);
         let refused = |wanted: AddressType| -> Vec<&str> {
-            let refused = addresses.refused().iter();
+            let refused = addresses.rejected().iter();
             let concern = refused.filter(|refused| refused.address_type.is_none_or(|of| of == wanted));
             concern.map(|refused| &*refused.text).collect()
         };
@@ -230,20 +230,20 @@ mod tests {
     /// G-25, W23: what cannot be published is named, the rest is kept.
     #[test]
     fn g25_what_cannot_be_published_is_named() {
-        let addresses = PodAddresses::read(["::ffff:1.2.3.4", "010.0.0.1", "garbage", "169.254.1.1", "fe80::1%eth0"]);
+        let addresses = PodAddresses::parse(["::ffff:1.2.3.4", "010.0.0.1", "garbage", "169.254.1.1", "fe80::1%eth0"]);
         assert_eq!(printed(addresses.of(AddressType::IPv4)), ["1.2.3.4", "10.0.0.1"]);
-        let refused = |text: &str, address_type, problem| RefusedAddress {
+        let refused = |text: &str, address_type, problem| RejectedAddress {
             text: text.into(),
             address_type,
             problem,
         };
-        let link_local = AddressProblem::Unpublishable(Unpublishable::LinkLocal);
+        let link_local = AddressError::InvalidAddress(InvalidAddress::LinkLocal);
         assert_eq!(
-            addresses.refused(),
+            addresses.rejected(),
             [
-                refused("garbage", None, AddressProblem::NotAnIp),
+                refused("garbage", None, AddressError::NotAnIp),
                 refused("169.254.1.1", Some(AddressType::IPv4), link_local),
-                refused("fe80::1%eth0", None, AddressProblem::NotAnIp),
+                refused("fe80::1%eth0", None, AddressError::NotAnIp),
             ]
         );
     }
@@ -253,16 +253,16 @@ mod tests {
     fn an_endpoint_gets_no_more_addresses_than_the_api_server_takes() {
         let texts: Vec<String> = (0..101).map(|i| format!("10.0.0.{i}")).collect();
         let with_v6 = texts.iter().map(String::as_str).chain(["fd00::1"]);
-        let addresses = PodAddresses::read(with_v6);
+        let addresses = PodAddresses::parse(with_v6);
         assert_eq!(addresses.of(AddressType::IPv4).len(), 100);
         assert_eq!(printed(addresses.of(AddressType::IPv6)), ["fd00::1"]);
         let refused = addresses
-            .refused()
+            .rejected()
             .iter()
             .map(|refused| (&*refused.text, refused.problem));
         assert_eq!(
             refused.collect::<Vec<_>>(),
-            [("10.0.0.99", AddressProblem::TooMany)],
+            [("10.0.0.99", AddressError::TooMany)],
             "the last as text"
         );
     }

@@ -31,7 +31,7 @@ impl<'a> PodEndpoint<'a> {
         address_type: AddressType,
     ) -> impl Iterator<Item = Self> {
         let addresses = pod.addresses.of(address_type).len();
-        let apart = pod.addresses.are_apart();
+        let apart = pod.addresses.one_endpoint_each();
         let count = if apart { addresses } else { addresses.min(1) };
         let ready = service.publish_not_ready_addresses || (pod.ready && !pod.terminating);
         let has_hostname = pod.hostname_for(&service.namespace, &service.name).is_some();

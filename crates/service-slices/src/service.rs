@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::util::intstr::IntOrString};
 use slice_core::{
     Address, AddressType, Port,
-    names::{HEADLESS_LABEL, MANAGED_BY_LABEL, SERVICE_NAME_LABEL},
+    well_known::{HEADLESS_LABEL, MANAGED_BY_LABEL, SERVICE_NAME_LABEL},
 };
 use slice_reconciler::{Annotations, MetadataPolicy, Owner, hints::HintMode};
 
@@ -33,7 +33,7 @@ pub struct Service {
     /// Whether it has no address of its own.
     pub headless: bool,
     /// The types of slices it has.
-    pub families: Families,
+    pub families: IpFamilies,
     /// Whether pods are called ready whatever they are.
     pub publish_not_ready_addresses: bool,
     /// Its ports, in order.
@@ -66,7 +66,7 @@ pub enum TargetPort {
 
 /// The types of slices that a Service has (R56a).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Families {
+pub enum IpFamilies {
     /// IPv4 alone.
     IPv4,
     /// IPv6 alone.
@@ -75,9 +75,9 @@ pub enum Families {
     Both,
 }
 
-impl Families {
+impl IpFamilies {
     /// From `spec.ipFamilies` and `spec.clusterIP`. `None` and no cluster IP are the same.
-    pub fn of<'t>(ip_families: impl IntoIterator<Item = &'t str>, cluster_ip: Option<&str>) -> Self {
+    pub fn from_spec<'t>(ip_families: impl IntoIterator<Item = &'t str>, cluster_ip: Option<&str>) -> Self {
         let (mut v4, mut v6) = (false, false);
         for family in ip_families {
             v4 |= family == "IPv4";
@@ -151,7 +151,7 @@ impl Service {
 impl ServicePort {
     /// The port of endpoints that it leads to, with this number.
     #[must_use]
-    pub fn with_number(&self, number: i32) -> Port {
+    pub fn to_port(&self, number: i32) -> Port {
         Port {
             name: Arc::clone(&self.name),
             protocol: Arc::clone(&self.protocol),
@@ -162,7 +162,7 @@ impl ServicePort {
 
     /// The number it has with a pod that has these ports, if it leads anywhere (R69).
     #[must_use]
-    pub fn resolve(&self, named_ports: &[NamedPort]) -> Option<i32> {
+    pub fn resolve_target_port(&self, named_ports: &[NamedPort]) -> Option<i32> {
         match &self.target {
             TargetPort::Number(number) => Some(*number),
             TargetPort::Named(name) => named_ports
@@ -188,7 +188,7 @@ impl From<&api::Service> for Service {
             terminating: metadata.deletion_timestamp.is_some(),
             labels: metadata.labels.clone().unwrap_or_default(),
             headless: cluster_ip.is_none(),
-            families: Families::of(ip_families.map(String::as_str), cluster_ip),
+            families: IpFamilies::from_spec(ip_families.map(String::as_str), cluster_ip),
             publish_not_ready_addresses: spec.and_then(|spec| spec.publish_not_ready_addresses) == Some(true),
             ports: ports.map(ServicePort::from).collect(),
             hints: hint_mode(service),
@@ -235,7 +235,7 @@ mod tests {
     /// T-UTL-37…46, T-SAT-01…10.
     #[test]
     fn r56a_address_types() {
-        use Families::{Both, IPv4, IPv6};
+        use IpFamilies::{Both, IPv4, IPv6};
         let none: [&str; 0] = [];
         for (families, cluster_ip, expected) in [
             (&none[..], json!("10.0.0.10"), IPv4),

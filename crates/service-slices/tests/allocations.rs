@@ -9,10 +9,10 @@ use std::{
 use k8s_openapi::api::core::v1 as api;
 use serde_json::{Value, json};
 use service_slices::{Node, Pod, Service, desired};
-use slice_core::{Slice, names::TOPOLOGY_MODE_ANNOTATION};
+use slice_core::{CompactSlice, well_known::TOPOLOGY_MODE_ANNOTATION};
 use slice_reconciler::{
-    Options, Plan, Request,
-    hints::{NodeFacts, TopologyCache, TopologyOptions},
+    Plan, PlanOptions, PlanRequest,
+    hints::{NodeInfo, TopologyCache, TopologyOptions},
     plan,
 };
 
@@ -30,7 +30,7 @@ struct Cluster {
     service: Service,
     pods: Vec<Pod>,
     nodes: Nodes,
-    slices: Vec<Slice>,
+    slices: Vec<CompactSlice>,
 }
 
 impl Cluster {
@@ -55,7 +55,7 @@ impl Cluster {
         let metadata = self.service.metadata_policy();
         let mut topology = TopologyCache::new(TopologyOptions::default());
         let zones = self.nodes.values().filter_map(|node| node.zone.as_deref());
-        let facts = |zone| NodeFacts {
+        let facts = |zone| NodeInfo {
             ready: true,
             excluded: false,
             zone: Some(zone),
@@ -63,14 +63,14 @@ impl Cluster {
         };
         let nobody = topology.set_nodes(zones.map(facts));
         assert!(nobody.is_empty(), "nobody has hints yet");
-        let request = Request {
-            supported: desired.address_types.iter().copied().collect(),
-            groups: desired.groups,
+        let request = PlanRequest {
+            address_types: desired.address_types.iter().copied().collect(),
+            desired: desired.groups,
             hints: Some(self.service.hints),
             topology: Some(topology.entry(&())),
-            ..Request::new(self.service.owner(), &self.slices, &metadata, "web-")
+            ..PlanRequest::new(self.service.owner(), &self.slices, &metadata, "web-")
         };
-        plan(request, &Options::default()).expect("the Service has a uid")
+        plan(request, &PlanOptions::default()).expect("the Service has a uid")
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use slice_core::Slice;
+use slice_core::CompactSlice;
 use slice_reconciler::Plan;
 
 use crate::{Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncError, SyncFailure, WatchSpec};
@@ -65,7 +65,7 @@ pub trait Controller {
 #[derive(Clone, Copy, Debug)]
 pub struct SyncContext<'a> {
     /// The existing slices of the key in the order of their names, terminating ones included.
-    pub existing: &'a [Slice],
+    pub existing: &'a [CompactSlice],
     /// Names that new slices must not have: objects of others were found to have them.
     pub reserved_names: &'a [String],
     /// The current time.

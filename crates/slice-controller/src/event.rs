@@ -13,7 +13,7 @@ pub struct Event {
     pub regarding: ObjectReference,
     /// Normal or warning.
     pub event_type: EventType,
-    /// One of the reasons in [`slice_core::names`], or a controller's own.
+    /// One of the reasons in [`slice_core::well_known`], or a controller's own.
     pub reason: Cow<'static, str>,
     /// The text for users.
     pub message: String,

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use slice_core::names::SERVICE_NAME_LABEL;
+use slice_core::well_known::SERVICE_NAME_LABEL;
 
 use crate::ObjectRef;
 

@@ -9,7 +9,7 @@ use std::{
 use serde::{Serialize, Serializer};
 use smallvec::SmallVec;
 
-use crate::{AddressType, spelling::is_fqdn};
+use crate::{AddressType, validation::is_fqdn};
 
 /// The addresses of an endpoint. Nearly all have one, which then needs no allocation.
 pub type Addresses = SmallVec<[Address; 1]>;
@@ -22,7 +22,7 @@ pub enum Address {
     /// An IPv6 address that is not an IPv4 address in disguise.
     V6(Ipv6Addr),
     /// Anything else, byte for byte: a domain name, or what a stored slice holds in another spelling than ours.
-    Text(Arc<str>),
+    Other(Arc<str>),
 }
 
 impl Address {
@@ -43,7 +43,7 @@ impl Address {
             // The only form of an IPv4 address that std accepts is canonical.
             Ok(address @ Self::V4(_)) if !text.contains(':') => address,
             Ok(address @ Self::V6(_)) if address.to_string() == text => address,
-            _ => Self::Text(text.into()),
+            _ => Self::Other(text.into()),
         }
     }
 
@@ -53,18 +53,18 @@ impl Address {
         match self {
             Self::V4(_) => AddressType::IPv4,
             Self::V6(_) => AddressType::IPv6,
-            Self::Text(_) => AddressType::Fqdn,
+            Self::Other(_) => AddressType::Fqdn,
         }
     }
 
     /// Why the API server would refuse a slice with this address, if it would (R144). One such address makes the whole
     /// slice unwritable, so it has to be left out before (W23).
     #[inline]
-    pub fn publishable(&self) -> Result<(), Unpublishable> {
+    pub fn validate(&self) -> Result<(), InvalidAddress> {
         let refused = match self {
             Self::V4(address) => v4_refusal(*address),
             Self::V6(address) => v6_refusal(*address),
-            Self::Text(text) => (!is_fqdn(text)).then_some(Unpublishable::NotADomainName),
+            Self::Other(text) => (!is_fqdn(text)).then_some(InvalidAddress::NotADomainName),
         };
         refused.map_or(Ok(()), Err)
     }
@@ -72,7 +72,7 @@ impl Address {
 
 /// Why an address cannot be published in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-pub enum Unpublishable {
+pub enum InvalidAddress {
     /// `0.0.0.0` or `::`.
     #[error("it is the unspecified address")]
     Unspecified,
@@ -90,27 +90,27 @@ pub enum Unpublishable {
     NotADomainName,
 }
 
-fn v4_refusal(address: Ipv4Addr) -> Option<Unpublishable> {
+fn v4_refusal(address: Ipv4Addr) -> Option<InvalidAddress> {
     if address.is_unspecified() {
-        Some(Unpublishable::Unspecified)
+        Some(InvalidAddress::Unspecified)
     } else if address.is_loopback() {
-        Some(Unpublishable::Loopback)
+        Some(InvalidAddress::Loopback)
     } else if address.is_link_local() {
-        Some(Unpublishable::LinkLocal)
+        Some(InvalidAddress::LinkLocal)
     } else {
-        matches!(address.octets(), [224, 0, 0, _]).then_some(Unpublishable::LinkLocalMulticast)
+        matches!(address.octets(), [224, 0, 0, _]).then_some(InvalidAddress::LinkLocalMulticast)
     }
 }
 
-fn v6_refusal(address: Ipv6Addr) -> Option<Unpublishable> {
+fn v6_refusal(address: Ipv6Addr) -> Option<InvalidAddress> {
     if address.is_unspecified() {
-        Some(Unpublishable::Unspecified)
+        Some(InvalidAddress::Unspecified)
     } else if address.is_loopback() {
-        Some(Unpublishable::Loopback)
+        Some(InvalidAddress::Loopback)
     } else if address.is_unicast_link_local() {
-        Some(Unpublishable::LinkLocal)
+        Some(InvalidAddress::LinkLocal)
     } else {
-        (address.segments()[0] & 0xff0f == 0xff02).then_some(Unpublishable::LinkLocalMulticast)
+        (address.segments()[0] & 0xff0f == 0xff02).then_some(InvalidAddress::LinkLocalMulticast)
     }
 }
 
@@ -134,7 +134,7 @@ impl fmt::Display for Address {
         match self {
             Self::V4(address) => address.fmt(f),
             Self::V6(address) => address.fmt(f),
-            Self::Text(text) => f.write_str(text),
+            Self::Other(text) => f.write_str(text),
         }
     }
 }
@@ -212,7 +212,7 @@ mod tests {
             "example.com",
         ] {
             let stored = Address::from_canonical(other);
-            assert_eq!(stored, Address::Text(other.into()));
+            assert_eq!(stored, Address::Other(other.into()));
             assert_eq!(stored.to_string(), other);
         }
     }
@@ -225,27 +225,27 @@ mod tests {
             ("fd00::1", Ok(())),
             ("224.0.1.1", Ok(())),
             ("ff05::1", Ok(())),
-            ("0.0.0.0", Err(Unpublishable::Unspecified)),
-            ("::", Err(Unpublishable::Unspecified)),
-            ("127.9.9.9", Err(Unpublishable::Loopback)),
-            ("::1", Err(Unpublishable::Loopback)),
-            ("169.254.1.1", Err(Unpublishable::LinkLocal)),
-            ("fe80::1", Err(Unpublishable::LinkLocal)),
-            ("224.0.0.7", Err(Unpublishable::LinkLocalMulticast)),
-            ("ff02::1", Err(Unpublishable::LinkLocalMulticast)),
-            ("ff12::1", Err(Unpublishable::LinkLocalMulticast)),
+            ("0.0.0.0", Err(InvalidAddress::Unspecified)),
+            ("::", Err(InvalidAddress::Unspecified)),
+            ("127.9.9.9", Err(InvalidAddress::Loopback)),
+            ("::1", Err(InvalidAddress::Loopback)),
+            ("169.254.1.1", Err(InvalidAddress::LinkLocal)),
+            ("fe80::1", Err(InvalidAddress::LinkLocal)),
+            ("224.0.0.7", Err(InvalidAddress::LinkLocalMulticast)),
+            ("ff02::1", Err(InvalidAddress::LinkLocalMulticast)),
+            ("ff12::1", Err(InvalidAddress::LinkLocalMulticast)),
         ] {
-            assert_eq!(Address::parse_ip(text).unwrap().publishable(), expected, "{text}");
+            assert_eq!(Address::parse_ip(text).unwrap().validate(), expected, "{text}");
         }
         for (text, expected) in [
             ("db.example.com", Ok(())),
             ("db.example.com.", Ok(())),
-            ("db", Err(Unpublishable::NotADomainName)),
+            ("db", Err(InvalidAddress::NotADomainName)),
             ("10.0.0", Ok(())),
-            ("fe80::1%eth0", Err(Unpublishable::NotADomainName)),
-            ("", Err(Unpublishable::NotADomainName)),
+            ("fe80::1%eth0", Err(InvalidAddress::NotADomainName)),
+            ("", Err(InvalidAddress::NotADomainName)),
         ] {
-            assert_eq!(Address::from_canonical(text).publishable(), expected, "{text}");
+            assert_eq!(Address::from_canonical(text).validate(), expected, "{text}");
         }
     }
 

@@ -115,7 +115,7 @@ impl<E: EndpointSource> EndpointSet<E> {
     }
 
     /// Removes and answers the endpoint with the same identity.
-    pub fn take(&mut self, like: &impl EndpointSource) -> Option<E> {
+    pub fn remove(&mut self, like: &impl EndpointSource) -> Option<E> {
         let key = AddressKey::of(like);
         let indexed = self
             .index

@@ -23,13 +23,13 @@ impl EndpointSpec {
     pub fn new(ip: &str) -> Self {
         let address = Address::parse_ip(ip);
         let address_type = address.as_ref().map(Address::address_type);
-        Self::with_address(address.unwrap_or_else(|| Address::Text(ip.into())), address_type)
+        Self::with_address(address.unwrap_or_else(|| Address::Other(ip.into())), address_type)
     }
 
     /// An endpoint with a fully qualified domain name.
     #[must_use]
     pub fn fqdn(name: &str) -> Self {
-        Self::with_address(Address::Text(name.into()), Some(AddressType::Fqdn))
+        Self::with_address(Address::Other(name.into()), Some(AddressType::Fqdn))
     }
 
     /// An endpoint with an address of a pod: its conditions, its node, and the pod as the target.

@@ -56,7 +56,7 @@ pub(crate) fn rank(endpoint: &impl EndpointSource) -> Option<(u8, [u8; 16])> {
     let rank = |address: &Address| match address {
         Address::V4(address) => (0, u128::from(address.to_bits()).to_be_bytes()),
         Address::V6(address) => (1, address.octets()),
-        Address::Text(_) => (2, [0; 16]),
+        Address::Other(_) => (2, [0; 16]),
     };
     endpoint.addresses().iter().map(rank).min()
 }
@@ -127,7 +127,7 @@ fn hash_address(address: &Address) -> u64 {
     match address {
         Address::V4(address) => hasher.write_u32(address.to_bits()),
         Address::V6(address) => hasher.write_u128(address.to_bits()),
-        Address::Text(text) => hasher.write(text.as_bytes()),
+        Address::Other(text) => hasher.write(text.as_bytes()),
     }
     hasher.finish()
 }

@@ -7,8 +7,8 @@
 //! * [`Target`] and [`Hints`] of an endpoint; [`Interner`], by which slices and the objects behind them share strings;
 //! * [`EndpointSource`]: anything that can be read as an endpoint; [`EndpointSet`]: endpoints by identity;
 //!   [`PortMapKey`]: ports as a set;
-//! * [`selects`]: evaluation of a label selector;
-//! * [`SliceTracker`]: expectations about our own writes; [`TriggerTimes`]: when a change began;
+//! * [`label_selector_matches`]: evaluation of a label selector;
+//! * [`SliceTracker`]: expectations about our own writes; [`TriggerTimeTracker`]: when a change began;
 //! * [`names`]: labels, annotations, event reasons; [`limits`] and [`spelling`]: what the API server accepts.
 //!
 //! No client, no clock, no asynchronous runtime: time and randomness come in as arguments. Which version of the Kubernetes
@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use k8s_openapi::api::discovery::v1::EndpointSlice;
-//! use slice_core::{Address, AddressType, Endpoint, EndpointSet, EndpointSource as _, Slice};
+//! use slice_core::{Address, AddressType, Endpoint, EndpointSet, EndpointSource as _, CompactSlice};
 //!
 //! // An existing slice, as a client reads it.
 //! let existing: EndpointSlice = serde_json::from_value(serde_json::json!({
@@ -24,7 +24,7 @@
 //!     "addressType": "IPv4",
 //!     "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}, {"addresses": ["10.0.0.9"]}],
 //! }))?;
-//! let slice = Slice::from(&existing);
+//! let slice = CompactSlice::from(&existing);
 //! assert_eq!(slice.address_type, Ok(AddressType::IPv4));
 //!
 //! // The desired endpoints.
@@ -56,16 +56,16 @@ mod hints;
 mod identity;
 mod interner;
 pub mod limits;
-pub mod names;
 mod port;
 mod selector;
 mod slice;
-pub mod spelling;
 mod target;
 mod tracker;
 mod trigger_time;
+pub mod validation;
+pub mod well_known;
 
-pub use address::{Address, Addresses, Unpublishable};
+pub use address::{Address, Addresses, InvalidAddress};
 pub use address_type::{AddressType, UnknownAddressType};
 pub use endpoint::{Conditions, Endpoint, EndpointSource};
 pub use endpoint_set::EndpointSet;
@@ -73,9 +73,11 @@ pub use endpoint_spec::EndpointSpec;
 pub use event_type::EventType;
 pub use hints::{HintInterner, Hints};
 pub use interner::Interner;
-pub use port::{Port, PortMapKey, PortProblem};
-pub use selector::{InvalidSelector, selects};
-pub use slice::Slice;
+pub use port::{InvalidPorts, Port, PortMapKey};
+pub use selector::{InvalidSelector, label_selector_matches};
+pub use slice::CompactSlice;
 pub use target::{Target, TargetIdentity, TargetView};
-pub use tracker::{Deletion, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
-pub use trigger_time::{InvalidTriggerTime, PendingTriggerTime, TriggerTimes, format_trigger_time, parse_trigger_time};
+pub use tracker::{ObservedDeletion, SliceTracker, SliceVersion, WriteOutcome, WriteTicket};
+pub use trigger_time::{
+    InvalidTriggerTime, PendingTriggerTime, TriggerTimeTracker, format_trigger_time, parse_trigger_time,
+};

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::{
     limits::PORTS_PER_SLICE_MAX,
-    spelling::{is_dns_label, is_qualified_name},
+    validation::{is_dns1123_label, is_qualified_name},
 };
 
 const DEFAULT_PROTOCOL: &str = "TCP";
@@ -95,7 +95,7 @@ impl PortMapKey {
 
     /// The key of the ports of a stored slice; none and an empty list are the same.
     #[must_use]
-    pub fn of(ports: Option<&[EndpointPort]>) -> Self {
+    pub fn from_k8s(ports: Option<&[EndpointPort]>) -> Self {
         Self::new(ports.unwrap_or_default().iter().map(Port::from))
     }
 
@@ -107,28 +107,28 @@ impl PortMapKey {
 
     /// Why the API server would refuse a slice with these ports, if it would (R143, R145). No endpoint can be published with
     /// them then.
-    pub fn publishable(&self) -> Result<(), PortProblem> {
+    pub fn validate(&self) -> Result<(), InvalidPorts> {
         let ports = self.ports();
         if ports.len() > PORTS_PER_SLICE_MAX {
-            return Err(PortProblem::TooMany(ports.len()));
+            return Err(InvalidPorts::TooMany(ports.len()));
         }
         // They are in the order of their names.
         if let Some(same) = ports.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(PortProblem::SameName(same[0].name.to_string()));
+            return Err(InvalidPorts::SameName(same[0].name.to_string()));
         }
-        ports.iter().try_for_each(Port::publishable)
+        ports.iter().try_for_each(Port::validate)
     }
 }
 
 impl Port {
-    fn publishable(&self) -> Result<(), PortProblem> {
+    fn validate(&self) -> Result<(), InvalidPorts> {
         let app_protocol = self.app_protocol.as_deref();
-        if !self.name.is_empty() && !is_dns_label(&self.name) {
-            Err(PortProblem::Name(self.name.to_string()))
+        if !self.name.is_empty() && !is_dns1123_label(&self.name) {
+            Err(InvalidPorts::Name(self.name.to_string()))
         } else if !PROTOCOLS.contains(&&*self.protocol) {
-            Err(PortProblem::Protocol(self.protocol.to_string()))
+            Err(InvalidPorts::Protocol(self.protocol.to_string()))
         } else if let Some(protocol) = app_protocol.filter(|protocol| !is_qualified_name(protocol)) {
-            Err(PortProblem::AppProtocol(protocol.to_owned()))
+            Err(InvalidPorts::AppProtocol(protocol.to_owned()))
         } else {
             Ok(())
         }
@@ -137,7 +137,7 @@ impl Port {
 
 /// Why no slice may have a set of ports.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PortProblem {
+pub enum InvalidPorts {
     /// There are too many.
     #[error("there are {0} ports, and {PORTS_PER_SLICE_MAX} is the most")]
     TooMany(usize),
@@ -165,7 +165,7 @@ mod tests {
 
     fn key(ports: Value) -> PortMapKey {
         let ports: Option<Vec<EndpointPort>> = serde_json::from_value(ports).unwrap();
-        PortMapKey::of(ports.as_deref())
+        PortMapKey::from_k8s(ports.as_deref())
     }
 
     /// T-CUT-53, T-MIR-80, T-HASH-03, trap 23.
@@ -241,8 +241,8 @@ mod tests {
                 "the application protocol \"\" is not a qualified name",
             ),
         ] {
-            let refused = key(ports).publishable().err();
-            assert_eq!(refused.map(|why| why.to_string()).unwrap_or_default(), expected);
+            let refused = key(ports).validate().err();
+            assert_eq!(refused.map(|reason| reason.to_string()).unwrap_or_default(), expected);
         }
     }
 

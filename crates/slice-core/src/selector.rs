@@ -9,17 +9,20 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 ///
 /// ```
 /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
-/// use slice_core::selects;
+/// use slice_core::label_selector_matches;
 ///
 /// let selector: LabelSelector = serde_json::from_value(serde_json::json!({
 ///     "matchLabels": {"app": "db"},
 ///     "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["test"]}],
 /// }))?;
 /// let labels = [("app".to_owned(), "db".to_owned())].into();
-/// assert_eq!(selects(&selector, &labels), Ok(true));
+/// assert_eq!(label_selector_matches(&selector, &labels), Ok(true));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-pub fn selects(selector: &LabelSelector, labels: &BTreeMap<String, String>) -> Result<bool, InvalidSelector> {
+pub fn label_selector_matches(
+    selector: &LabelSelector,
+    labels: &BTreeMap<String, String>,
+) -> Result<bool, InvalidSelector> {
     let mut equal = selector.match_labels.iter().flatten();
     let mut selected = equal.all(|(key, value)| labels.get(key) == Some(value));
     // All are looked at: what is invalid is so for every object.
@@ -78,7 +81,7 @@ mod tests {
     fn selected(selector: Value) -> Result<bool, String> {
         let labels = [("app", "db"), ("tier", "prod"), ("empty", "")];
         let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
-        selects(&serde_json::from_value(selector).unwrap(), &labels).map_err(|error| error.to_string())
+        label_selector_matches(&serde_json::from_value(selector).unwrap(), &labels).map_err(|error| error.to_string())
     }
 
     /// G61, G65.

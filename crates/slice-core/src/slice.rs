@@ -13,7 +13,7 @@ use crate::{
 ///
 /// Serializes as the API's object, so that it can be the body of a request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Slice {
+pub struct CompactSlice {
     /// The object's metadata.
     pub metadata: ObjectMeta,
     /// The type of its addresses; old objects may hold a type that is no longer known.
@@ -24,7 +24,7 @@ pub struct Slice {
     pub endpoints: Vec<Endpoint>,
 }
 
-impl Slice {
+impl CompactSlice {
     /// The compact form of an object of the API, with interned strings.
     pub fn from_k8s(slice: &api::EndpointSlice, interner: &mut Interner) -> Self {
         // A list, or an option of one: that depends on the version of the API that the program chose.
@@ -34,7 +34,7 @@ impl Slice {
         Self {
             metadata: slice.metadata.clone(),
             address_type: slice.address_type.parse(),
-            ports: PortMapKey::of(slice.ports.as_deref()),
+            ports: PortMapKey::from_k8s(slice.ports.as_deref()),
             endpoints: endpoints
                 .iter()
                 .map(|endpoint| read_endpoint(endpoint, interner, &mut hints))
@@ -53,13 +53,13 @@ impl Slice {
     }
 }
 
-impl From<&api::EndpointSlice> for Slice {
+impl From<&api::EndpointSlice> for CompactSlice {
     fn from(slice: &api::EndpointSlice) -> Self {
         Self::from_k8s(slice, &mut Interner::default())
     }
 }
 
-impl Serialize for Slice {
+impl Serialize for CompactSlice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
@@ -124,8 +124,8 @@ mod tests {
 
     use super::*;
 
-    fn read(slice: &Value) -> Slice {
-        Slice::from(&serde_json::from_value(slice.clone()).unwrap())
+    fn read(slice: &Value) -> CompactSlice {
+        CompactSlice::from(&serde_json::from_value(slice.clone()).unwrap())
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         let endpoint = json!({"addresses": ["10.0.0.1"], "nodeName": "node"});
         let slice = json!({"metadata": {}, "addressType": "IPv4", "endpoints": [endpoint, endpoint]});
         let mut interner = Interner::default();
-        let slice = Slice::from_k8s(&serde_json::from_value(slice).unwrap(), &mut interner);
+        let slice = CompactSlice::from_k8s(&serde_json::from_value(slice).unwrap(), &mut interner);
         // Two endpoints, the interner, and this one.
         assert_eq!(Arc::strong_count(&interner.intern("node")), 4);
         drop(slice);

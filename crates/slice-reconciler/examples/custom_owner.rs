@@ -17,7 +17,7 @@ fn main() -> Result<(), PlanError> {
     for is_ready in [true, true, false] {
         println!("{addresses:?} are desired, ready: {is_ready}");
         let plan = plan(&addresses, is_ready, &store)?;
-        plan.left_out.iter().for_each(|left_out| println!("{left_out}"));
+        plan.rejected.iter().for_each(|rejected| println!("{rejected}"));
         let applied = block_on(plan.apply(|operation| ready(send(&store, operation))));
         println!("{} slices written, {} failed", applied.succeeded, applied.failed.len());
     }

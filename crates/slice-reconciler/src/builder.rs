@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::{AddressType, EndpointSource, PortMapKey};
 
 use crate::{
-    MetadataPolicy, Owner, OwnerFlags, TriggerTime,
+    MetadataPolicy, Owner, OwnerReferenceOptions, TriggerTime,
     naming::Names,
     planned::{PlannedEndpoint, PlannedSlice},
 };
@@ -12,7 +12,7 @@ use crate::{
 /// Makes slices of one owner.
 pub(crate) struct Builder<'a> {
     pub(crate) owner: Owner<'a>,
-    pub(crate) flags: OwnerFlags,
+    pub(crate) flags: OwnerReferenceOptions,
     pub(crate) policy: &'a MetadataPolicy,
     pub(crate) trigger_time: &'a TriggerTime,
     pub(crate) names: Names<'a>,

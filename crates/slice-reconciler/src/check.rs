@@ -7,23 +7,23 @@
 use slice_core::{
     Address, AddressType, EndpointSource,
     limits::{ADDRESSES_PER_ENDPOINT_MAX, LABEL_VALUE_MAX},
-    spelling::{is_dns_label, is_dns_name, is_label_value, is_qualified_name},
+    validation::{is_dns1123_label, is_dns1123_subdomain, is_label_value, is_qualified_name},
 };
 
-use crate::{EndpointProblem, LabelProblem, LeftOut};
+use crate::{InvalidEndpoint, InvalidLabel, Rejected};
 
 /// Endpoints that slices of one type would not be accepted with.
 #[derive(Debug)]
 pub(crate) struct Sieve {
     address_type: AddressType,
-    pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) rejected: Vec<Rejected>,
 }
 
 impl Sieve {
     pub(crate) fn new(address_type: AddressType) -> Self {
         Self {
             address_type,
-            left_out: Vec::new(),
+            rejected: Vec::new(),
         }
     }
 
@@ -31,61 +31,61 @@ impl Sieve {
     pub(crate) fn passes(&mut self, wanted: &impl EndpointSource) -> bool {
         match endpoint(wanted, self.address_type) {
             Ok(()) => true,
-            Err(why) => {
-                self.leave_out(wanted, why);
+            Err(reason) => {
+                self.leave_out(wanted, reason);
                 false
             }
         }
     }
 
-    pub(crate) fn leave_out(&mut self, wanted: &impl EndpointSource, why: EndpointProblem) {
-        self.left_out.push(LeftOut::Endpoint {
+    pub(crate) fn leave_out(&mut self, wanted: &impl EndpointSource, reason: InvalidEndpoint) {
+        self.rejected.push(Rejected::Endpoint {
             address_type: self.address_type,
             endpoint: Box::new(wanted.to_endpoint()),
-            why,
+            reason,
         });
     }
 }
 
 /// R143, R144, R146.
-fn endpoint(endpoint: &impl EndpointSource, address_type: AddressType) -> Result<(), EndpointProblem> {
+fn endpoint(endpoint: &impl EndpointSource, address_type: AddressType) -> Result<(), InvalidEndpoint> {
     addresses(endpoint.addresses(), address_type)?;
-    if let Some(hostname) = endpoint.hostname().filter(|hostname| !is_dns_label(hostname)) {
-        return Err(EndpointProblem::Hostname(hostname.to_owned()));
+    if let Some(hostname) = endpoint.hostname().filter(|hostname| !is_dns1123_label(hostname)) {
+        return Err(InvalidEndpoint::Hostname(hostname.to_owned()));
     }
-    match endpoint.node_name().filter(|node| !is_dns_name(node)) {
-        Some(node) => Err(EndpointProblem::NodeName(node.to_owned())),
+    match endpoint.node_name().filter(|node| !is_dns1123_subdomain(node)) {
+        Some(node) => Err(InvalidEndpoint::NodeName(node.to_owned())),
         None => Ok(()),
     }
 }
 
-fn addresses(addresses: &[Address], address_type: AddressType) -> Result<(), EndpointProblem> {
+fn addresses(addresses: &[Address], address_type: AddressType) -> Result<(), InvalidEndpoint> {
     match addresses.len() {
-        0 => return Err(EndpointProblem::NoAddress),
+        0 => return Err(InvalidEndpoint::NoAddress),
         1..=ADDRESSES_PER_ENDPOINT_MAX => {}
-        many => return Err(EndpointProblem::TooManyAddresses(many)),
+        many => return Err(InvalidEndpoint::TooManyAddresses(many)),
     }
     for address in addresses {
         if address.address_type() != address_type {
-            return Err(EndpointProblem::WrongType {
+            return Err(InvalidEndpoint::WrongType {
                 address: address.clone(),
             });
         }
-        address.publishable().map_err(|why| EndpointProblem::Address {
+        address.validate().map_err(|reason| InvalidEndpoint::Address {
             address: address.clone(),
-            why,
+            reason,
         })?;
     }
     Ok(())
 }
 
-pub(crate) fn label(key: &str, value: &str) -> Result<(), LabelProblem> {
+pub(crate) fn label(key: &str, value: &str) -> Result<(), InvalidLabel> {
     if !is_qualified_name(key) {
-        Err(LabelProblem::Key)
+        Err(InvalidLabel::Key)
     } else if value.len() > LABEL_VALUE_MAX {
-        Err(LabelProblem::TooLong(value.len()))
+        Err(InvalidLabel::TooLong(value.len()))
     } else if !is_label_value(value) {
-        Err(LabelProblem::Value(value.to_owned()))
+        Err(InvalidLabel::Value(value.to_owned()))
     } else {
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The end of a whole slice set.
 
-use slice_core::Slice;
+use slice_core::CompactSlice;
 
 use crate::{DeleteSlice, Operation, Partition, Plan, Write};
 
@@ -11,7 +11,7 @@ use crate::{DeleteSlice, Operation, Partition, Plan, Write};
 /// those that are being deleted need nothing more, and each of the others is deleted as it was seen (I8). Nothing waits for
 /// anything: there is no other place for what they hold.
 #[must_use]
-pub fn plan_deletion(existing: &[Slice], partition: Partition<'_>) -> Plan {
+pub fn plan_deletion(existing: &[CompactSlice], partition: Partition<'_>) -> Plan {
     let live = existing
         .iter()
         .filter(|slice| partition.holds(slice) && slice.metadata.deletion_timestamp.is_none());

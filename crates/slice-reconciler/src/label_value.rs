@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use sha2::{Digest as _, Sha256};
-use slice_core::{limits::LABEL_VALUE_MAX, spelling::is_label_value};
+use slice_core::{limits::LABEL_VALUE_MAX, validation::is_label_value};
 
 use crate::naming::characters;
 
@@ -14,7 +14,7 @@ const HASH_LENGTH: usize = 16;
 /// of the whole (G38). Different texts give different values.
 ///
 /// A label has 63 characters at most, while names of most kinds of objects have up to 253. Keep the full text in an
-/// annotation where somebody will want to read it: [`MetadataPolicy::find_by_name`](crate::MetadataPolicy::find_by_name) does.
+/// annotation where somebody will want to read it: [`MetadataPolicy::set_owner_label`](crate::MetadataPolicy::set_owner_label) does.
 ///
 /// ```
 /// use slice_reconciler::label_value;

@@ -4,12 +4,12 @@
 //! it. Equal inputs give equal plans; nothing here talks to a network, reads a clock or draws a random number. The rules are
 //! those of `docs/spec/generic-reconciler.md`.
 //!
-//! What the API server would refuse is left out and reported ([`Plan::left_out`]); the rest goes on.
+//! What the API server would refuse is left out and reported ([`Plan::rejected`]); the rest goes on.
 //!
 //! Start with [`Reconciler`]: it plans for any kind of owner from a list of addresses, and [`Plan::apply`] executes the plan
 //! with any asynchronous client. The program `examples/custom_owner.rs` shows both.
 //!
-//! Below it, [`plan`] takes a [`Request`] with everything spelled out: partitions, copied labels, trigger times, and [`hints`].
+//! Below it, [`plan`] takes a [`PlanRequest`] with everything spelled out: partitions, copied labels, trigger times, and [`hints`].
 //! On the way to a [`Plan`], groups are packed into their existing slices ([`Packing`]), slices that would be deleted are
 //! reused, hints are assigned, and the writes are put into an order in which no endpoint is missing in between. A set of slices
 //! ends by [`plan_deletion`].
@@ -23,7 +23,6 @@ mod deletion;
 mod group;
 pub mod hints;
 mod label_value;
-mod left_out;
 mod lists;
 mod metadata;
 mod naming;
@@ -35,6 +34,7 @@ mod placeholder;
 mod plan;
 mod planned;
 mod reconciler;
+mod rejected;
 mod reuse;
 mod stage;
 mod writes;
@@ -43,12 +43,12 @@ pub use apply::{Applied, WriteStatus, execute};
 pub use deletion::plan_deletion;
 pub use group::Group;
 pub use label_value::label_value;
-pub use left_out::{EndpointProblem, LabelProblem, LeftOut};
 pub use metadata::{Annotations, MetadataPolicy, TriggerTime};
-pub use owner::{Owner, OwnerFlags, Ownership};
-pub use packing::{Changes, Packing};
+pub use owner::{Owner, OwnerReferenceOptions, Ownership};
+pub use packing::{EndpointCounts, Packing};
 pub use partition::Partition;
-pub use plan::{Options, Plan, PlanError, Request, Summary, plan};
+pub use plan::{Plan, PlanError, PlanOptions, PlanRequest, PlanStats, plan};
 pub use reconciler::{Reconciler, ReconcilerBuilder};
+pub use rejected::{InvalidEndpoint, InvalidLabel, Rejected};
 pub use slice_core::{AddressType, EndpointSpec, Port};
 pub use writes::{DeleteSlice, Operation, Write};

@@ -1,18 +1,18 @@
 //! The slices of one owner and address type between packing and writing.
 
-use slice_core::{EndpointSource, PortMapKey, Slice};
+use slice_core::{CompactSlice, EndpointSource, PortMapKey};
 
-use crate::{Changes, planned::PlannedSlice};
+use crate::{EndpointCounts, planned::PlannedSlice};
 
 /// What becomes of slices: of one group, or of one address type.
 #[derive(Debug)]
 pub(crate) struct SliceChanges<'a, E> {
     /// Existing slices that stay as they are.
-    pub(crate) unchanged: Vec<&'a Slice>,
+    pub(crate) unchanged: Vec<&'a CompactSlice>,
     pub(crate) create: Vec<NewSlice<E>>,
     pub(crate) update: Vec<Update<'a, E>>,
-    pub(crate) delete: Vec<&'a Slice>,
-    pub(crate) changes: Changes,
+    pub(crate) delete: Vec<&'a CompactSlice>,
+    pub(crate) changes: EndpointCounts,
 }
 
 /// A slice that does not exist yet.
@@ -29,7 +29,7 @@ impl<E> Default for SliceChanges<'_, E> {
             create: Vec::new(),
             update: Vec::new(),
             delete: Vec::new(),
-            changes: Changes::default(),
+            changes: EndpointCounts::default(),
         }
     }
 }
@@ -51,13 +51,13 @@ pub(crate) struct Lists<'a, E> {
     pub(crate) create: Vec<PlannedSlice<'a, E>>,
     pub(crate) update: Vec<Update<'a, E>>,
     /// Stored slices that need no write so far. One that does is copied to the end of `update`.
-    pub(crate) unchanged: Vec<&'a Slice>,
+    pub(crate) unchanged: Vec<&'a CompactSlice>,
 }
 
 /// A stored slice, and what becomes of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Update<'a, E> {
-    pub(crate) from: &'a Slice,
+    pub(crate) from: &'a CompactSlice,
     pub(crate) to: PlannedSlice<'a, E>,
 }
 
@@ -76,7 +76,7 @@ impl<'a, E> Lists<'a, E> {
 
 impl<'a, E: EndpointSource> Update<'a, E> {
     /// A slice that is written, though nothing about its endpoints changes yet.
-    pub(crate) fn unchanged(from: &'a Slice) -> Self {
+    pub(crate) fn unchanged(from: &'a CompactSlice) -> Self {
         Self {
             from,
             to: PlannedSlice::unchanged(from),

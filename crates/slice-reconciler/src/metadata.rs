@@ -3,9 +3,9 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use slice_core::names::TRIGGER_TIME_ANNOTATION;
+use slice_core::well_known::TRIGGER_TIME_ANNOTATION;
 
-use crate::{LeftOut, Partition, PlanError, check, label_value};
+use crate::{Partition, PlanError, Rejected, check, label_value};
 
 type Map = BTreeMap<String, String>;
 
@@ -51,7 +51,7 @@ pub enum TriggerTime {
 impl MetadataPolicy {
     /// Makes the owner's name the label by which its slices are found (G34). A name that is too long for a label is
     /// [shortened](label_value), and an annotation of the same key has it in full (G38).
-    pub fn find_by_name(&mut self, label: &str, name: &str) {
+    pub fn set_owner_label(&mut self, label: &str, name: &str) {
         let value = label_value(name);
         if value != name {
             self.annotations.insert(label, name);
@@ -65,7 +65,7 @@ impl MetadataPolicy {
         &self,
         partition: Partition<'_>,
         trigger_time: &TriggerTime,
-        left_out: &mut Vec<LeftOut>,
+        rejected: &mut Vec<Rejected>,
     ) -> Result<Cow<'_, Self>, PlanError> {
         let mut policy = Cow::Borrowed(self);
         if *trigger_time != TriggerTime::Unmanaged && matches!(self.annotations, Annotations::Replace(_)) {
@@ -76,15 +76,17 @@ impl MetadataPolicy {
             reserved.insert((*key).to_owned(), Some((*value).to_owned()));
         }
         for (key, value) in &policy.reserved {
-            check::label(key, value.as_deref().unwrap_or_default())
-                .map_err(|why| PlanError::Label { key: key.clone(), why })?;
+            check::label(key, value.as_deref().unwrap_or_default()).map_err(|reason| PlanError::Label {
+                key: key.clone(),
+                reason,
+            })?;
         }
         let copied = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
         for (key, value) in copied {
-            if let Err(why) = check::label(key, value) {
+            if let Err(reason) = check::label(key, value) {
                 policy.to_mut().labels.remove(key);
                 let key = key.clone();
-                left_out.push(LeftOut::Label { key, why });
+                rejected.push(Rejected::Label { key, reason });
             }
         }
         Ok(policy)

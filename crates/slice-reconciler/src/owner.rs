@@ -1,7 +1,7 @@
 //! For whom slices exist.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use slice_core::Slice;
+use slice_core::CompactSlice;
 
 /// The object that slices exist for, of whatever kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,14 +22,14 @@ pub struct Owner<'a> {
 
 /// How an owner reference reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnerFlags {
+pub struct OwnerReferenceOptions {
     /// Whether the owner is the managing controller of the slice.
     pub controller: bool,
     /// Whether a foreground deletion of the owner waits for the slice.
     pub block_owner_deletion: bool,
 }
 
-impl Default for OwnerFlags {
+impl Default for OwnerReferenceOptions {
     /// As the built-in controllers have it.
     fn default() -> Self {
         Self {
@@ -54,7 +54,7 @@ pub enum Ownership {
 
 impl Ownership {
     /// Whether a slice with our labels is ours to use.
-    pub(crate) fn takes(self, owner: &Owner<'_>, slice: &Slice) -> bool {
+    pub(crate) fn takes(self, owner: &Owner<'_>, slice: &CompactSlice) -> bool {
         match self {
             Self::Enforce => owner.owns(slice),
             Self::Ignore => true,
@@ -63,7 +63,7 @@ impl Ownership {
     }
 
     /// Whether a slice that is ours to use has to be written for its owner reference alone.
-    pub(crate) fn differs(self, owner: &Owner<'_>, slice: &Slice) -> bool {
+    pub(crate) fn differs(self, owner: &Owner<'_>, slice: &CompactSlice) -> bool {
         self == Self::Ignore && !owner.owns(slice)
     }
 }
@@ -84,7 +84,7 @@ impl<'a> Owner<'a> {
 
     /// Whether a slice has a reference to this owner: by uid, kind and API group, whatever the version (G16, R109).
     #[must_use]
-    pub fn owns(&self, slice: &Slice) -> bool {
+    pub fn owns(&self, slice: &CompactSlice) -> bool {
         self.is_owner_in(&slice.metadata)
     }
 
@@ -93,7 +93,7 @@ impl<'a> Owner<'a> {
     }
 
     /// Whether a slice has a reference to an owner of the same kind and name that was there before.
-    fn succeeds_owner_of(&self, slice: &Slice) -> bool {
+    fn succeeds_owner_of(&self, slice: &CompactSlice) -> bool {
         references_in(&slice.metadata)
             .any(|reference| reference.name == self.name && reference.uid != self.uid && self.is_of_kind(reference))
     }
@@ -103,9 +103,9 @@ impl<'a> Owner<'a> {
     }
 
     /// Adds our reference to those that a slice has. An object has one managing controller at most.
-    pub(crate) fn adopt(&self, metadata: &mut ObjectMeta, flags: OwnerFlags) {
+    pub(crate) fn adopt(&self, metadata: &mut ObjectMeta, flags: OwnerReferenceOptions) {
         let has_controller = references_in(metadata).any(|reference| reference.controller == Some(true));
-        let flags = OwnerFlags {
+        let flags = OwnerReferenceOptions {
             controller: flags.controller && !has_controller,
             ..flags
         };
@@ -113,7 +113,7 @@ impl<'a> Owner<'a> {
         references.push(self.reference(flags));
     }
 
-    pub(crate) fn reference(&self, flags: OwnerFlags) -> OwnerReference {
+    pub(crate) fn reference(&self, flags: OwnerReferenceOptions) -> OwnerReference {
         OwnerReference {
             api_version: self.api_version.to_owned(),
             kind: self.kind.to_owned(),
@@ -150,7 +150,7 @@ mod tests {
 
     fn owned(references: &Value) -> bool {
         let slice = json!({"metadata": {"ownerReferences": references}, "addressType": "IPv4"});
-        SERVICE.owns(&Slice::from(&serde_json::from_value(slice).unwrap()))
+        SERVICE.owns(&CompactSlice::from(&serde_json::from_value(slice).unwrap()))
     }
 
     #[test]

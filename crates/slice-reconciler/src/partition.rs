@@ -1,6 +1,6 @@
 //! Slice sets that one owner keeps apart.
 
-use slice_core::Slice;
+use slice_core::CompactSlice;
 
 /// Which of an owner's slice sets is meant, as labels that every slice of the set carries and no other slice does: one set
 /// for each cluster that endpoints come from, say (G1, G68). The order of the labels does not matter.
@@ -12,7 +12,7 @@ pub struct Partition<'a>(pub &'a [(&'a str, &'a str)]);
 impl<'a> Partition<'a> {
     /// Whether a slice belongs to the set.
     #[must_use]
-    pub fn holds(self, slice: &Slice) -> bool {
+    pub fn holds(self, slice: &CompactSlice) -> bool {
         let labels = slice.metadata.labels.as_ref();
         self.0.iter().all(|(key, value)| {
             labels

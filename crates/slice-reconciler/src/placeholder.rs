@@ -1,6 +1,6 @@
 //! The empty slice of an owner without endpoints (R88–R92, G25).
 
-use slice_core::{EndpointSource, PortMapKey, Slice};
+use slice_core::{CompactSlice, EndpointSource, PortMapKey};
 
 use crate::{
     MetadataPolicy,
@@ -21,7 +21,7 @@ pub(crate) fn provide<E: EndpointSource>(policy: &MetadataPolicy, slices: &mut S
 }
 
 /// Whether a slice is an empty one with the right labels; a label with an empty value is as good as none (R90).
-fn is_placeholder(slice: &Slice, policy: &MetadataPolicy) -> bool {
+fn is_placeholder(slice: &CompactSlice, policy: &MetadataPolicy) -> bool {
     let stored = slice.metadata.labels.as_ref();
     let labels = policy.labels(stored);
     let wanted = labels.iter().filter(|(_, value)| !value.is_empty());

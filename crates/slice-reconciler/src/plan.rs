@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slice_core::{AddressType, Endpoint, EndpointSource, PortMapKey, Slice, spelling::is_dns_name};
+use slice_core::{AddressType, CompactSlice, Endpoint, EndpointSource, PortMapKey, validation::is_dns1123_subdomain};
 
 use crate::{
-    Changes, Group, LabelProblem, LeftOut, MetadataPolicy, Owner, OwnerFlags, Ownership, Packing, Partition,
-    TriggerTime,
+    EndpointCounts, Group, InvalidLabel, MetadataPolicy, Owner, OwnerReferenceOptions, Ownership, Packing, Partition,
+    Rejected, TriggerTime,
     builder::Builder,
     hints::{self, HintMode, HintOutcome, TopologyEntry},
     lists::{Lists, NewSlice, SliceChanges},
@@ -18,7 +18,7 @@ use crate::{
 
 /// What does not change from one plan of a controller to the next. By default, there are no placeholders.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct PlanOptions {
     /// How endpoints are spread over slices.
     pub packing: Packing,
     /// Whether an owner without endpoints has an empty slice for each supported address type.
@@ -26,23 +26,23 @@ pub struct Options {
     /// What is done with slices of other owners.
     pub ownership: Ownership,
     /// How our owner references read.
-    pub owner_flags: OwnerFlags,
+    pub owner_reference: OwnerReferenceOptions,
 }
 
 /// Everything that one plan is made from.
 #[derive(Debug)]
-pub struct Request<'a, E = &'a Endpoint> {
+pub struct PlanRequest<'a, E = &'a Endpoint> {
     /// For whom.
     pub owner: Owner<'a>,
     /// Which of the owner's slice sets, if it has several.
     pub partition: Partition<'a>,
     /// The address types that the owner has slices of. Slices of any other type are deleted.
-    pub supported: BTreeSet<AddressType>,
+    pub address_types: BTreeSet<AddressType>,
     /// What is wanted; groups of the same type and ports are merged, the later endpoint of an identity wins.
-    pub groups: Vec<Group<E>>,
+    pub desired: Vec<Group<E>>,
     /// The slices that carry the owner's labels, those that are being deleted included. Those outside the partition are not
     /// touched; their names are not used again.
-    pub existing: &'a [Slice],
+    pub existing: &'a [CompactSlice],
     /// What their metadata should be.
     pub metadata: &'a MetadataPolicy,
     /// Which hints the owner asked for; without a mode, no hints are given, and nothing is written just to take some away.
@@ -54,25 +54,30 @@ pub struct Request<'a, E = &'a Endpoint> {
     /// How names of new slices begin.
     pub name_prefix: &'a str,
     /// Names that are not to be used, besides those of existing slices: others have them.
-    pub names_taken: &'a [String],
+    pub reserved_names: &'a [String],
 }
 
-impl<'a, E: EndpointSource> Request<'a, E> {
+impl<'a, E: EndpointSource> PlanRequest<'a, E> {
     /// A request to fill in: as it is, nothing is wanted, no hints are given, and trigger times are none of our business.
     #[must_use]
-    pub fn new(owner: Owner<'a>, existing: &'a [Slice], metadata: &'a MetadataPolicy, name_prefix: &'a str) -> Self {
+    pub fn new(
+        owner: Owner<'a>,
+        existing: &'a [CompactSlice],
+        metadata: &'a MetadataPolicy,
+        name_prefix: &'a str,
+    ) -> Self {
         Self {
             owner,
             partition: Partition::default(),
-            supported: BTreeSet::new(),
-            groups: Vec::new(),
+            address_types: BTreeSet::new(),
+            desired: Vec::new(),
             existing,
             metadata,
             hints: None,
             topology: None,
             trigger_time: TriggerTime::default(),
             name_prefix,
-            names_taken: &[],
+            reserved_names: &[],
         }
     }
 }
@@ -83,26 +88,26 @@ pub struct Plan {
     /// The writes: creates first, deletes last, and each after those it depends on.
     pub writes: Vec<Write>,
     /// Counters for each supported address type.
-    pub summaries: Vec<Summary>,
+    pub stats: Vec<PlanStats>,
     /// What became of hints, for each supported address type, where the owner asked for them.
     pub hints: Vec<HintOutcome>,
     /// What was desired and cannot be published, with the reason. The rest of the plan is not affected.
-    pub left_out: Vec<LeftOut>,
+    pub rejected: Vec<Rejected>,
 }
 
 /// What a plan comes to for one address type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Summary {
+pub struct PlanStats {
     /// The address type.
     pub address_type: AddressType,
     /// Endpoints that come, go and change.
-    pub changes: Changes,
+    pub changes: EndpointCounts,
     /// Endpoints that are wanted.
     pub endpoints: usize,
     /// Slices that there will be; also those that an owner which is going away no longer gets (R128).
     pub slices: usize,
     /// Slices that would do.
-    pub slices_needed: usize,
+    pub min_slices: usize,
 }
 
 /// Why an owner is left out as a whole: nothing is written for it, and its slices stay as they are. Other owners are not
@@ -146,47 +151,47 @@ pub enum PlanError {
     #[error("no name of a slice can begin with {0:?}: use lower case letters, digits, dashes and dots")]
     NamePrefix(String),
     /// A label by which the slices of the owner are found, so that it cannot be left out.
-    #[error("the slices could not be found by the label {key:?}: {why}")]
+    #[error("the slices could not be found by the label {key:?}: {reason}")]
     Label {
         /// Its key.
         key: String,
         /// What is wrong with it.
-        why: LabelProblem,
+        reason: InvalidLabel,
     },
 }
 
 /// Plans the writes. Equal requests give equal plans, whatever the order of their parts; only of several endpoints with one
 /// identity the last one counts (R78, M63).
-pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Result<Plan, PlanError> {
+pub fn plan<E: EndpointSource>(request: PlanRequest<'_, E>, options: &PlanOptions) -> Result<Plan, PlanError> {
     check(&request)?;
     let mut topology = request.topology;
     if let Some(topology) = &mut topology {
         for address_type in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
-            if !request.supported.contains(&address_type) {
+            if !request.address_types.contains(&address_type) {
                 topology.0.forget_type(address_type);
             }
         }
     }
-    let mut existing: Vec<&Slice> = request.existing.iter().collect();
+    let mut existing: Vec<&CompactSlice> = request.existing.iter().collect();
     existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let mut plan = Plan::default();
     let policy = request
         .metadata
-        .checked(request.partition, &request.trigger_time, &mut plan.left_out)?;
+        .checked(request.partition, &request.trigger_time, &mut plan.rejected)?;
     let names = existing.iter().filter_map(|slice| slice.metadata.name.as_deref());
-    let names = names.chain(request.names_taken.iter().map(String::as_str));
+    let names = names.chain(request.reserved_names.iter().map(String::as_str));
     let mut builder = Builder {
         owner: request.owner,
-        flags: options.owner_flags,
+        flags: options.owner_reference,
         policy: &policy,
         trigger_time: &request.trigger_time,
         names: Names::new(request.owner, request.partition, request.name_prefix, names),
     };
     existing.retain(|slice| request.partition.holds(slice));
-    let (mut live, unsupported) = split(&existing, &request.supported);
-    let mut groups = merge(request.groups);
+    let (mut live, unsupported) = split(&existing, &request.address_types);
+    let mut groups = merge(request.desired);
     let mut pending = Pending::default();
-    for address_type in request.supported {
+    for address_type in request.address_types {
         let stage = Stage {
             owner: request.owner,
             address_type,
@@ -195,14 +200,14 @@ pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Re
         };
         let of_type = live.remove(&address_type).unwrap_or_default();
         let groups = groups.remove(&address_type).unwrap_or_default();
-        let (slices, mut summary) = stage.run(&of_type, groups, &mut plan.left_out);
+        let (slices, mut summary) = stage.run(&of_type, groups, &mut plan.rejected);
         pending.delete.extend(&slices.delete);
         let mut lists = into_lists(slices, address_type, &mut builder);
         let hints = request.hints;
         let outcome = hints.map(|mode| hints::apply(mode, address_type, &mut lists, topology.as_mut()));
         plan.hints.extend(outcome);
         summary.slices += split_large(&mut lists, address_type, options.packing.max(), &mut builder);
-        plan.summaries.push(summary);
+        plan.stats.push(summary);
         pending.create.extend(lists.create);
         pending.update.extend(lists.update);
     }
@@ -211,7 +216,7 @@ pub fn plan<E: EndpointSource>(request: Request<'_, E>, options: &Options) -> Re
     for update in &mut pending.update {
         builder.complete(&mut update.to.metadata);
     }
-    plan.writes = pending.into_writes(one_per_group, &mut builder, &mut plan.summaries);
+    plan.writes = pending.into_writes(one_per_group, &mut builder, &mut plan.stats);
     Ok(plan)
 }
 
@@ -261,7 +266,7 @@ fn split_large<'a, E: EndpointSource>(
     lists.create.len() - before
 }
 
-fn check<E: EndpointSource>(request: &Request<'_, E>) -> Result<(), PlanError> {
+fn check<E: EndpointSource>(request: &PlanRequest<'_, E>) -> Result<(), PlanError> {
     let owner = request.owner;
     if owner.kind.is_empty() || owner.api_version.is_empty() {
         let [namespace, name] = [owner.namespace, owner.name].map(str::to_owned);
@@ -275,20 +280,20 @@ fn check<E: EndpointSource>(request: &Request<'_, E>) -> Result<(), PlanError> {
         });
     }
     // Whatever its ordinal, a name ends in a letter or digit.
-    if !is_dns_name(&format!("{}a", naming::cut(request.name_prefix))) {
+    if !is_dns1123_subdomain(&format!("{}a", naming::cut(request.name_prefix))) {
         return Err(PlanError::NamePrefix(request.name_prefix.to_owned()));
     }
     let unsupported = request
-        .groups
+        .desired
         .iter()
-        .find(|group| !request.supported.contains(&group.address_type));
+        .find(|group| !request.address_types.contains(&group.address_type));
     unsupported.map_or(Ok(()), |group| Err(PlanError::UnsupportedType(group.address_type)))
 }
 
-type ByType<'a> = BTreeMap<AddressType, Vec<&'a Slice>>;
+type ByType<'a> = BTreeMap<AddressType, Vec<&'a CompactSlice>>;
 
 /// Slices by supported type, and those of other types. What is being deleted is neither: nobody waits for it (G12).
-fn split<'a>(existing: &[&'a Slice], supported: &BTreeSet<AddressType>) -> (ByType<'a>, Vec<&'a Slice>) {
+fn split<'a>(existing: &[&'a CompactSlice], supported: &BTreeSet<AddressType>) -> (ByType<'a>, Vec<&'a CompactSlice>) {
     let mut live = ByType::new();
     let mut unsupported = Vec::new();
     for slice in existing

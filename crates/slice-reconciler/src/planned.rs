@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ptr, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::{
-    Address, AddressType, Conditions, Endpoint, EndpointSource, Hints, PortMapKey, Slice, TargetView,
+    Address, AddressType, CompactSlice, Conditions, Endpoint, EndpointSource, Hints, PortMapKey, TargetView,
     UnknownAddressType,
 };
 
@@ -36,7 +36,7 @@ enum Origin<'a, E> {
 
 impl<'a, E: EndpointSource> PlannedSlice<'a, E> {
     /// An existing slice with its endpoints as they are.
-    pub(crate) fn unchanged(slice: &'a Slice) -> Self {
+    pub(crate) fn unchanged(slice: &'a CompactSlice) -> Self {
         let verbatim = |endpoint: &'a Endpoint| PlannedEndpoint {
             origin: Origin::Verbatim(endpoint),
             hints: endpoint.hints.clone(),
@@ -49,7 +49,7 @@ impl<'a, E: EndpointSource> PlannedSlice<'a, E> {
     }
 
     /// An existing slice with other content.
-    pub(crate) fn replacing(slice: &Slice, ports: PortMapKey, endpoints: Vec<PlannedEndpoint<'a, E>>) -> Self {
+    pub(crate) fn replacing(slice: &CompactSlice, ports: PortMapKey, endpoints: Vec<PlannedEndpoint<'a, E>>) -> Self {
         Self {
             metadata: slice.metadata.clone(),
             address_type: slice.address_type.clone(),
@@ -59,8 +59,8 @@ impl<'a, E: EndpointSource> PlannedSlice<'a, E> {
     }
 
     /// The slice as it is sent.
-    pub(crate) fn into_slice(self) -> Slice {
-        Slice {
+    pub(crate) fn into_slice(self) -> CompactSlice {
+        CompactSlice {
             endpoints: self.endpoints.into_iter().map(PlannedEndpoint::into_endpoint).collect(),
             metadata: self.metadata,
             address_type: self.address_type,
@@ -168,7 +168,7 @@ mod tests {
                 "hints": {"forZones": [{"name": "zone"}]}, "deprecatedTopology": {"old": "fact"},
             })
         };
-        let slice = Slice::from(
+        let slice = CompactSlice::from(
             &serde_json::from_value(json!({
                 "metadata": {"name": "web-a", "annotations": {"kept": "yes"}}, "addressType": "IPv4",
                 "ports": [{"name": "http", "port": 80}],
@@ -192,7 +192,7 @@ mod tests {
         assert!(!endpoints[0].replaces(c) && !endpoints[1].replaces(c));
         endpoints[1].hints = Some(Hints::zone("other"));
         let replaced = PlannedSlice::replacing(&slice, PortMapKey::new([]), endpoints);
-        let expected = Slice {
+        let expected = CompactSlice {
             ports: PortMapKey::new([]),
             endpoints: vec![
                 a.to_endpoint(),

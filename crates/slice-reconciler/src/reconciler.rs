@@ -6,10 +6,13 @@ use std::{
 };
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_core::{AddressType, Endpoint, EndpointSet, EndpointSpec, Interner, Port, PortMapKey, Slice, names};
+use slice_core::{
+    AddressType, CompactSlice, Endpoint, EndpointSet, EndpointSpec, Interner, Port, PortMapKey, well_known,
+};
 
 use crate::{
-    Group, LeftOut, MetadataPolicy, Options, Owner, Packing, Partition, Plan, PlanError, Request, plan, plan_deletion,
+    Group, MetadataPolicy, Owner, Packing, Partition, Plan, PlanError, PlanOptions, PlanRequest, Rejected, plan,
+    plan_deletion,
 };
 
 /// Plans the EndpointSlices for the owners of one controller. Built once by [`Reconciler::builder`].
@@ -32,7 +35,7 @@ use crate::{
 pub struct Reconciler {
     managed_by: String,
     owner_label: String,
-    options: Options,
+    options: PlanOptions,
     address_types: Option<BTreeSet<AddressType>>,
 }
 
@@ -67,7 +70,7 @@ impl ReconcilerBuilder {
     }
 
     /// All options, in place of the defaults.
-    pub fn options(mut self, options: Options) -> Self {
+    pub fn options(mut self, options: PlanOptions) -> Self {
         self.0.options = options;
         self
     }
@@ -85,8 +88,8 @@ impl Reconciler {
     pub fn builder(managed_by: impl Into<String>) -> ReconcilerBuilder {
         ReconcilerBuilder(Self {
             managed_by: managed_by.into(),
-            owner_label: names::SERVICE_NAME_LABEL.to_owned(),
-            options: Options::default(),
+            owner_label: well_known::SERVICE_NAME_LABEL.to_owned(),
+            options: PlanOptions::default(),
             address_types: None,
         })
     }
@@ -112,14 +115,14 @@ impl Reconciler {
         &self,
         owner: Owner<'_>,
         groups: impl IntoIterator<Item = (P, E)>,
-        existing: &[Slice],
+        existing: &[CompactSlice],
         reserved_names: &[String],
     ) -> Result<Plan, PlanError>
     where
         P: IntoIterator<Item = Port>,
         E: IntoIterator<Item = EndpointSpec>,
     {
-        let mut left_out = Vec::new();
+        let mut rejected = Vec::new();
         let mut desired: BTreeMap<(AddressType, PortMapKey), Vec<Endpoint>> = BTreeMap::new();
         for (ports, endpoints) in groups {
             let ports = PortMapKey::new(ports);
@@ -127,7 +130,7 @@ impl Reconciler {
                 let (endpoint, address_type) = spec.into_parts();
                 match address_type.filter(|address_type| self.takes(*address_type)) {
                     Some(address_type) => desired.entry((address_type, ports.clone())).or_default().push(endpoint),
-                    None => left_out.push(LeftOut::Address {
+                    None => rejected.push(Rejected::Address {
                         address: endpoint.addresses[0].to_string(),
                         address_type,
                     }),
@@ -147,14 +150,14 @@ impl Reconciler {
         let derived = || desired.keys().map(|(address_type, _)| *address_type).collect();
         let metadata = self.metadata(owner);
         let name_prefix = format!("{}-", owner.name);
-        let request = Request {
-            supported: self.address_types.clone().unwrap_or_else(derived),
-            groups,
-            names_taken: reserved_names,
-            ..Request::new(owner, existing, &metadata, &name_prefix)
+        let request = PlanRequest {
+            address_types: self.address_types.clone().unwrap_or_else(derived),
+            desired: groups,
+            reserved_names,
+            ..PlanRequest::new(owner, existing, &metadata, &name_prefix)
         };
         let mut plan = plan(request, &self.options)?;
-        plan.left_out.append(&mut left_out);
+        plan.rejected.append(&mut rejected);
         Ok(plan)
     }
 
@@ -173,32 +176,36 @@ impl Reconciler {
     fn metadata(&self, owner: Owner<'_>) -> MetadataPolicy {
         let mut policy = MetadataPolicy::default();
         let managed_by = Some(self.managed_by.clone());
-        policy.reserved.insert(names::MANAGED_BY_LABEL.to_owned(), managed_by);
-        policy.find_by_name(&self.owner_label, owner.name);
-        if self.owner_label != names::SERVICE_NAME_LABEL {
+        policy
+            .reserved
+            .insert(well_known::MANAGED_BY_LABEL.to_owned(), managed_by);
+        policy.set_owner_label(&self.owner_label, owner.name);
+        if self.owner_label != well_known::SERVICE_NAME_LABEL {
             // kube-proxy skips slices with this label; it would log an error for each without a Service.
             policy
                 .reserved
-                .insert(names::HEADLESS_LABEL.to_owned(), Some(String::new()));
+                .insert(well_known::HEADLESS_LABEL.to_owned(), Some(String::new()));
         }
         policy
     }
 
     /// The slices of an owner, and the names of the others in its namespace.
-    fn split(&self, owner: Owner<'_>, existing: &[EndpointSlice]) -> (Vec<Slice>, Vec<String>) {
+    fn split(&self, owner: Owner<'_>, existing: &[EndpointSlice]) -> (Vec<CompactSlice>, Vec<String>) {
         let policy = self.metadata(owner);
         let mut interner = Interner::default();
         let mut others = Vec::new();
         let in_namespace = |slice: &&EndpointSlice| slice.metadata.namespace.as_deref() == Some(owner.namespace);
         let is_owned = |slice: &EndpointSlice| {
-            [names::MANAGED_BY_LABEL, &self.owner_label].into_iter().all(|key| {
-                let labels = slice.metadata.labels.as_ref();
-                labels.and_then(|labels| labels.get(key)) == policy.reserved[key].as_ref()
-            })
+            [well_known::MANAGED_BY_LABEL, &self.owner_label]
+                .into_iter()
+                .all(|key| {
+                    let labels = slice.metadata.labels.as_ref();
+                    labels.and_then(|labels| labels.get(key)) == policy.reserved[key].as_ref()
+                })
         };
         let ours = existing.iter().filter(in_namespace).filter_map(|slice| {
             if is_owned(slice) {
-                return Some(Slice::from_k8s(slice, &mut interner));
+                return Some(CompactSlice::from_k8s(slice, &mut interner));
             }
             others.extend(slice.metadata.name.clone());
             None

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, mem};
 
-use slice_core::{EndpointSet, EndpointSource, PortMapKey, Slice};
+use slice_core::{CompactSlice, EndpointSet, EndpointSource, PortMapKey};
 
 use crate::{
     MetadataPolicy,
@@ -15,7 +15,7 @@ struct Wanted<'a, E: EndpointSource> {
     sizes: Vec<usize>,
     endpoints: EndpointSet<E>,
     /// Doomed slices that are reused here, with how many of the wanted endpoints each holds.
-    reuses: Vec<(usize, &'a Slice)>,
+    reuses: Vec<(usize, &'a CompactSlice)>,
 }
 
 /// Pairs doomed slices with new ones of the same address type, as many as there are of both. Which of them is free: a doomed
@@ -53,8 +53,8 @@ fn by_ports<'a, E: EndpointSource>(create: Vec<NewSlice<E>>) -> BTreeMap<PortMap
 /// Gives each set of ports doomed slices, the best matches first, and answers those that nobody needs.
 fn pair<'a, E: EndpointSource>(
     wanted: &mut BTreeMap<PortMapKey, Wanted<'a, E>>,
-    doomed: &[&'a Slice],
-) -> Vec<&'a Slice> {
+    doomed: &[&'a CompactSlice],
+) -> Vec<&'a CompactSlice> {
     let mut matches = Vec::new();
     for (place, slice) in doomed.iter().enumerate() {
         for (ports, wanted) in wanted.iter() {
@@ -66,7 +66,7 @@ fn pair<'a, E: EndpointSource>(
         }
     }
     matches.sort_unstable();
-    let mut free: Vec<Option<&'a Slice>> = doomed.iter().copied().map(Some).collect();
+    let mut free: Vec<Option<&'a CompactSlice>> = doomed.iter().copied().map(Some).collect();
     for (Reverse(held), place, ports) in matches {
         let Some(wanted) = wanted
             .get_mut(&ports)
@@ -95,7 +95,7 @@ fn distribute<'a, E: EndpointSource>(
         .map(|((_, slice), size)| {
             let stored = slice.endpoints.iter();
             stored
-                .filter_map(|endpoint| wanted.endpoints.take(endpoint))
+                .filter_map(|endpoint| wanted.endpoints.remove(endpoint))
                 .take(*size)
                 .collect()
         })
@@ -122,7 +122,7 @@ fn distribute<'a, E: EndpointSource>(
 
 /// Other content for a stored slice, which keeps what others put into its metadata (W24).
 fn rewrite<'a, E: EndpointSource>(
-    from: &'a Slice,
+    from: &'a CompactSlice,
     ports: &PortMapKey,
     endpoints: Vec<E>,
     policy: &MetadataPolicy,

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use slice_core::{AddressType, EndpointSource, PortMapKey, Slice};
+use slice_core::{AddressType, CompactSlice, EndpointSource, PortMapKey};
 
 use crate::{
-    Changes, Group, LeftOut, MetadataPolicy, Options, Owner, Summary,
+    EndpointCounts, Group, MetadataPolicy, Owner, PlanOptions, PlanStats, Rejected,
     check::Sieve,
     lists::{SliceChanges, Update},
     placeholder,
@@ -17,32 +17,32 @@ pub(crate) struct Stage<'a, 'o> {
     pub(crate) owner: Owner<'a>,
     pub(crate) address_type: AddressType,
     pub(crate) policy: &'o MetadataPolicy,
-    pub(crate) options: &'o Options,
+    pub(crate) options: &'o PlanOptions,
 }
 
 /// Our slices by ports, and those of other owners.
-type ByPorts<'a> = (BTreeMap<PortMapKey, Vec<&'a Slice>>, Vec<&'a Slice>);
+type ByPorts<'a> = (BTreeMap<PortMapKey, Vec<&'a CompactSlice>>, Vec<&'a CompactSlice>);
 
 impl<'a> Stage<'a, '_> {
     /// Decides. `existing` are the slices of this type, in the order of their names.
     pub(crate) fn run<E: EndpointSource>(
         &self,
-        existing: &[&'a Slice],
+        existing: &[&'a CompactSlice],
         groups: BTreeMap<PortMapKey, Group<E>>,
-        left_out: &mut Vec<LeftOut>,
-    ) -> (SliceChanges<'a, E>, Summary) {
-        let mut summary = Summary::new(self.address_type);
+        rejected: &mut Vec<Rejected>,
+    ) -> (SliceChanges<'a, E>, PlanStats) {
+        let mut summary = PlanStats::new(self.address_type);
         let mut slices = SliceChanges::default();
         let (mut stored, foreign) = self.by_ports(existing);
-        let (groups, barred) = self.bar(groups, left_out);
+        let (groups, barred) = self.bar(groups, rejected);
         for mut group in groups {
             let existing = stored.remove(&group.ports).unwrap_or_default();
             let wanted = group.endpoints.len();
             retain_barred(&mut group, &existing, &barred);
             let mut sieve = Sieve::new(self.address_type);
             slices.append(self.options.packing.pack(&existing, group, self.policy, &mut sieve));
-            summary.want(wanted.saturating_sub(sieve.left_out.len()), self.options.packing.max());
-            left_out.append(&mut sieve.left_out);
+            summary.want(wanted.saturating_sub(sieve.rejected.len()), self.options.packing.max());
+            rejected.append(&mut sieve.rejected);
         }
         summary.changes = slices.changes;
         // Slices of ports that are not desired (G24).
@@ -50,7 +50,7 @@ impl<'a> Stage<'a, '_> {
         let (spared, unwanted): (Vec<_>, Vec<_>) = unwanted.partition(|slice| holds_any(slice, &barred));
         slices.delete.extend(unwanted);
         if self.options.placeholder {
-            summary.slices_needed = summary.slices_needed.max(1);
+            summary.min_slices = summary.min_slices.max(1);
             if slices.create.is_empty() && slices.delete.len() + foreign.len() == existing.len() {
                 placeholder::provide(self.policy, &mut slices);
             }
@@ -66,18 +66,18 @@ impl<'a> Stage<'a, '_> {
     fn bar<E: EndpointSource>(
         &self,
         groups: BTreeMap<PortMapKey, Group<E>>,
-        left_out: &mut Vec<LeftOut>,
+        rejected: &mut Vec<Rejected>,
     ) -> (Vec<Group<E>>, Vec<Group<E>>) {
         groups.into_values().partition(|group| {
-            let Err(why) = group.ports.publishable() else {
+            let Err(reason) = group.ports.validate() else {
                 return true;
             };
             if !group.endpoints.is_empty() {
-                left_out.push(LeftOut::Group {
+                rejected.push(Rejected::Group {
                     address_type: self.address_type,
                     ports: group.ports.clone(),
                     endpoints: group.endpoints.len(),
-                    why,
+                    reason,
                 });
             }
             false
@@ -97,8 +97,8 @@ impl<'a> Stage<'a, '_> {
     }
 
     /// Our slices by ports, and those of other owners.
-    fn by_ports(&self, existing: &[&'a Slice]) -> ByPorts<'a> {
-        let mut ours: BTreeMap<PortMapKey, Vec<&'a Slice>> = BTreeMap::new();
+    fn by_ports(&self, existing: &[&'a CompactSlice]) -> ByPorts<'a> {
+        let mut ours: BTreeMap<PortMapKey, Vec<&'a CompactSlice>> = BTreeMap::new();
         let mut foreign = Vec::new();
         for slice in existing {
             if self.options.ownership.takes(&self.owner, slice) {
@@ -114,7 +114,7 @@ impl<'a> Stage<'a, '_> {
 /// Lets slices of a group keep what a group wants that was left out for its ports: without it they would be gone from all
 /// slices, although they are still wanted (I4). So they stay where they are until they can be published as they should: also
 /// those that another group publishes, because with other ports that is other traffic.
-fn retain_barred<E: EndpointSource>(group: &mut Group<E>, existing: &[&Slice], barred: &[Group<E>]) {
+fn retain_barred<E: EndpointSource>(group: &mut Group<E>, existing: &[&CompactSlice], barred: &[Group<E>]) {
     if barred.is_empty() {
         return;
     }
@@ -128,24 +128,24 @@ fn retain_barred<E: EndpointSource>(group: &mut Group<E>, existing: &[&Slice], b
 
 /// Whether a slice of ports that nobody wants holds endpoints of a group that was left out for its ports: then it stays, for the
 /// same reason.
-fn holds_any(slice: &Slice, barred: &[Group<impl EndpointSource>]) -> bool {
+fn holds_any(slice: &CompactSlice, barred: &[Group<impl EndpointSource>]) -> bool {
     let mut endpoints = slice.endpoints.iter();
     !barred.is_empty() && endpoints.any(|endpoint| barred.iter().any(|group| group.endpoints.contains(&endpoint)))
 }
 
-impl Summary {
+impl PlanStats {
     fn new(address_type: AddressType) -> Self {
         Self {
             address_type,
-            changes: Changes::default(),
+            changes: EndpointCounts::default(),
             endpoints: 0,
             slices: 0,
-            slices_needed: 0,
+            min_slices: 0,
         }
     }
 
     fn want(&mut self, endpoints: usize, max: usize) {
         self.endpoints += endpoints;
-        self.slices_needed += endpoints.div_ceil(max);
+        self.min_slices += endpoints.div_ceil(max);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use slice_core::{AddressType, EndpointSet, EndpointSource, Slice};
+use slice_core::{AddressType, CompactSlice, EndpointSet, EndpointSource};
 
 use crate::{
-    Summary,
+    PlanStats,
     builder::Builder,
     lists::Update,
     order::{self, Step},
@@ -26,16 +26,16 @@ pub struct Write {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     /// Create it.
-    Create(Slice),
+    Create(CompactSlice),
     /// Replace it; the metadata holds the version that it replaces.
-    Update(Slice),
+    Update(CompactSlice),
     /// Delete it, if it is still the one that was seen.
     Delete(DeleteSlice),
 }
 
 impl Operation {
     /// Does to slices in memory what an API server does to those it stores: for simulations, and for tests of what comes next.
-    pub fn apply_to(&self, slices: &mut Vec<Slice>) {
+    pub fn apply_to(&self, slices: &mut Vec<CompactSlice>) {
         match self {
             Self::Create(new) => slices.push(new.clone()),
             Self::Update(to) => {
@@ -79,9 +79,9 @@ pub struct DeleteSlice {
 pub(crate) struct Pending<'a, E: EndpointSource> {
     pub(crate) create: Vec<PlannedSlice<'a, E>>,
     pub(crate) update: Vec<Update<'a, E>>,
-    pub(crate) delete: Vec<&'a Slice>,
+    pub(crate) delete: Vec<&'a CompactSlice>,
     /// Slices to delete because the owner no longer has their address type.
-    pub(crate) unsupported: Vec<&'a Slice>,
+    pub(crate) unsupported: Vec<&'a CompactSlice>,
 }
 
 impl<E: EndpointSource> Default for Pending<'_, E> {
@@ -97,12 +97,12 @@ impl<E: EndpointSource> Default for Pending<'_, E> {
 
 impl<E: EndpointSource> Pending<'_, E> {
     /// Puts the writes in order: creates, updates, deletes, and each after those it waits for. Slices that only the order needs
-    /// are added to the summaries.
+    /// are added to the stats.
     pub(crate) fn into_writes(
         mut self,
         one_per_group: bool,
         builder: &mut Builder<'_>,
-        summaries: &mut [Summary],
+        stats: &mut [PlanStats],
     ) -> Vec<Write> {
         if builder.owner.terminating {
             return self.into_writes_of_existing();
@@ -113,10 +113,7 @@ impl<E: EndpointSource> Pending<'_, E> {
                 Ok(sorted) => return self.write(&sorted, &waits),
                 Err(stuck) => {
                     let more = self.untangle(stuck - self.create.len(), one_per_group, builder);
-                    for summary in summaries
-                        .iter_mut()
-                        .filter(|summary| Some(summary.address_type) == more)
-                    {
+                    for summary in stats.iter_mut().filter(|summary| Some(summary.address_type) == more) {
                         summary.slices += 1;
                     }
                 }
@@ -217,7 +214,7 @@ impl<E: EndpointSource> Pending<'_, E> {
 }
 
 impl DeleteSlice {
-    pub(crate) fn of(slice: &Slice) -> Self {
+    pub(crate) fn of(slice: &CompactSlice) -> Self {
         Self {
             namespace: slice.metadata.namespace.clone().unwrap_or_default(),
             name: slice.metadata.name.clone().unwrap_or_default(),

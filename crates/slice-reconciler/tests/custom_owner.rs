@@ -40,9 +40,9 @@ fn an_owner_of_any_kind_gets_slices_and_converges() {
 fn addresses_that_cannot_be_published_are_reported_and_the_rest_goes_on() {
     let addresses = texts(&["127.0.0.1", "db.example.com", "10.0.0.256", "fd00::1"]);
     let plan = plan(&addresses, true, &RefCell::default()).unwrap();
-    let left_out: Vec<String> = plan.left_out.iter().map(ToString::to_string).collect();
+    let rejected: Vec<String> = plan.rejected.iter().map(ToString::to_string).collect();
     assert_eq!(
-        left_out,
+        rejected,
         [
             r#"IPv4 endpoint "127.0.0.1" is left out: "127.0.0.1" cannot be published: it is a loopback address"#,
             r#"endpoint "db.example.com" is left out: it is not an IP address"#,

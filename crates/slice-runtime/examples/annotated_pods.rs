@@ -92,7 +92,7 @@ impl Controller for AnnotatedPods {
         let plan = self
             .reconciler
             .plan_slices(owner, groups, context.existing, context.reserved_names)?;
-        let rejected = plan.left_out.iter().map(ToString::to_string);
+        let rejected = plan.rejected.iter().map(ToString::to_string);
         events.extend(rejected.map(|message| Event::warning(&owner, "NotPublished", message)));
         Ok(SyncResult { events, ..plan.into() })
     }

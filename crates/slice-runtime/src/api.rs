@@ -11,7 +11,7 @@ use kube::{
     },
 };
 use slice_controller::WriteError;
-use slice_core::Slice;
+use slice_core::CompactSlice;
 use slice_reconciler::{DeleteSlice, Operation};
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ impl SliceApi {
         }
     }
 
-    async fn create(&self, namespace: &str, slice: &Slice) -> Answer {
+    async fn create(&self, namespace: &str, slice: &CompactSlice) -> Answer {
         let create = |body| requests(namespace).create(&PostParams::default(), body);
         let answer = self.client.call(body(slice).and_then(create)).await;
         match answer {
@@ -65,7 +65,7 @@ impl SliceApi {
         }
     }
 
-    async fn update(&self, namespace: &str, slice: &Slice) -> Answer {
+    async fn update(&self, namespace: &str, slice: &CompactSlice) -> Answer {
         let replace = |body| requests(namespace).replace(name(slice), &PostParams::default(), body);
         let answer = self.client.call(body(slice).and_then(replace)).await;
         match answer {
@@ -152,11 +152,11 @@ fn requests(namespace: &str) -> Request {
     Request::new(EndpointSlice::url_path(&(), Some(namespace)))
 }
 
-fn body(slice: &Slice) -> Result<Vec<u8>, Error> {
+fn body(slice: &CompactSlice) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(slice).map_err(Error::SerializeBody)
 }
 
 /// A name that is missing is empty, and no request is built with an empty name.
-fn name(slice: &Slice) -> &str {
+fn name(slice: &CompactSlice) -> &str {
     slice.metadata.name.as_deref().unwrap_or_default()
 }

@@ -21,7 +21,7 @@ impl Health {
 
     /// How each resource is doing.
     #[must_use]
-    pub fn sources(&self) -> Vec<(&'static str, SourceState)> {
+    pub fn watches(&self) -> Vec<(&'static str, WatchState)> {
         let sources = lock(&self.sources);
         sources
             .iter()
@@ -32,7 +32,7 @@ impl Health {
     /// Whether every resource has been listed, except for optional ones that the API server lacks.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        let sources = self.sources();
+        let sources = self.watches();
         !sources.is_empty() && sources.iter().all(|(_, state)| state.synced || state.absent)
     }
 }
@@ -40,12 +40,12 @@ impl Health {
 /// What is known of one watched resource.
 #[derive(Debug, Default)]
 pub(crate) struct SourceHealth {
-    state: Mutex<SourceState>,
+    state: Mutex<WatchState>,
 }
 
 /// How a watched resource is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SourceState {
+pub struct WatchState {
     /// Whether it has been listed once; what is known then stays known.
     pub synced: bool,
     /// Whether it is optional, and the API server lacks it at present.
@@ -56,10 +56,10 @@ pub struct SourceState {
     pub trouble: Option<(String, Instant)>,
 }
 
-impl SourceState {
+impl WatchState {
     /// For how long the server has not been heard.
     #[must_use]
-    pub fn silence(&self, now: Instant) -> Option<Duration> {
+    pub fn idle_for(&self, now: Instant) -> Option<Duration> {
         self.last_contact.map(|contact| now.saturating_duration_since(contact))
     }
 }

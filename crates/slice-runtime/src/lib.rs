@@ -61,7 +61,7 @@ mod watch;
 mod writers;
 
 pub use client::RateLimit;
-pub use health::{Health, SourceState};
+pub use health::{Health, WatchState};
 pub use metrics::Metrics;
 pub use preflight::{PreflightError, preflight};
-pub use run::{Options, run};
+pub use run::{RunOptions, run};

@@ -6,7 +6,7 @@ use slice_controller::{Controller, ErrorChain, WatchSpec};
 
 use crate::{
     client::{ApiClient, RequestError},
-    run::{CALL, Options, slices_watch},
+    run::{CALL, RunOptions, slices_watch},
     watch,
 };
 
@@ -58,7 +58,11 @@ pub enum PreflightError {
 
 /// Checks what would prevent a controller from running: each resource that it watches is listed and watched for a moment. An
 /// API server that is only busy is no error, nor is one that lacks an optional resource.
-pub async fn preflight<C: Controller>(controller: &C, client: kube::Client, options: &Options) -> Vec<PreflightError> {
+pub async fn preflight<C: Controller>(
+    controller: &C,
+    client: kube::Client,
+    options: &RunOptions,
+) -> Vec<PreflightError> {
     let api = ApiClient::new(client, CALL, options.rate_limit);
     let watches = controller.watches();
     let slices = slices_watch(&options.managed_by);

@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use slice_controller::{Controller, Decoded, ObjectRef, WatchSpec};
-use slice_core::names::MANAGED_BY_LABEL;
+use slice_core::well_known::MANAGED_BY_LABEL;
 use tokio::{
     sync::mpsc,
     task::JoinSet,
@@ -36,7 +36,7 @@ const MEASURE: Duration = Duration::from_secs(1);
 
 /// What runs a controller.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct RunOptions {
     /// Value of the managed-by label on our slices, and so the lock: one writer per value.
     pub managed_by: String,
     /// The component that events come from.
@@ -62,7 +62,7 @@ pub struct Options {
 pub async fn run<C>(
     controller: C,
     client: kube::Client,
-    options: Options,
+    options: RunOptions,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
     stop: impl Future<Output = ()>,
@@ -130,7 +130,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     index: usize,
     spec: WatchSpec<W, O>,
     api: &ApiClient,
-    options: &Options,
+    options: &RunOptions,
     health: &Health,
     metrics: &Arc<Metrics>,
     out: mpsc::Sender<Indexed<O>>,

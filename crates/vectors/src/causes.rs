@@ -12,8 +12,8 @@ use k8s_openapi::api::{
 use mirroring::Subsets;
 use service_slices::{NodeState, Pod, PodAddresses, Service};
 use slice_core::{
-    AddressType, EndpointSet, EndpointSource, PortMapKey, Slice,
-    names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
+    AddressType, CompactSlice, EndpointSet, EndpointSource, PortMapKey,
+    well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
 };
 use slice_reconciler::Group;
 
@@ -44,7 +44,7 @@ pub(super) fn has_pod_on_unknown_node(step: &Step) -> bool {
 /// Upstream publishes what is not an address, and the API server refuses the whole slice; slices of its making may hold such.
 pub(super) fn has_unpublishable_address(step: &Step) -> bool {
     let mut slices = step.existing_slices.iter();
-    pods(step).any(|(_, pod)| !pod.addresses.refused().is_empty()) || slices.any(holds_unpublishable_address)
+    pods(step).any(|(_, pod)| !pod.addresses.rejected().is_empty()) || slices.any(holds_unpublishable_address)
 }
 
 fn holds_unpublishable_address(slice: &EndpointSlice) -> bool {
@@ -52,7 +52,7 @@ fn holds_unpublishable_address(slice: &EndpointSlice) -> bool {
     slice.address_type != AddressType::Fqdn.as_str()
         && endpoints.any(|endpoint| {
             let addresses = endpoint.addresses.iter().map(String::as_str);
-            !PodAddresses::read(addresses).refused().is_empty()
+            !PodAddresses::parse(addresses).rejected().is_empty()
         })
 }
 
@@ -152,8 +152,8 @@ pub(super) fn exchanges_endpoints(step: &Step) -> bool {
 
 /// Endpoints are wanted with other ports than they are published with.
 pub(super) fn wants_endpoints_elsewhere(step: &Step) -> bool {
-    let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
-    let wanted_elsewhere = |slice: &Slice, group: &Group<&slice_core::Endpoint>| {
+    let existing: Vec<CompactSlice> = step.existing_slices.iter().map(CompactSlice::from).collect();
+    let wanted_elsewhere = |slice: &CompactSlice, group: &Group<&slice_core::Endpoint>| {
         let mut stored = slice.endpoints.iter();
         slice.address_type == Ok(group.address_type)
             && slice.ports != group.ports
@@ -169,7 +169,7 @@ pub(super) fn wants_endpoints_elsewhere(step: &Step) -> bool {
 
 /// Upstream publishes ports that the API server refuses, with all their endpoints.
 pub(super) fn has_unpublishable_ports(step: &Step) -> bool {
-    let refused = |ports: &PortMapKey| ports.publishable().is_err();
+    let refused = |ports: &PortMapKey| ports.validate().is_err();
     ports(&step.existing_slices, None).any(|ports| refused(&ports))
         || with_desired(step, |groups| groups.iter().any(|group| refused(&group.ports)))
 }
@@ -228,7 +228,7 @@ pub(super) fn is_terminating(step: &Step) -> bool {
 /// Upstream counts an endpoint that a slice holds twice for another one, and misses that.
 pub(super) fn has_endpoint_twice(step: &Step) -> bool {
     step.existing_slices.iter().any(|slice| {
-        let slice = Slice::from(slice);
+        let slice = CompactSlice::from(slice);
         let mut once = EndpointSet::default();
         once.extend(&slice.endpoints);
         once.len() < slice.endpoints.len()
@@ -242,7 +242,7 @@ pub(super) fn has_pod_in_zone_without_nodes(step: &Step) -> bool {
     };
     pods(step).any(|(_, pod)| {
         let node = node(step, pod.node.as_deref().unwrap_or_default()).map(NodeState::from);
-        let zone = node.as_ref().and_then(|node| node.facts().zone);
+        let zone = node.as_ref().and_then(|node| node.topology_info().zone);
         zone.is_some_and(|zone| !zone.is_empty() && !zones.contains(zone))
     })
 }
@@ -344,7 +344,7 @@ fn ports(slices: &[EndpointSlice], address_type: Option<AddressType>) -> impl It
     let of_type = slices
         .iter()
         .filter(move |slice| address_type.is_none_or(|address_type| slice.address_type == address_type.as_str()));
-    of_type.map(|slice| PortMapKey::of(slice.ports.as_deref()))
+    of_type.map(|slice| PortMapKey::from_k8s(slice.ports.as_deref()))
 }
 
 #[cfg(test)]

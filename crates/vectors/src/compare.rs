@@ -6,7 +6,7 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use serde::Serialize;
 use slice_core::{
     AddressType, PortMapKey,
-    names::{FAILED_TO_UPDATE_SLICES, TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
+    well_known::{FAILED_TO_UPDATE_SLICES, TOPOLOGY_HINTS_ANNOTATION, TOPOLOGY_MODE_ANNOTATION},
 };
 use slice_reconciler::{Operation, Plan, hints::HintEvent};
 
@@ -366,7 +366,7 @@ fn apply(existing: &[EndpointSlice], answer: &Answer, scope: &Scope) -> BTreeMap
 type Key = (String, String);
 
 pub(super) fn key(slice: &EndpointSlice) -> Key {
-    let ports = PortMapKey::of(slice.ports.as_deref());
+    let ports = PortMapKey::from_k8s(slice.ports.as_deref());
     let ports: Vec<String> = ports
         .ports()
         .iter()

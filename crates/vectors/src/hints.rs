@@ -16,7 +16,7 @@ use k8s_openapi::api::{
     discovery::v1::{Endpoint, EndpointSlice},
 };
 use service_slices::NodeState;
-use slice_reconciler::hints::NodeFacts;
+use slice_reconciler::hints::NodeInfo;
 
 use super::compare::{Aspect, Difference};
 
@@ -37,11 +37,11 @@ pub(super) struct Bounds {
 impl Zones {
     pub(super) fn of_nodes(nodes: &[Node]) -> Option<Self> {
         let states: Vec<NodeState> = nodes.iter().map(NodeState::from).collect();
-        Self::of(states.iter().map(NodeState::facts))
+        Self::of(states.iter().map(NodeState::topology_info))
     }
 
     /// Nothing, if nodes do not say enough for hints (H22, H23).
-    fn of<'n>(nodes: impl Iterator<Item = NodeFacts<'n>>) -> Option<Self> {
+    fn of<'n>(nodes: impl Iterator<Item = NodeInfo<'n>>) -> Option<Self> {
         let mut zones: BTreeMap<String, f64> = BTreeMap::new();
         for node in nodes.filter(|node| node.ready && !node.excluded) {
             let zone = node.zone.filter(|zone| !zone.is_empty())?;

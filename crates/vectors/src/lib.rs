@@ -76,10 +76,10 @@ impl Tally {
     }
 
     /// A step that we have no answer to fails as well.
-    fn count_unanswered(&mut self, chain: &Chain, number: usize, why: &anyhow::Error) {
+    fn count_unanswered(&mut self, chain: &Chain, number: usize, reason: &anyhow::Error) {
         self.steps += 1;
         self.fail(chain, number);
-        println!("no answer: {why:#}");
+        println!("no answer: {reason:#}");
     }
 
     fn fail(&mut self, chain: &Chain, number: usize) {
@@ -133,8 +133,8 @@ fn replay(chain: &Chain, tally: &mut Tally) {
         };
         let ours = match ours {
             Ok(ours) => ours,
-            Err(why) => {
-                tally.count_unanswered(chain, number, &why);
+            Err(reason) => {
+                tally.count_unanswered(chain, number, &reason);
                 continue;
             }
         };

@@ -9,7 +9,7 @@ use mirroring::{
     controller::{Config, Input, MirroringController},
 };
 use slice_controller::{Controller as _, EventContext, Key, SyncContext};
-use slice_core::Slice;
+use slice_core::CompactSlice;
 
 use super::{
     chain::{Event, Step},
@@ -18,7 +18,7 @@ use super::{
 
 /// The answer when nothing is left to wait for: slices of a Service that has got a selector stay for a while.
 pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
-    let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
+    let existing: Vec<CompactSlice> = step.existing_slices.iter().map(CompactSlice::from).collect();
     let key = key(step).context("a step has neither Service nor Endpoints nor slices")?;
     let mut controller = controller(step, max);
     let mut context = SyncContext {

@@ -4,9 +4,9 @@ use std::{collections::HashMap, num::NonZeroUsize};
 
 use k8s_openapi::api::core::v1 as api;
 use service_slices::{Node, NodeState, Pod, Service, desired};
-use slice_core::{Slice, format_trigger_time};
+use slice_core::{CompactSlice, format_trigger_time};
 use slice_reconciler::{
-    Partition, Request, TriggerTime,
+    Partition, PlanRequest, TriggerTime,
     hints::{TopologyCache, TopologyOptions},
     plan,
 };
@@ -29,10 +29,10 @@ impl Controller {
     }
 
     pub(super) fn answer(&mut self, step: &Step, service: &api::Service, max: NonZeroUsize) -> anyhow::Result<Answer> {
-        let existing: Vec<Slice> = step.existing_slices.iter().map(Slice::from).collect();
+        let existing: Vec<CompactSlice> = step.existing_slices.iter().map(CompactSlice::from).collect();
         // Every step is answered anyway, whoever needs a look.
         let states: Vec<NodeState> = step.nodes.iter().map(NodeState::from).collect();
-        let _ = self.topology.set_nodes(states.iter().map(NodeState::facts));
+        let _ = self.topology.set_nodes(states.iter().map(NodeState::topology_info));
         let service = Service::from(service);
         let pods: Vec<Pod> = step.pods.iter().map(Pod::from).collect();
         let nodes: HashMap<&str, Node> = step
@@ -43,11 +43,11 @@ impl Controller {
         let desired = desired(&service, &pods, &nodes);
         let policy = service.metadata_policy();
         let prefix = format!("{}-", service.name);
-        let request = Request {
+        let request = PlanRequest {
             owner: service.owner(),
             partition: Partition::default(),
-            supported: desired.address_types.iter().copied().collect(),
-            groups: desired.groups,
+            address_types: desired.address_types.iter().copied().collect(),
+            desired: desired.groups,
             existing: &existing,
             metadata: &policy,
             hints: Some(service.hints),
@@ -57,9 +57,9 @@ impl Controller {
                 .as_ref()
                 .map_or(TriggerTime::Clear, |time| TriggerTime::Set(format_trigger_time(time.0))),
             name_prefix: &prefix,
-            names_taken: &[],
+            reserved_names: &[],
         };
-        let options = service_slices::options(max);
+        let options = service_slices::reconcile_options(max);
         Ok(Answer::of(plan(request, &options)?))
     }
 }

@@ -9,7 +9,7 @@ use k8s_openapi::api::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
-use slice_core::names::TOPOLOGY_MODE_ANNOTATION;
+use slice_core::well_known::TOPOLOGY_MODE_ANNOTATION;
 
 use crate::{
     cluster::{Cluster, service},

@@ -6,8 +6,8 @@ use fastrand::Rng;
 use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use slice_core::names::ZONE_LABEL;
-use slice_reconciler::hints::NodeFacts;
+use slice_core::well_known::ZONE_LABEL;
+use slice_reconciler::hints::NodeInfo;
 
 /// Pods per node, as on a busy cluster.
 const PODS_PER_NODE: usize = 20;
@@ -48,8 +48,8 @@ impl Cluster {
     }
 
     /// What matters of the nodes for topology hints.
-    pub(crate) fn node_facts(nodes: usize) -> impl Iterator<Item = NodeFacts<'static>> {
-        (0..nodes).map(|number| NodeFacts {
+    pub(crate) fn node_facts(nodes: usize) -> impl Iterator<Item = NodeInfo<'static>> {
+        (0..nodes).map(|number| NodeInfo {
             ready: true,
             excluded: false,
             zone: Some(zone(number)),

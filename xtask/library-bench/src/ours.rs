@@ -9,11 +9,11 @@ use std::{
 
 use foldhash::fast::RandomState;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use service_slices::{Desired, Node, Pod, PodEndpoint, Service, desired, options};
+use service_slices::{Desired, Node, Pod, PodEndpoint, Service, desired, reconcile_options};
+use slice_core::CompactSlice;
 use slice_core::Interner;
-use slice_core::Slice;
 use slice_reconciler::{
-    MetadataPolicy, Operation, Plan, Request, TriggerTime, Write,
+    MetadataPolicy, Operation, Plan, PlanRequest, TriggerTime, Write,
     hints::{TopologyCache, TopologyOptions},
     plan,
 };
@@ -68,7 +68,7 @@ struct Compact {
     service: Service,
     pods: Vec<Pod>,
     nodes: HashMap<Arc<str>, Node, RandomState>,
-    existing: Vec<Slice>,
+    existing: Vec<CompactSlice>,
 }
 
 impl From<&Sync> for Compact {
@@ -87,7 +87,7 @@ impl Compact {
             existing: sync
                 .existing_slices
                 .iter()
-                .map(|slice| Slice::from_k8s(slice, interner))
+                .map(|slice| CompactSlice::from_k8s(slice, interner))
                 .collect(),
             pods: sync
                 .pods
@@ -101,14 +101,14 @@ impl Compact {
     /// To slices that can be kept until they are written, as a controller does.
     fn plan(&self, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
         let (metadata, prefix) = policy(&self.service);
-        let mut request = Request::new(self.service.owner(), &self.existing, &metadata, &prefix);
+        let mut request = PlanRequest::new(self.service.owner(), &self.existing, &metadata, &prefix);
         want(
             &mut request,
             &self.service,
             desired(&self.service, &self.pods, &self.nodes),
         );
         request.topology = Some(topology.entry(&()));
-        Ok(plan(request, &options(MAX_ENDPOINTS_PER_SLICE))?)
+        Ok(plan(request, &reconcile_options(MAX_ENDPOINTS_PER_SLICE))?)
     }
 }
 
@@ -137,9 +137,9 @@ fn policy(service: &Service) -> (MetadataPolicy, String) {
 }
 
 /// Fills in what the slices of the Service should hold.
-fn want<'a>(request: &mut Request<'a, PodEndpoint<'a>>, service: &Service, desired: Desired<'a>) {
-    request.supported = desired.address_types.iter().copied().collect();
-    request.groups = desired.groups;
+fn want<'a>(request: &mut PlanRequest<'a, PodEndpoint<'a>>, service: &Service, desired: Desired<'a>) {
+    request.address_types = desired.address_types.iter().copied().collect();
+    request.desired = desired.groups;
     request.hints = Some(service.hints);
     request.trigger_time = TriggerTime::Set("2026-01-01T00:00:00Z".to_owned());
 }

@@ -54,7 +54,7 @@ async fn metrics_count_what_is_written() {
         "workqueue_depth{name=\"endpoint_slice\"} 0\n",
         "endpoint_slice_controller_change_to_write_seconds_count 1\n",
         "endpoint_slice_controller_keys_failing 0\n",
-        "endpoint_slice_controller_watch_silence_seconds{resource=\"pods\"} ",
+        "endpoint_slice_controller_watch_last_activity_seconds{resource=\"pods\"} ",
     ] {
         assert!(page.contains(expected), "{expected} is missing in {page}");
     }

@@ -1,7 +1,7 @@
 //! Services that come, change and go.
 
 use serde_json::{Value, json};
-use slice_core::names::HEADLESS_LABEL;
+use slice_core::well_known::HEADLESS_LABEL;
 
 use crate::scenario::{Scenario, apply, delete, node, of_pods, pod, service, with};
 

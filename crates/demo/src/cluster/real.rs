@@ -10,7 +10,7 @@ use kube::{
     config::Kubeconfig,
 };
 use serde_json::json;
-use slice_core::names::ZONE_LABEL;
+use slice_core::well_known::ZONE_LABEL;
 use tokio::sync::watch;
 
 use super::gone_is_fine;

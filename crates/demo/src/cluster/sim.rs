@@ -11,7 +11,7 @@ use kube::{
     config::Kubeconfig,
 };
 use serde_json::{Value, json};
-use slice_core::names::ZONE_LABEL;
+use slice_core::well_known::ZONE_LABEL;
 use testenv::{SimServer, objects::create};
 use tokio::sync::watch;
 

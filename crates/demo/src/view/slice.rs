@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use kube::ResourceExt as _;
-use slice_core::names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
+use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
 /// What an endpoint says of itself, in the three ways that matter to those who send it traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1 as api;
 use slice_controller::Key;
 use slice_core::{
     Interner,
-    names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL},
+    well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL},
 };
 use slice_reconciler::{MetadataPolicy, Owner};
 

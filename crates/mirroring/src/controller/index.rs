@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use slice_controller::Key;
 
 use super::Endpoints;
-use crate::Event;
+use crate::Warning;
 
 /// Everything that is known.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Entry {
     /// Slices with the pods of the Service.
     pub(super) pod_slices: usize,
     /// What was last told about the Endpoints object.
-    pub(super) told: Vec<Event>,
+    pub(super) told: Vec<Warning>,
 }
 
 /// A Service: nothing matters of it but this (M9).

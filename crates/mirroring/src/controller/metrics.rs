@@ -5,7 +5,7 @@ use std::time::Duration;
 use slice_controller::{
     GaugeSums, Key, Measurement, Measurements, MetricKind, MetricSpec, SyncOutcome, exponential_buckets,
 };
-use slice_reconciler::{Changes, Plan};
+use slice_reconciler::{EndpointCounts, Plan};
 
 /// All metrics.
 pub(super) static METRICS: [&MetricSpec; 9] = [
@@ -105,13 +105,13 @@ impl Metrics {
 
     /// Records the plan for an object (M121–M124).
     pub(super) fn record_plan(&mut self, key: &Key, plan: &Plan, skipped: usize) {
-        let mut changes = Changes::default();
+        let mut changes = EndpointCounts::default();
         let [mut desired, mut existing, mut needed] = [0; 3];
-        for summary in &plan.summaries {
+        for summary in &plan.stats {
             changes += summary.changes;
             desired += summary.endpoints;
             existing += summary.slices;
-            needed += summary.slices_needed;
+            needed += summary.min_slices;
         }
         for (metric, count) in [
             (&ENDPOINTS_ADDED, changes.added),

@@ -16,9 +16,9 @@ use slice_controller::{
     Controller, Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError, SyncFailure,
     SyncOutcome, SyncResult, WatchSpec,
 };
-use slice_core::names::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
+use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
-use crate::{eligible, has_selector};
+use crate::{check_eligible, has_selector};
 use endpoints::Endpoints;
 use index::Index;
 use metrics::{METRICS, Metrics};
@@ -83,7 +83,7 @@ impl MirroringController {
     /// An object that asks not to be mirrored is as good as none (M2, M3), and need not be kept.
     fn apply_endpoints(&mut self, endpoints: &api::Endpoints, context: &mut EventContext) {
         let key = key_of(&endpoints.metadata, context);
-        let changed = match eligible(endpoints) {
+        let changed = match check_eligible(endpoints) {
             Ok(()) => {
                 let compact = Endpoints::read(endpoints, context.interner());
                 self.index.put_endpoints(&key, compact)

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncResult, describe_failures};
-use slice_core::{AddressType, names};
-use slice_reconciler::{Partition, Plan, Request, TriggerTime, plan, plan_deletion};
+use slice_core::{AddressType, well_known};
+use slice_reconciler::{Partition, Plan, PlanRequest, TriggerTime, plan, plan_deletion};
 
 use super::{Config, Endpoints, MirroringController, metrics::Metrics, verdict::Verdict};
-use crate::{Desired, LeftOut, options};
+use crate::{Desired, SkippedEntry, reconcile_options};
 
 impl MirroringController {
     pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
@@ -49,8 +49,8 @@ impl MirroringController {
     pub(super) fn describe(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let endpoints = self.index.get(key)?.endpoints.as_ref()?;
         let failures = describe_failures("Endpoints", key, failures);
-        let event = crate::Event {
-            reason: names::FAILED_TO_UPDATE_SLICES,
+        let event = crate::Warning {
+            reason: well_known::FAILED_TO_UPDATE_SLICES,
             message: format!("Error updating Endpoint Slices for Endpoints {key}: {failures}"),
         };
         Some(warning(endpoints, key, event))
@@ -64,20 +64,20 @@ fn mirror(
     context: &SyncContext<'_>,
     config: &Config,
     metrics: &mut Metrics,
-) -> Result<(Plan, Vec<crate::Event>), SyncError> {
+) -> Result<(Plan, Vec<crate::Warning>), SyncError> {
     let max = config.max_endpoints_per_subset;
     let Desired {
         groups,
         skipped,
         mut events,
-        left_out,
+        skipped_entries,
         ..
     } = endpoints.subsets.desired(max);
-    let request = Request {
+    let request = PlanRequest {
         owner: endpoints.owner(key),
         partition: Partition::default(),
-        supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
-        groups,
+        address_types: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
+        desired: groups,
         existing: context.existing,
         metadata: &endpoints.metadata_policy(key, &config.managed_by),
         hints: None,
@@ -85,31 +85,31 @@ fn mirror(
         // A mirrored slice has none (M90): it goes with the annotations that are not the object's.
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: &format!("{}-", key.name),
-        names_taken: context.reserved_names,
+        reserved_names: context.reserved_names,
     };
-    let options = options(max);
+    let options = reconcile_options(max);
     let plan = plan(request, &options)?;
     metrics.record_plan(key, &plan, skipped);
     // Addresses have been told as a number.
-    let unread = left_out
+    let unread = skipped_entries
         .iter()
-        .filter(|left_out| !matches!(left_out, LeftOut::Address { .. }));
-    let unpublished = plan.left_out.iter().map(ToString::to_string);
+        .filter(|skipped_entries| !matches!(skipped_entries, SkippedEntry::Address { .. }));
+    let unpublished = plan.rejected.iter().map(ToString::to_string);
     let messages = unread.map(ToString::to_string).chain(unpublished);
-    events.extend(messages.map(|message| crate::Event {
-        reason: names::FAILED_TO_UPDATE_SLICES,
+    events.extend(messages.map(|message| crate::Warning {
+        reason: well_known::FAILED_TO_UPDATE_SLICES,
         message,
     }));
     Ok((plan, events))
 }
 
 /// What is different from what was told before: what stays wrong is not told with every look at it.
-fn news(told: &mut Vec<crate::Event>, events: Vec<crate::Event>) -> Vec<crate::Event> {
+fn news(told: &mut Vec<crate::Warning>, events: Vec<crate::Warning>) -> Vec<crate::Warning> {
     let news = events.iter().filter(|event| !told.contains(event)).cloned().collect();
     *told = events;
     news
 }
 
-fn warning(endpoints: &Endpoints, key: &Key, event: crate::Event) -> Event {
+fn warning(endpoints: &Endpoints, key: &Key, event: crate::Warning) -> Event {
     Event::warning(&endpoints.owner(key), event.reason, event.message)
 }

@@ -9,7 +9,7 @@ use super::{
     Endpoints,
     index::{Entry, Service},
 };
-use crate::Event;
+use crate::Warning;
 
 /// How long slices stay when their Service has begun to select pods and nobody publishes these yet (invariants.md §5).
 const GRACE: Duration = Duration::from_secs(5);
@@ -20,7 +20,7 @@ pub(super) enum Verdict<'a> {
     /// They mirror the Endpoints object (M7).
     Mirror {
         endpoints: &'a Endpoints,
-        told: &'a mut Vec<Event>,
+        told: &'a mut Vec<Warning>,
     },
     /// They go (M2, M3, M5, M6).
     CleanUp,

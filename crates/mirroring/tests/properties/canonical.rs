@@ -29,9 +29,9 @@ pub(crate) fn canonical(endpoints: &Endpoints) -> Canonical {
 }
 
 /// How many addresses of a canonical subset can be published.
-pub(crate) fn publishable(members: &Members) -> usize {
+pub(crate) fn validate(members: &Members) -> usize {
     let addresses = members.keys().filter_map(|(ip, _)| Address::parse_ip(ip));
-    addresses.filter(|address| address.publishable().is_ok()).count()
+    addresses.filter(|address| address.validate().is_ok()).count()
 }
 
 fn addresses(subset: &EndpointSubset) -> impl Iterator<Item = (&EndpointAddress, bool)> {

@@ -10,13 +10,15 @@ mod objects;
 use std::{collections::BTreeSet, num::NonZeroUsize};
 
 use k8s_openapi::api::core::v1::Endpoints;
-use mirroring::{Desired, LeftOut, Metadata, Reason, Subsets};
+use mirroring::{AddressSkipReason, Desired, Metadata, SkippedEntry, Subsets};
 use proptest::prelude::*;
-use slice_core::{AddressType, Endpoint, EndpointSource, Port, PortMapKey, Slice};
-use slice_reconciler::{Annotations, MetadataPolicy, Operation, Owner, Partition, Plan, Request, TriggerTime, plan};
+use slice_core::{AddressType, CompactSlice, Endpoint, EndpointSource, Port, PortMapKey};
+use slice_reconciler::{
+    Annotations, MetadataPolicy, Operation, Owner, Partition, Plan, PlanRequest, TriggerTime, plan,
+};
 
 use self::{
-    canonical::{canonical, publishable},
+    canonical::{canonical, validate},
     objects::endpoints,
 };
 
@@ -65,14 +67,14 @@ proptest! {
     fn m71_every_address_is_mirrored_or_counted(written in endpoints(), max in maxima()) {
         let subsets = Subsets::read(&written);
         let desired = subsets.desired(max);
-        let skipped = canonical(&written).keys().map(|members| members.len() - publishable(members).min(max.get())).sum::<usize>();
+        let skipped = canonical(&written).keys().map(|members| members.len() - validate(members).min(max.get())).sum::<usize>();
         prop_assert_eq!(desired.skipped, skipped);
-        let reasons = desired.left_out.iter().filter_map(|left_out| match left_out {
-            LeftOut::Address { why, .. } => Some(*why),
-            LeftOut::Port { .. } | LeftOut::SameName { .. } => None,
+        let reasons = desired.skipped_entries.iter().filter_map(|skipped_entries| match skipped_entries {
+            SkippedEntry::Address { reason, .. } => Some(*reason),
+            SkippedEntry::Port { .. } | SkippedEntry::SameName { .. } => None,
         });
-        let reasons: Vec<Reason> = reasons.collect();
-        let surplus = reasons.iter().filter(|reason| **reason == Reason::OverCap).count();
+        let reasons: Vec<AddressSkipReason> = reasons.collect();
+        let surplus = reasons.iter().filter(|reason| **reason == AddressSkipReason::LimitExceeded).count();
         prop_assert_eq!((reasons.len(), reasons.len() - surplus), (desired.skipped, desired.invalid));
         let told: Vec<&str> = desired.events.iter().map(|event| event.reason).collect();
         let expected = [("InvalidIPAddress", desired.invalid > 0), ("TooManyAddressesToMirror", surplus > 0)];
@@ -99,7 +101,7 @@ proptest! {
     #[test]
     fn f25_arbitrary_objects_never_panic(before in endpoints(), now in endpoints(), max in maxima()) {
         let untouched = now.clone();
-        let existing: Vec<Slice> = written(planned(&before, &[], max)).collect();
+        let existing: Vec<CompactSlice> = written(planned(&before, &[], max)).collect();
         for slice in written(planned(&now, &existing, max)) {
             prop_assert!(slice.endpoints.len() <= max.get());
         }
@@ -118,7 +120,7 @@ struct Answer {
     skipped: usize,
     invalid: usize,
     events: Vec<String>,
-    left_out: Vec<String>,
+    skipped_entries: Vec<String>,
 }
 
 impl Answer {
@@ -133,12 +135,12 @@ impl Answer {
             skipped: desired.skipped,
             invalid: desired.invalid,
             events: desired.events.into_iter().map(|event| event.message).collect(),
-            left_out: desired.left_out.iter().map(LeftOut::to_string).collect(),
+            skipped_entries: desired.skipped_entries.iter().map(SkippedEntry::to_string).collect(),
         }
     }
 }
 
-fn planned(endpoints: &Endpoints, existing: &[Slice], max: NonZeroUsize) -> Plan {
+fn planned(endpoints: &Endpoints, existing: &[CompactSlice], max: NonZeroUsize) -> Plan {
     let subsets = Subsets::read(endpoints);
     let Metadata { labels, annotations } = Metadata::of(endpoints);
     let policy = MetadataPolicy {
@@ -146,7 +148,7 @@ fn planned(endpoints: &Endpoints, existing: &[Slice], max: NonZeroUsize) -> Plan
         annotations: Annotations::Replace(annotations),
         ..MetadataPolicy::default()
     };
-    let request = Request {
+    let request = PlanRequest {
         owner: Owner {
             api_version: "v1",
             kind: "Endpoints",
@@ -156,21 +158,21 @@ fn planned(endpoints: &Endpoints, existing: &[Slice], max: NonZeroUsize) -> Plan
             terminating: false,
         },
         partition: Partition::default(),
-        supported: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
-        groups: subsets.desired(max).groups,
+        address_types: BTreeSet::from([AddressType::IPv4, AddressType::IPv6]),
+        desired: subsets.desired(max).groups,
         existing,
         metadata: &policy,
         hints: None,
         topology: None,
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: "db-",
-        names_taken: &[],
+        reserved_names: &[],
     };
-    let options = mirroring::options(max);
+    let options = mirroring::reconcile_options(max);
     plan(request, &options).unwrap()
 }
 
-fn written(plan: Plan) -> impl Iterator<Item = Slice> {
+fn written(plan: Plan) -> impl Iterator<Item = CompactSlice> {
     plan.writes.into_iter().filter_map(|write| match write.operation {
         Operation::Create(slice) | Operation::Update(slice) => Some(slice),
         Operation::Delete(_) => None,

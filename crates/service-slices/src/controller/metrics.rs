@@ -4,7 +4,7 @@ use slice_controller::{
     DEFAULT_BUCKETS, GaugeSums, Key, Measurement, Measurements, MetricKind, MetricSpec, WriteCounts,
     exponential_buckets,
 };
-use slice_reconciler::{Plan, Summary, hints::TrafficDistribution};
+use slice_reconciler::{Plan, PlanStats, hints::TrafficDistribution};
 
 /// All metrics.
 pub(super) static METRICS: [&MetricSpec; 10] = [
@@ -118,13 +118,13 @@ impl Metrics {
     /// Records the plan for a Service (R55 steps 6 and 7); each address type counts (W5).
     pub(super) fn record_plan(&mut self, key: &Key, plan: &Plan, traffic_distribution: Option<TrafficDistribution>) {
         let (mut desired, mut existing, mut needed) = (0, 0, 0);
-        for Summary {
+        for PlanStats {
             changes,
             endpoints,
             slices,
-            slices_needed,
+            min_slices: slices_needed,
             ..
-        } in &plan.summaries
+        } in &plan.stats
         {
             self.measurements.record_count(&ENDPOINTS_ADDED, &[], changes.added);
             self.measurements.record_count(&ENDPOINTS_REMOVED, &[], changes.removed);

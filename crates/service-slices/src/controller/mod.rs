@@ -16,7 +16,7 @@ use slice_controller::{
     Controller, Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError, SyncFailure,
     SyncOutcome, SyncResult, WatchSpec,
 };
-use slice_core::TriggerTimes;
+use slice_core::TriggerTimeTracker;
 use slice_reconciler::hints::TopologyCache;
 
 use crate::{NamedPort, NodeState, Pod, Service};
@@ -69,7 +69,7 @@ pub struct ServiceController {
     /// Whether nodes changed in a way that topology hints go by.
     nodes_changed: bool,
     topology: TopologyCache<Key>,
-    trigger_times: TriggerTimes<Key>,
+    trigger_times: TriggerTimeTracker<Key>,
     in_progress: HashMap<Key, InProgress>,
     last_named_ports: Option<Arc<Vec<NamedPort>>>,
     metrics: Metrics,
@@ -85,7 +85,7 @@ impl ServiceController {
             nodes: Nodes::default(),
             nodes_changed: false,
             topology: TopologyCache::default(),
-            trigger_times: TriggerTimes::new(),
+            trigger_times: TriggerTimeTracker::new(),
             in_progress: HashMap::new(),
             last_named_ports: None,
             metrics: Metrics::new(),

@@ -2,9 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use slice_reconciler::hints::NodeFacts;
+use slice_reconciler::hints::NodeInfo;
 
-use crate::{Node, NodeState, Nodes as Lookup};
+use crate::{Node, NodeLookup as Lookup, NodeState};
 
 /// All nodes.
 #[derive(Debug, Default)]
@@ -41,8 +41,8 @@ impl Nodes {
     }
 
     /// What topology hints go by.
-    pub(super) fn facts(&self) -> impl Iterator<Item = NodeFacts<'_>> {
-        self.by_name.values().map(NodeState::facts)
+    pub(super) fn facts(&self) -> impl Iterator<Item = NodeInfo<'_>> {
+        self.by_name.values().map(NodeState::topology_info)
     }
 }
 

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 
 use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncOutcome, SyncResult, describe_failures};
-use slice_core::{AddressType, EventType, PendingTriggerTime, Slice, format_trigger_time, names};
+use slice_core::{AddressType, CompactSlice, EventType, PendingTriggerTime, format_trigger_time, well_known};
 use slice_reconciler::{
-    MetadataPolicy, Operation, Partition, Plan, Request, TriggerTime,
-    hints::{HintMode, TrafficDistribution, Verdict},
+    MetadataPolicy, Operation, Partition, Plan, PlanRequest, TriggerTime,
+    hints::{HintMode, HintResult, TrafficDistribution},
     plan,
 };
 
 use super::ServiceController;
-use crate::{Desired, LeftOut, Reason, Service, desired, options};
+use crate::{Desired, Service, SkipReason, SkippedPod, desired, reconcile_options};
 
 /// What has to be remembered of a sync until its writes are done.
 #[derive(Debug)]
@@ -39,18 +39,18 @@ impl ServiceController {
         let times = objects
             .pods_of(entry)
             .filter_map(|pod| Some((pod.pod.name(), pod.ready_since?)));
-        let trigger_time = self.trigger_times.observe(key, entry.created, times);
+        let trigger_time = self.trigger_times.compute(key, entry.created, times);
         let Desired {
             address_types,
             groups,
-            left_out,
+            skipped,
         } = desired(service, pods, &self.nodes);
         let metadata = metadata_policy(service, &self.config.managed_by);
-        let request = Request {
+        let request = PlanRequest {
             owner: service.owner(),
             partition: Partition::default(),
-            supported: address_types.iter().copied().collect(),
-            groups,
+            address_types: address_types.iter().copied().collect(),
+            desired: groups,
             existing: context.existing,
             metadata: &metadata,
             hints: Some(service.hints),
@@ -59,11 +59,11 @@ impl ServiceController {
                 .time()
                 .map_or(TriggerTime::Clear, |time| TriggerTime::Set(format_trigger_time(time))),
             name_prefix: &format!("{}-", key.name),
-            names_taken: context.reserved_names,
+            reserved_names: context.reserved_names,
         };
-        let options = options(self.config.max_endpoints_per_slice);
+        let options = reconcile_options(self.config.max_endpoints_per_slice);
         let plan = plan(request, &options)?;
-        let events = events(&plan, &left_out, service);
+        let events = events(&plan, &skipped, service);
         self.metrics
             .record_plan(key, &plan, traffic_distribution(service.hints));
         let changes = changes(&plan, context.existing);
@@ -103,7 +103,7 @@ impl ServiceController {
         let failures = describe_failures("Service", key, failures);
         Some(Event::warning(
             &service.owner(),
-            names::FAILED_TO_UPDATE_SLICES,
+            well_known::FAILED_TO_UPDATE_SLICES,
             format!("Error updating Endpoint Slices for Service {key}: {failures}"),
         ))
     }
@@ -114,21 +114,27 @@ fn metadata_policy(service: &Service, managed_by: &str) -> MetadataPolicy {
     let mut policy = service.metadata_policy();
     policy
         .reserved
-        .insert(names::MANAGED_BY_LABEL.to_owned(), Some(managed_by.to_owned()));
+        .insert(well_known::MANAGED_BY_LABEL.to_owned(), Some(managed_by.to_owned()));
     policy
 }
 
 /// What became of hints, and what cannot be published: a mistake that somebody should hear of, unlike a pod that waits for its
 /// node.
-fn events(plan: &Plan, left_out: &[LeftOut<'_>], service: &Service) -> Vec<Event> {
+fn events(plan: &Plan, skipped: &[SkippedPod<'_>], service: &Service) -> Vec<Event> {
     let hints = plan.hints.iter().filter_map(|outcome| outcome.event.as_ref());
     let hints = hints.map(|event| (event.event_type, event.reason, event.message.clone()));
-    let mistakes = left_out
+    let mistakes = skipped
         .iter()
-        .filter(|left_out| matches!(left_out.reason, Reason::Address { .. }));
-    let mistakes = mistakes.map(|mistake| (EventType::Warning, names::INVALID_IP_ADDRESS, mistake.to_string()));
-    let refused = plan.left_out.iter();
-    let refused = refused.map(|refused| (EventType::Warning, names::FAILED_TO_UPDATE_SLICES, refused.to_string()));
+        .filter(|skipped| matches!(skipped.reason, SkipReason::Address { .. }));
+    let mistakes = mistakes.map(|mistake| (EventType::Warning, well_known::INVALID_IP_ADDRESS, mistake.to_string()));
+    let refused = plan.rejected.iter();
+    let refused = refused.map(|refused| {
+        (
+            EventType::Warning,
+            well_known::FAILED_TO_UPDATE_SLICES,
+            refused.to_string(),
+        )
+    });
     hints
         .chain(mistakes)
         .chain(refused)
@@ -144,13 +150,13 @@ fn traffic_distribution(hints: HintMode) -> Option<TrafficDistribution> {
 }
 
 /// How many slices are written for each address type that the Service has.
-fn changes(plan: &Plan, existing: &[Slice]) -> Vec<((&'static str, &'static str), usize)> {
+fn changes(plan: &Plan, existing: &[CompactSlice]) -> Vec<((&'static str, &'static str), usize)> {
     let mut written: HashMap<AddressType, usize> = HashMap::new();
     for write in &plan.writes {
         let slice = match &write.operation {
             Operation::Create(slice) | Operation::Update(slice) => Some(slice),
             Operation::Delete(deletion) => {
-                let named = |slice: &&Slice| slice.metadata.name.as_ref() == Some(&deletion.name);
+                let named = |slice: &&CompactSlice| slice.metadata.name.as_ref() == Some(&deletion.name);
                 existing.iter().find(named)
             }
         };
@@ -158,12 +164,12 @@ fn changes(plan: &Plan, existing: &[Slice]) -> Vec<((&'static str, &'static str)
             *written.entry(*address_type).or_default() += 1;
         }
     }
-    let types = plan.summaries.iter().map(|summary| summary.address_type);
+    let types = plan.stats.iter().map(|summary| summary.address_type);
     let verdicts = plan
         .hints
         .iter()
         .map(|outcome| outcome.verdict)
-        .chain(std::iter::repeat(Verdict::Off));
+        .chain(std::iter::repeat(HintResult::Off));
     types
         .zip(verdicts)
         .map(|(address_type, verdict)| {

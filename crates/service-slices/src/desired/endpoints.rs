@@ -89,7 +89,7 @@ fn t_utl_07_to_16_from_pod_to_endpoint() {
             endpoint.same_identity(&expected) && endpoint.equals_beyond_identity(&expected),
             "T-UTL-{id}"
         );
-        assert!(desired.groups.is_empty() && desired.left_out.is_empty(), "T-UTL-{id}");
+        assert!(desired.groups.is_empty() && desired.skipped.is_empty(), "T-UTL-{id}");
     }
 }
 
@@ -130,7 +130,7 @@ fn t_der_01_to_03_no_pods_no_groups() {
         let (service, nodes) = (service(json!({"spec": {"ipFamilies": families}})), nodes(&[]));
         let desired = desired(&service, &[] as &[Pod], &nodes);
         assert_eq!(desired.address_types, expected);
-        assert!(desired.groups.is_empty() && desired.left_out.is_empty());
+        assert!(desired.groups.is_empty() && desired.skipped.is_empty());
     }
 }
 
@@ -142,7 +142,7 @@ fn t_der_04_to_07_a_group_needs_a_pod_but_no_endpoint() {
     let (ready, unready) = (pod(0, json!({})), pod(1, unready()));
     let (ip4, ip5): (&[&str], &[&str]) = (&["1.2.3.4"], &["1.2.3.5"]);
     let unknown = "pod test/pod0: left out until its node \"node-1\" is known";
-    for (id, service, pods, nodes, endpoints, left_out) in [
+    for (id, service, pods, nodes, endpoints, skipped) in [
         ("04", &v4, vec![ready.clone()], &none, vec![], vec![unknown]),
         ("05", &v4, vec![ready.clone()], &one, vec![("pod0", ip4)], vec![]),
         (
@@ -158,7 +158,7 @@ fn t_der_04_to_07_a_group_needs_a_pod_but_no_endpoint() {
         let address_type = service.families.address_types()[0].as_str();
         let (groups, said) = summary(service, &pods, nodes);
         assert_eq!(groups, [group(address_type, &[80], &endpoints)], "T-DER-{id}");
-        assert_eq!(said, left_out, "T-DER-{id}");
+        assert_eq!(said, skipped, "T-DER-{id}");
     }
     let finished = pod(0, json!({"status": {"phase": "Failed"}}));
     assert_eq!(
@@ -175,7 +175,7 @@ fn t_pmn_a_missing_node_concerns_its_pods_alone() {
     let (ip4, ip5): (&[&str], &[&str]) = (&["1.2.3.4"], &["1.2.3.5"]);
     let both = vec![("pod0", ip4), ("pod1", ip5)];
     let says = |n: usize| format!("pod test/pod{n}: left out until its node \"node-{n}\" is known");
-    for (id, pnr, known, endpoints, left_out) in [
+    for (id, pnr, known, endpoints, skipped) in [
         (
             "01, 03",
             false,
@@ -190,7 +190,7 @@ fn t_pmn_a_missing_node_concerns_its_pods_alone() {
         let service = service(json!({"spec": {"publishNotReadyAddresses": pnr}}));
         let (groups, said) = summary(&service, &pods, &nodes(known));
         assert_eq!(groups, [group("IPv4", &[80], &endpoints)], "T-PMN-{id}");
-        assert_eq!(said, left_out, "T-PMN-{id}");
+        assert_eq!(said, skipped, "T-PMN-{id}");
     }
 }
 

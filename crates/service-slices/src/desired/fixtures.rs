@@ -88,8 +88,8 @@ pub(super) fn summarise(desired: Desired<'_>) -> (Vec<GroupSummary>, Vec<String>
             endpoints.collect(),
         )
     });
-    let left_out = desired.left_out.iter().map(ToString::to_string);
-    (groups.collect(), left_out.collect())
+    let skipped = desired.skipped.iter().map(ToString::to_string);
+    (groups.collect(), skipped.collect())
 }
 
 /// Derives and summarises.

@@ -26,7 +26,7 @@ fn network_addresses(pod: &api::Pod, network: &str) -> PodAddresses {
         .unwrap_or_default();
     let attachments = status.iter().filter(|attachment| attachment["name"] == network);
     let ips = attachments.flat_map(|attachment| attachment["ips"].as_array().into_iter().flatten());
-    PodAddresses::read_apart(ips.filter_map(Value::as_str))
+    PodAddresses::parse_separate(ips.filter_map(Value::as_str))
 }
 
 fn attached(n: usize, status: &Value) -> api::Pod {
@@ -105,7 +105,7 @@ fn pods_of_devices(pods: &[api::Pod], claims: &BTreeMap<&str, Value>) -> (Vec<Po
             Ok(addresses) => made.extend(addresses.iter().map(|(ready, address)| {
                 let read = Pod::from(pod);
                 Pod {
-                    addresses: PodAddresses::read_apart([*address]),
+                    addresses: PodAddresses::parse_separate([*address]),
                     ready: read.ready && *ready,
                     ..read
                 }

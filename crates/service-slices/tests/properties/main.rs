@@ -13,13 +13,13 @@ use std::{
 
 use k8s_openapi::api::core::v1 as api;
 use proptest::prelude::*;
-use service_slices::{AddressProblem, Desired, LeftOut, Node, Pod, Reason, Service, desired};
+use service_slices::{AddressError, Desired, Node, Pod, Service, SkipReason, SkippedPod, desired};
 use slice_core::{
-    Address, AddressType, Endpoint, EndpointSource, Interner, PortMapKey, Slice, spelling::is_label_value,
+    Address, AddressType, CompactSlice, Endpoint, EndpointSource, Interner, PortMapKey, validation::is_label_value,
 };
 use slice_reconciler::{
-    Operation, Partition, Plan, PlanError, Request, TriggerTime,
-    hints::{NodeFacts, TopologyCache},
+    Operation, Partition, Plan, PlanError, PlanRequest, TriggerTime,
+    hints::{NodeInfo, TopologyCache},
     plan,
 };
 
@@ -66,7 +66,7 @@ proptest! {
         let desired = desired(&service, &read, &nodes);
         let mut expected: Vec<(AddressType, PortMapKey)> = Vec::new();
         for pod in read.iter().filter(|pod| pod.eligible) {
-            let ports = service.ports.iter().filter_map(|port| Some(port.with_number(port.resolve(pod.named_ports.as_ref().map_or(&[], |ports| ports))?)));
+            let ports = service.ports.iter().filter_map(|port| Some(port.to_port(port.resolve_target_port(pod.named_ports.as_ref().map_or(&[], |ports| ports))?)));
             let ports = PortMapKey::new(ports);
             expected.extend(desired.address_types.iter().map(|address_type| (*address_type, ports.clone())));
         }
@@ -80,7 +80,7 @@ proptest! {
     #[test]
     fn f25_arbitrary_objects_never_panic(service in service(), before in pods(), now in pods(), nodes in nodes(), max in 1..4_usize) {
         let max = NonZeroUsize::new(max).unwrap();
-        let existing: Vec<Slice> = written(planned(&service, &before, &nodes, &[], max)).collect();
+        let existing: Vec<CompactSlice> = written(planned(&service, &before, &nodes, &[], max)).collect();
         for slice in written(planned(&service, &now, &nodes, &existing, max)) {
             prop_assert!(slice.endpoints.len() <= max.get());
         }
@@ -102,7 +102,7 @@ fn name(pod: &api::Pod) -> &str {
 #[derive(Debug, PartialEq)]
 struct Answer {
     groups: Vec<((AddressType, PortMapKey), Vec<Endpoint>)>,
-    left_out: Vec<String>,
+    skipped: Vec<String>,
 }
 
 impl Answer {
@@ -114,7 +114,7 @@ impl Answer {
         });
         Self {
             groups: groups.collect(),
-            left_out: desired.left_out.iter().map(LeftOut::to_string).collect(),
+            skipped: desired.skipped.iter().map(SkippedPod::to_string).collect(),
         }
     }
 
@@ -130,13 +130,13 @@ impl Answer {
             .collect()
     }
 
-    fn names(&self, pod: &str, reason: Reason<'_>) -> bool {
-        let left_out = LeftOut {
+    fn names(&self, pod: &str, reason: SkipReason<'_>) -> bool {
+        let skipped = SkippedPod {
             namespace: "ns",
             pod,
             reason,
         };
-        self.left_out.contains(&left_out.to_string())
+        self.skipped.contains(&skipped.to_string())
     }
 }
 
@@ -163,7 +163,7 @@ fn check_pod(
     let is_known = nodes.contains_key(node) || service.publish_not_ready_addresses;
     let eligible = has_address && !ended;
     prop_assert_eq!(
-        answer.names(name(pod), Reason::UnknownNode(node)),
+        answer.names(name(pod), SkipReason::NodeNotFound(node)),
         eligible && !is_known
     );
 
@@ -174,17 +174,17 @@ fn check_pod(
         if address_type.is_some_and(|address_type| !service.families.address_types().contains(&address_type)) {
             continue;
         }
-        let problem = match address.map(|address| address.publishable().map(|()| address)) {
+        let problem = match address.map(|address| address.validate().map(|()| address)) {
             Some(Ok(address)) => {
                 published.entry(address.address_type()).or_default().push(address);
                 continue;
             }
-            Some(Err(refusal)) => AddressProblem::Unpublishable(refusal),
-            None => AddressProblem::NotAnIp,
+            Some(Err(refusal)) => AddressError::InvalidAddress(refusal),
+            None => AddressError::NotAnIp,
         };
         refused += 1;
         prop_assert!(
-            answer.names(name(pod), Reason::Address { address: ip, problem }),
+            answer.names(name(pod), SkipReason::Address { address: ip, problem }),
             "{ip:?} is not named"
         );
     }
@@ -195,8 +195,8 @@ fn check_pod(
         answer.addresses_of(name(pod)),
         published.into_iter().collect::<Vec<_>>()
     );
-    let about_pod = |left_out: &&String| left_out.starts_with(&format!("pod ns/{}: address", name(pod)));
-    prop_assert_eq!(answer.left_out.iter().filter(about_pod).count(), refused);
+    let about_pod = |skipped: &&String| skipped.starts_with(&format!("pod ns/{}: address", name(pod)));
+    prop_assert_eq!(answer.skipped.iter().filter(about_pod).count(), refused);
     Ok(())
 }
 
@@ -204,7 +204,7 @@ fn planned(
     service: &api::Service,
     pods: &[api::Pod],
     nodes: &[api::Node],
-    existing: &[Slice],
+    existing: &[CompactSlice],
     max: NonZeroUsize,
 ) -> Plan {
     let compact = Service::from(service);
@@ -212,7 +212,7 @@ fn planned(
     let known = by_name(nodes);
     let desired = desired(&compact, &pods, &known);
     let mut topology = TopologyCache::default();
-    let facts = known.values().map(|node| NodeFacts {
+    let facts = known.values().map(|node| NodeInfo {
         ready: true,
         excluded: false,
         zone: node.zone.as_deref(),
@@ -220,20 +220,20 @@ fn planned(
     });
     assert!(topology.set_nodes(facts).is_empty());
     let policy = compact.metadata_policy();
-    let request = Request {
+    let request = PlanRequest {
         owner: compact.owner(),
         partition: Partition::default(),
-        supported: desired.address_types.iter().copied().collect(),
-        groups: desired.groups,
+        address_types: desired.address_types.iter().copied().collect(),
+        desired: desired.groups,
         existing,
         metadata: &policy,
         hints: Some(compact.hints),
         topology: Some(topology.entry(&())),
         trigger_time: TriggerTime::Clear,
         name_prefix: "web-",
-        names_taken: &[],
+        reserved_names: &[],
     };
-    let options = service_slices::options(max);
+    let options = service_slices::reconcile_options(max);
     let plan = plan(request, &options);
     // Names that no Service has are refused, and nothing else is.
     let name = compact.name.as_ref();
@@ -245,7 +245,7 @@ fn planned(
     plan.unwrap_or_default()
 }
 
-fn written(plan: Plan) -> impl Iterator<Item = Slice> {
+fn written(plan: Plan) -> impl Iterator<Item = CompactSlice> {
     plan.writes.into_iter().filter_map(|write| match write.operation {
         Operation::Create(slice) | Operation::Update(slice) => Some(slice),
         Operation::Delete(_) => None,

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use service_slices::MANAGED_BY;
 use slice_core::{
-    AddressType, Port, PortMapKey, Slice,
-    names::{HEADLESS_LABEL, MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
+    AddressType, CompactSlice, Port, PortMapKey,
+    well_known::{HEADLESS_LABEL, MANAGED_BY_LABEL, SERVICE_NAME_LABEL, TRIGGER_TIME_ANNOTATION},
 };
 use slice_reconciler::TriggerTime;
 
@@ -45,7 +45,7 @@ fn an_empty_slice_becomes_the_placeholder() {
 /// here: where nothing is stored, a placeholder is made; where something is, it is one or not.
 #[test]
 fn t_phc_what_makes_a_placeholder() {
-    type Change = fn(&mut Slice);
+    type Change = fn(&mut CompactSlice);
     let cases: [(&str, Change, [usize; 3]); 6] = [
         ("T-PHC-04, T-REC-16: empty lists", |_| {}, [0, 0, 0]),
         (
@@ -168,7 +168,7 @@ fn one_pod_by_families_and_labels() {
 }
 
 /// The slice of pod1 as the API has it.
-fn whole_slice(slice: &Slice, address: &str, more_labels: &[(&str, &str)]) -> Value {
+fn whole_slice(slice: &CompactSlice, address: &str, more_labels: &[(&str, &str)]) -> Value {
     let ours = [(SERVICE_NAME_LABEL, "foo"), (MANAGED_BY_LABEL, MANAGED_BY)];
     let labels = ours.iter().chain(more_labels);
     json!({
@@ -212,7 +212,7 @@ fn pods_that_are_not_ready_are_called_ready_when_asked_to() {
 #[test]
 fn a_missing_node() {
     let pods = || [on_node(pod(0), "node-0"), on_node(pod(1), "node-1")];
-    for (id, known, publish, stored, left_out, metrics) in [
+    for (id, known, publish, stored, skipped, metrics) in [
         (
             "48, PMN-01",
             &["node-0"][..],
@@ -237,7 +237,7 @@ fn a_missing_node() {
         world.nodes = known.iter().map(|name| ((*name).to_owned(), "")).collect();
         let synced = world.sync();
         assert_eq!(synced.metrics(), metrics, "T-REC-{id}");
-        assert_eq!(synced.left_out.len(), left_out, "T-REC-{id}");
+        assert_eq!(synced.skipped.len(), skipped, "T-REC-{id}");
         assert_eq!(world.slices.len(), 1, "T-REC-{id}");
     }
 }

@@ -1,7 +1,7 @@
 //! What the tests of upstream's controller say about whole syncs.
 
 use serde_json::{Value, json};
-use slice_core::names::TRIGGER_TIME_ANNOTATION;
+use slice_core::well_known::TRIGGER_TIME_ANNOTATION;
 use slice_reconciler::TriggerTime;
 
 use crate::world::{World, pod, unready};

@@ -1,7 +1,7 @@
 //! What upstream has no tests for and needs no controller (service-slices.md §24).
 
 use serde_json::{Value, json};
-use slice_core::{AddressType, EndpointSource, Slice, TargetView, names::HEADLESS_LABEL};
+use slice_core::{AddressType, CompactSlice, EndpointSource, TargetView, well_known::HEADLESS_LABEL};
 use slice_reconciler::Operation;
 
 use crate::world::{World, pod, unready};
@@ -21,7 +21,7 @@ fn dual_stack() -> World {
 }
 
 /// The pods that a slice holds, by their numbers.
-fn content(slice: &Slice) -> String {
+fn content(slice: &CompactSlice) -> String {
     let targets = slice.endpoints.iter().filter_map(EndpointSource::target);
     let names = targets.filter_map(TargetView::name);
     names.map(|name| name.trim_start_matches("pod")).collect()
@@ -31,7 +31,7 @@ fn contents(world: &World) -> Vec<String> {
     world.slices.iter().map(content).collect()
 }
 
-fn set_label(slice: &mut Slice, key: &str, value: &str) {
+fn set_label(slice: &mut CompactSlice, key: &str, value: &str) {
     let labels = slice.metadata.labels.as_mut().unwrap();
     labels.insert(key.to_owned(), value.to_owned());
 }
@@ -79,10 +79,10 @@ fn g_07_a_placeholder_is_filled_when_pods_have_no_ports_either() {
 #[test]
 fn g_08_a_family_without_addresses_has_a_placeholder() {
     let mut world = dual_stack();
-    let summaries = world.sync().plan.summaries;
-    let counts = summaries
+    let stats = world.sync().plan.stats;
+    let counts = stats
         .iter()
-        .map(|summary| (summary.endpoints, summary.slices, summary.slices_needed));
+        .map(|summary| (summary.endpoints, summary.slices, summary.min_slices));
     assert_eq!(counts.collect::<Vec<_>>(), [(2, 1, 1), (0, 1, 1)]);
     let types = world.slices.iter().map(|slice| slice.address_type.clone().unwrap());
     assert_eq!(types.collect::<Vec<_>>(), [AddressType::IPv4, AddressType::IPv6]);
@@ -181,7 +181,7 @@ fn g_26_and_27_other_spellings_are_no_reason_to_write() {
         let ports = stored.ports.filter(|ports| !ports.is_empty());
         stored.ports = ports.map(|ports| ports.into_iter().rev().collect());
         stored.endpoints = stored.endpoints.filter(|endpoints| !endpoints.is_empty());
-        world.slices = vec![Slice::from(&stored)];
+        world.slices = vec![CompactSlice::from(&stored)];
         assert_eq!(world.sync().writes(), NOTHING, "{stored:?}");
     }
 }

@@ -5,10 +5,10 @@ use std::{collections::HashMap, num::NonZeroUsize, ops::Range};
 use k8s_openapi::api::core::v1 as api;
 use serde_json::{Value, json};
 use service_slices::{Node, Pod, RESERVED_LABELS, Service, desired};
-use slice_core::{Slice, names::ZONE_LABEL};
+use slice_core::{CompactSlice, well_known::ZONE_LABEL};
 use slice_reconciler::{
-    MetadataPolicy, Operation, Owner, Partition, Plan, Request, TriggerTime,
-    hints::{HintMode, NodeFacts, TopologyCache},
+    MetadataPolicy, Operation, Owner, Partition, Plan, PlanRequest, TriggerTime,
+    hints::{HintMode, NodeInfo, TopologyCache},
     plan,
 };
 
@@ -18,7 +18,7 @@ pub(crate) struct World {
     pub(crate) pods: Vec<Value>,
     /// Names and zones; an empty zone is none.
     pub(crate) nodes: Vec<(String, &'static str)>,
-    pub(crate) slices: Vec<Slice>,
+    pub(crate) slices: Vec<CompactSlice>,
     pub(crate) max: usize,
     pub(crate) trigger_time: TriggerTime,
     /// Values of `trafficDistribution` that came later are taken (H2).
@@ -34,7 +34,7 @@ pub(crate) type Metrics = [usize; 9];
 /// What a sync comes to.
 pub(crate) struct Synced {
     pub(crate) plan: Plan,
-    pub(crate) left_out: Vec<String>,
+    pub(crate) skipped: Vec<String>,
 }
 
 impl World {
@@ -65,7 +65,7 @@ impl World {
     }
 
     /// Stores a slice that holds these pods, wherever they are now, as an earlier sync would have left it.
-    pub(crate) fn store(&mut self, pods: impl IntoIterator<Item = Value>) -> &mut Slice {
+    pub(crate) fn store(&mut self, pods: impl IntoIterator<Item = Value>) -> &mut CompactSlice {
         let mut before = World {
             pods: pods.into_iter().collect(),
             service: self.service.clone(),
@@ -102,24 +102,24 @@ impl World {
         let nodes: HashMap<&str, Node> = nodes.collect();
         let desired = desired(&compact, &pods, &nodes);
         let policy = policy(&compact);
-        let request = Request {
+        let request = PlanRequest {
             owner: owner(&service),
             partition: Partition::default(),
-            supported: desired.address_types.iter().copied().collect(),
-            groups: desired.groups,
+            address_types: desired.address_types.iter().copied().collect(),
+            desired: desired.groups,
             existing: &self.slices,
             metadata: &policy,
             hints: self.gives_hints.then(|| hint_mode(&service, self.newer_values)),
             topology: self.topology.as_mut().map(|topology| topology.entry(&())),
             trigger_time: self.trigger_time.clone(),
             name_prefix: "foo-",
-            names_taken: &[],
+            reserved_names: &[],
         };
-        let options = service_slices::options(NonZeroUsize::new(self.max).unwrap());
+        let options = service_slices::reconcile_options(NonZeroUsize::new(self.max).unwrap());
         let plan = plan(request, &options).unwrap();
-        assert_eq!(plan.left_out, [], "nothing of it would be refused");
-        let left_out = desired.left_out.iter().map(ToString::to_string).collect();
-        Synced { plan, left_out }
+        assert_eq!(plan.rejected, [], "nothing of it would be refused");
+        let skipped = desired.skipped.iter().map(ToString::to_string).collect();
+        Synced { plan, skipped }
     }
 
     /// Endpoints per slice, in the order of size.
@@ -132,10 +132,10 @@ impl World {
 
 impl Synced {
     pub(crate) fn metrics(&self) -> Metrics {
-        let total = |of: fn(&slice_reconciler::Summary) -> usize| self.plan.summaries.iter().map(of).sum();
+        let total = |of: fn(&slice_reconciler::PlanStats) -> usize| self.plan.stats.iter().map(of).sum();
         let [created, updated, deleted] = self.writes();
         [
-            total(|summary| summary.slices_needed),
+            total(|summary| summary.min_slices),
             total(|summary| summary.slices),
             total(|summary| summary.endpoints),
             total(|summary| summary.changes.added),
@@ -200,7 +200,7 @@ fn node(name: &str, zone: &str) -> Node {
 pub(crate) fn three_zones() -> TopologyCache<()> {
     let mut cache = TopologyCache::default();
     let nodes = ["zone-a", "zone-b", "zone-c"].repeat(10);
-    let facts = nodes.iter().map(|zone| NodeFacts {
+    let facts = nodes.iter().map(|zone| NodeInfo {
         ready: true,
         excluded: false,
         zone: Some(zone),

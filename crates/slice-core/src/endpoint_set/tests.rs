@@ -32,7 +32,7 @@ fn pod(address: &str, name: &str) -> Endpoint {
 fn same(a: &Endpoint, b: &Endpoint) -> bool {
     let mut set = EndpointSet::default();
     set.insert(a);
-    set.take(b).is_some()
+    set.remove(b).is_some()
 }
 
 /// R76, R77: pods that share an address are two endpoints; a pod with the same name and address is the same one.
@@ -107,8 +107,8 @@ fn an_endpoint_is_taken_once() {
     let endpoints = [pod("10.0.0.1", "a"), pod("10.0.0.1", "b")];
     let mut set = EndpointSet::with_capacity(2);
     set.extend(&endpoints);
-    assert_eq!(set.take(&endpoints[0]), Some(&endpoints[0]));
-    assert_eq!(set.take(&endpoints[0]), None);
+    assert_eq!(set.remove(&endpoints[0]), Some(&endpoints[0]));
+    assert_eq!(set.remove(&endpoints[0]), None);
     assert_eq!(
         endpoints.each_ref().map(|endpoint| set.contains(&endpoint)),
         [false, true]
@@ -137,7 +137,7 @@ fn r77_endpoints_that_share_an_address_are_told_apart() {
             set.insert(endpoint);
             map.insert(identity(endpoint), endpoint);
         } else {
-            let (taken, expected) = (set.take(&endpoint), map.remove(&identity(endpoint)));
+            let (taken, expected) = (set.remove(&endpoint), map.remove(&identity(endpoint)));
             assert!(
                 taken.is_some() == expected.is_some() && taken.zip(expected).is_none_or(|(a, b)| std::ptr::eq(a, b))
             );

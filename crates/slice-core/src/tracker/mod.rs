@@ -23,7 +23,7 @@ pub struct SliceVersion<'a> {
 
 /// What a deletion meant to the tracker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deletion<K> {
+pub enum ObservedDeletion<K> {
     /// We announced it: nothing to do.
     Expected,
     /// Somebody else deleted a slice of this set: look at the set.
@@ -34,11 +34,11 @@ pub enum Deletion<K> {
 
 /// What became of the answer to a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteAnswer {
+pub enum WriteOutcome {
     /// The tracker expects the version written.
     Recorded,
     /// The slice left the set (or may have) before the answer came: nothing is expected of it; look at the set again.
-    Overtaken,
+    Superseded,
 }
 
 /// A write that was sent, or is about to be, and has no answer yet. Give it back to the tracker, whatever the answer.
@@ -52,7 +52,7 @@ pub struct WriteTicket<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Generation(i64),
-    Deletion,
+    ObservedDeletion,
 }
 
 /// Remembers, per slice set, which generation of each slice our writes led to, or that we deleted it; so that the
@@ -75,18 +75,18 @@ enum Expected {
 /// tracker, put it behind a lock.
 ///
 /// ```
-/// use slice_core::{Deletion, SliceTracker, SliceVersion, WriteAnswer};
+/// use slice_core::{ObservedDeletion, SliceTracker, SliceVersion, WriteOutcome};
 ///
 /// let first = SliceVersion { uid: "4e1f", generation: 1, terminating: false };
 /// let mut tracker = SliceTracker::new();
 ///
 /// let ticket = tracker.begin_write("default/web");
-/// assert_eq!(tracker.finish_write(ticket, first), WriteAnswer::Recorded);
+/// assert_eq!(tracker.finish_write(ticket, first), WriteOutcome::Recorded);
 /// assert!(tracker.stale(&"default/web", []), "the watch has yet to show the slice");
 /// assert!(!tracker.stale(&"default/web", [first]));
 /// assert!(!tracker.should_sync(&"default/web", first), "our own write");
 ///
-/// assert_eq!(tracker.handle_deletion("4e1f"), Deletion::Unexpected("default/web"));
+/// assert_eq!(tracker.handle_deletion("4e1f"), ObservedDeletion::Unexpected("default/web"));
 /// assert!(tracker.is_empty());
 /// ```
 #[derive(Debug)]
@@ -138,7 +138,7 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
     pub fn should_sync(&self, set: &K, slice: SliceVersion<'_>) -> bool {
         match self.expected(set, slice.uid) {
             Some(Expected::Generation(written)) => slice.generation > written,
-            Some(Expected::Deletion) | None => true,
+            Some(Expected::ObservedDeletion) | None => true,
         }
     }
 
@@ -154,16 +154,16 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
         };
         let mut missing = members
             .values()
-            .filter(|expected| **expected != Expected::Deletion)
+            .filter(|expected| **expected != Expected::ObservedDeletion)
             .count();
         for slice in listed {
             match members.get(slice.uid) {
-                Some(Expected::Deletion) if !slice.terminating => return true,
+                Some(Expected::ObservedDeletion) if !slice.terminating => return true,
                 Some(Expected::Generation(written)) if !slice.terminating && *written > slice.generation => {
                     return true;
                 }
                 Some(Expected::Generation(_)) => missing = missing.saturating_sub(1),
-                Some(Expected::Deletion) | None => {}
+                Some(Expected::ObservedDeletion) | None => {}
             }
         }
         missing > 0
@@ -177,14 +177,14 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
 
     /// Expects the slice to disappear (R120). Call it before the deletion is sent.
     pub fn expect_deletion(&mut self, set: &K, uid: &str) {
-        self.put(set, uid, Expected::Deletion);
+        self.put(set, uid, Expected::ObservedDeletion);
     }
 
     /// The announced deletion was refused, withheld or not answered: expects the slice as it was listed. Does nothing
     /// if the slice is known to be gone. A deletion answered "not found" did not fail.
     pub fn cancel_deletion(&mut self, slice: SliceVersion<'_>) {
         if let Some(members) = self.homes.get(slice.uid).and_then(|home| self.sets.get_mut(home))
-            && let Some(expected @ Expected::Deletion) = members.get_mut(slice.uid)
+            && let Some(expected @ Expected::ObservedDeletion) = members.get_mut(slice.uid)
         {
             *expected = Expected::Generation(slice.generation);
         }
@@ -199,7 +199,7 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
     }
 
     /// The write was answered with this version. Expects it, unless the slice has left the set since the write began.
-    pub fn finish_write(&mut self, ticket: WriteTicket<K>, slice: SliceVersion<'_>) -> WriteAnswer {
+    pub fn finish_write(&mut self, ticket: WriteTicket<K>, slice: SliceVersion<'_>) -> WriteOutcome {
         let WriteTicket { set, number } = ticket;
         let sighting = self.sightings.close(number, slice.uid);
         let stayed = match self.homes.get(slice.uid) {
@@ -211,10 +211,10 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
             },
         };
         if !stayed {
-            return WriteAnswer::Overtaken;
+            return WriteOutcome::Superseded;
         }
         self.update(&set, slice);
-        WriteAnswer::Recorded
+        WriteOutcome::Recorded
     }
 
     /// The write was refused, withheld or not answered: nothing new is expected.
@@ -225,7 +225,7 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
 
     /// The watch showed the slice in this set, or as none of ours. Drops it from any other set and names that set: it
     /// has lost a slice and should be looked at (W1, D2). Call it for every slice that the watch shows.
-    pub fn seen_in(&mut self, set: Option<&K>, uid: &str) -> Option<K> {
+    pub fn observe(&mut self, set: Option<&K>, uid: &str) -> Option<K> {
         let home = self.homes.get(uid);
         if home.is_some() && home == set {
             return None;
@@ -236,12 +236,12 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
 
     /// The watch (or an answer "not found") showed that the slice is gone. Drops it from the set that remembers it,
     /// whatever its labels said last (R124, D2).
-    pub fn handle_deletion(&mut self, uid: &str) -> Deletion<K> {
+    pub fn handle_deletion(&mut self, uid: &str) -> ObservedDeletion<K> {
         self.sightings.note(uid, None);
         match self.take(uid) {
-            Some((_, Expected::Deletion)) => Deletion::Expected,
-            Some((set, Expected::Generation(_))) => Deletion::Unexpected(set),
-            None => Deletion::Unknown,
+            Some((_, Expected::ObservedDeletion)) => ObservedDeletion::Expected,
+            Some((set, Expected::Generation(_))) => ObservedDeletion::Unexpected(set),
+            None => ObservedDeletion::Unknown,
         }
     }
 

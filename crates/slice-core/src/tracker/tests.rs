@@ -99,38 +99,50 @@ fn a_deletion_is_expected_once_it_was_announced() {
             original,
             original,
             (true, true),
-            Deletion::Expected,
+            ObservedDeletion::Expected,
         ),
         (
             "T-TRK-13 T-TDL-02",
             namespace,
             namespace,
             (true, true),
-            Deletion::Unexpected(HOME),
+            ObservedDeletion::Unexpected(HOME),
         ),
         (
             "T-TRK-14 T-TDL-03",
             namespace,
             original,
             (true, false),
-            Deletion::Unexpected(HOME),
+            ObservedDeletion::Unexpected(HOME),
         ),
         (
             "T-TRK-15 T-TDL-04",
             service,
             service,
             (true, true),
-            Deletion::Unexpected(HOME),
+            ObservedDeletion::Unexpected(HOME),
         ),
         (
             "T-TRK-16 T-TDL-05",
             service,
             original,
             (true, false),
-            Deletion::Unexpected(HOME),
+            ObservedDeletion::Unexpected(HOME),
         ),
-        ("T-TRK-17 T-TDL-06", newer, newer, (true, true), Deletion::Expected),
-        ("T-TRK-18 T-TDL-07", newer, original, (true, true), Deletion::Expected),
+        (
+            "T-TRK-17 T-TDL-06",
+            newer,
+            newer,
+            (true, true),
+            ObservedDeletion::Expected,
+        ),
+        (
+            "T-TRK-18 T-TDL-07",
+            newer,
+            original,
+            (true, true),
+            ObservedDeletion::Expected,
+        ),
     ] {
         let mut tracker = tracking_original();
         tracker.expect_deletion(&announced.0, announced.1.uid);
@@ -177,8 +189,8 @@ fn m43_a_deletion_is_expected_unexpected_or_unknown() {
     tracker.update(&HOME, version("theirs", 1));
     tracker.expect_deletion(&HOME, "ours");
 
-    assert_eq!(tracker.handle_deletion("ours"), Deletion::Expected);
-    assert_eq!(tracker.handle_deletion("theirs"), Deletion::Unexpected(HOME));
-    assert_eq!(tracker.handle_deletion("theirs"), Deletion::Unknown);
+    assert_eq!(tracker.handle_deletion("ours"), ObservedDeletion::Expected);
+    assert_eq!(tracker.handle_deletion("theirs"), ObservedDeletion::Unexpected(HOME));
+    assert_eq!(tracker.handle_deletion("theirs"), ObservedDeletion::Unknown);
     assert!(tracker.is_empty());
 }

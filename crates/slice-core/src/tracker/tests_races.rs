@@ -32,7 +32,7 @@ fn a_slice_relabelled_to_another_owner_no_longer_holds_up_the_old_one() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
 
-    assert_eq!(tracker.seen_in(Some(&NEW), "a"), Some(OLD));
+    assert_eq!(tracker.observe(Some(&NEW), "a"), Some(OLD));
     assert!(!tracker.stale(&OLD, []));
     assert!(tracker.should_sync(&NEW, version("a", 2)));
     assert_blank(&tracker, "relabelled");
@@ -44,9 +44,9 @@ fn a_slice_that_is_no_longer_ours_holds_up_nobody() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
 
-    assert_eq!(tracker.seen_in(None, "a"), Some(OLD));
+    assert_eq!(tracker.observe(None, "a"), Some(OLD));
     assert!(!tracker.stale(&OLD, []));
-    assert_eq!(tracker.handle_deletion("a"), Deletion::Unknown);
+    assert_eq!(tracker.handle_deletion("a"), ObservedDeletion::Unknown);
     assert_blank(&tracker, "deleted");
 }
 
@@ -54,7 +54,7 @@ fn a_slice_that_is_no_longer_ours_holds_up_nobody() {
 fn a_slice_seen_where_it_belongs_stays_remembered() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
-    assert_eq!(tracker.seen_in(Some(&OLD), "a"), None);
+    assert_eq!(tracker.observe(Some(&OLD), "a"), None);
     assert!(tracker.has(&OLD, "a"));
 }
 
@@ -63,7 +63,7 @@ fn a_slice_seen_where_it_belongs_stays_remembered() {
 fn a_deletion_names_the_set_that_remembers_the_slice() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
-    assert_eq!(tracker.handle_deletion("a"), Deletion::Unexpected(OLD));
+    assert_eq!(tracker.handle_deletion("a"), ObservedDeletion::Unexpected(OLD));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_deletion_seen_before_its_answer_is_expected_and_leaves_nothing() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
     tracker.expect_deletion(&OLD, "a");
-    assert_eq!(tracker.handle_deletion("a"), Deletion::Expected);
+    assert_eq!(tracker.handle_deletion("a"), ObservedDeletion::Expected);
     assert_blank(&tracker, "seen");
 
     // The answer is an error (a timeout, say), and comes after the event.
@@ -146,7 +146,7 @@ const ENDINGS: [&[Event]; 5] = [
 fn show(tracker: &mut SliceTracker<&'static str>, events: &[Event]) {
     for event in events {
         match event {
-            Event::Shown(set) => drop(tracker.seen_in(set.as_ref(), "a")),
+            Event::Shown(set) => drop(tracker.observe(set.as_ref(), "a")),
             Event::Deleted => drop(tracker.handle_deletion("a")),
         }
     }
@@ -170,7 +170,7 @@ fn an_answer_never_brings_back_a_slice_that_left() {
 
                 let when = format!("remembered {remembered}, answered after {before:?}, then {after:?}");
                 if after.is_empty() {
-                    assert_eq!(answer, WriteAnswer::Overtaken, "{when}");
+                    assert_eq!(answer, WriteOutcome::Superseded, "{when}");
                 }
                 assert!(!tracker.stale(&OLD, []), "{when}");
                 assert_blank(&tracker, &when);
@@ -192,7 +192,7 @@ fn an_answer_counts_when_the_slice_is_where_it_was_written() {
         show(&mut tracker, events);
         assert_eq!(
             tracker.finish_write(ticket, version("a", 2)),
-            WriteAnswer::Recorded,
+            WriteOutcome::Recorded,
             "{events:?}"
         );
         assert!(tracker.stale(&OLD, [version("a", 1)]), "{events:?}");
@@ -205,7 +205,7 @@ fn an_answer_does_not_take_a_slice_back_from_the_set_that_remembers_it_now() {
     let mut tracker = SliceTracker::new();
     let ticket = tracker.begin_write(OLD);
     tracker.update(&NEW, version("a", 2));
-    assert_eq!(tracker.finish_write(ticket, version("a", 1)), WriteAnswer::Overtaken);
+    assert_eq!(tracker.finish_write(ticket, version("a", 1)), WriteOutcome::Superseded);
     assert!(tracker.has(&NEW, "a"));
 }
 
@@ -213,9 +213,9 @@ fn an_answer_does_not_take_a_slice_back_from_the_set_that_remembers_it_now() {
 fn what_was_seen_before_a_write_began_says_nothing_about_its_answer() {
     let mut tracker = SliceTracker::new();
     let earlier = tracker.begin_write(OLD);
-    tracker.seen_in(None, "a");
+    tracker.observe(None, "a");
     let ticket = tracker.begin_write(OLD);
-    assert_eq!(tracker.finish_write(ticket, version("a", 2)), WriteAnswer::Recorded);
+    assert_eq!(tracker.finish_write(ticket, version("a", 2)), WriteOutcome::Recorded);
     tracker.abandon_write(earlier);
 }
 
@@ -265,9 +265,12 @@ fn sightings_are_bounded_and_losing_them_only_costs_a_look() {
     assert_eq!(tracker.sightings.kept(), 0);
     let later = tracker.begin_write(OLD);
 
-    assert_eq!(tracker.finish_write(create, version("0", 1)), WriteAnswer::Overtaken);
-    assert_eq!(tracker.finish_write(update, version("known", 2)), WriteAnswer::Recorded);
-    assert_eq!(tracker.finish_write(later, version("b", 1)), WriteAnswer::Recorded);
+    assert_eq!(tracker.finish_write(create, version("0", 1)), WriteOutcome::Superseded);
+    assert_eq!(
+        tracker.finish_write(update, version("known", 2)),
+        WriteOutcome::Recorded
+    );
+    assert_eq!(tracker.finish_write(later, version("b", 1)), WriteOutcome::Recorded);
 }
 
 /// A busy controller always has some write in flight.
@@ -279,7 +282,7 @@ fn sightings_older_than_every_write_make_room_for_others() {
         let next = tracker.begin_write(OLD);
         tracker.handle_deletion(&n.to_string());
         let uid = format!("created-{n}");
-        assert_eq!(tracker.finish_write(ticket, version(&uid, 1)), WriteAnswer::Recorded);
+        assert_eq!(tracker.finish_write(ticket, version(&uid, 1)), WriteOutcome::Recorded);
         ticket = next;
     }
     assert!(tracker.sightings.kept() <= SIGHTINGS_MAX);

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// The value of the annotation [`TRIGGER_TIME_ANNOTATION`](crate::names::TRIGGER_TIME_ANNOTATION): RFC 3339 in UTC with
+/// The value of the annotation [`TRIGGER_TIME_ANNOTATION`](crate::well_known::TRIGGER_TIME_ANNOTATION): RFC 3339 in UTC with
 /// `Z`, and no more digits of a second than needed.
 #[must_use]
 pub fn format_trigger_time(time: Timestamp) -> String {

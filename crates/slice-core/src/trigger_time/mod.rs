@@ -26,11 +26,11 @@ use compare::{Change, Source, compare};
 /// nor memory; any other order is right, too.
 ///
 /// ```
-/// use slice_core::{TriggerTimes, format_trigger_time};
+/// use slice_core::{TriggerTimeTracker, format_trigger_time};
 ///
 /// let created = "2026-01-02T03:04:05Z".parse()?;
 /// let ready = "2026-01-02T03:05:00Z".parse()?;
-/// let mut times = TriggerTimes::new();
+/// let mut times = TriggerTimeTracker::new();
 ///
 /// let pending = times.observe(&"default/web", Some(created), []);
 /// assert_eq!(pending.time(), Some(created));
@@ -46,7 +46,7 @@ use compare::{Change, Source, compare};
 /// # Ok::<(), jiff::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct TriggerTimes<K> {
+pub struct TriggerTimeTracker<K> {
     owners: HashMap<K, Known>,
     commits: u64,
 }
@@ -78,7 +78,7 @@ impl<K> PendingTriggerTime<K> {
     }
 }
 
-impl<K> Default for TriggerTimes<K> {
+impl<K> Default for TriggerTimeTracker<K> {
     fn default() -> Self {
         Self {
             owners: HashMap::new(),
@@ -87,7 +87,7 @@ impl<K> Default for TriggerTimes<K> {
     }
 }
 
-impl<K: Clone + Eq + Hash> TriggerTimes<K> {
+impl<K: Clone + Eq + Hash> TriggerTimeTracker<K> {
     /// No owner is known.
     #[must_use]
     pub fn new() -> Self {
@@ -107,7 +107,7 @@ impl<K: Clone + Eq + Hash> TriggerTimes<K> {
     }
 
     /// Compares the times of an owner and of all its sources with those committed last (R111). Each source once.
-    pub fn observe<'s>(
+    pub fn compute<'s>(
         &self,
         key: &K,
         owner: Option<Timestamp>,

@@ -9,8 +9,8 @@ fn t(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).unwrap()
 }
 
-fn observe(times: &TriggerTimes<&'static str>, owner: i64, pods: Pods<'_>) -> PendingTriggerTime<&'static str> {
-    times.observe(
+fn observe(times: &TriggerTimeTracker<&'static str>, owner: i64, pods: Pods<'_>) -> PendingTriggerTime<&'static str> {
+    times.compute(
         &KEY,
         Some(t(owner)),
         pods.iter().map(|(name, second)| (*name, t(*second))),
@@ -18,7 +18,7 @@ fn observe(times: &TriggerTimes<&'static str>, owner: i64, pods: Pods<'_>) -> Pe
 }
 
 /// Observes and commits.
-fn sync(times: &mut TriggerTimes<&'static str>, owner: i64, pods: Pods<'_>) -> Option<Timestamp> {
+fn sync(times: &mut TriggerTimeTracker<&'static str>, owner: i64, pods: Pods<'_>) -> Option<Timestamp> {
     let pending = observe(times, owner, pods);
     let time = pending.time();
     times.commit(pending);
@@ -83,7 +83,7 @@ fn the_earliest_time_that_grew_is_the_trigger() {
         ),
     ];
     for (id, syncs) in rows {
-        let mut times = TriggerTimes::new();
+        let mut times = TriggerTimeTracker::new();
         for (owner, pods, expected) in syncs {
             assert_eq!(sync(&mut times, *owner, pods), expected.map(t), "{id}");
         }
@@ -93,7 +93,7 @@ fn the_earliest_time_that_grew_is_the_trigger() {
 /// R114, R116, T-TRG-07, T-TTT-07.
 #[test]
 fn an_owner_that_was_forgotten_is_new_again() {
-    let mut times = TriggerTimes::new();
+    let mut times = TriggerTimeTracker::new();
     assert_eq!(sync(&mut times, 0, &[("p1", 1), ("p2", 2)]), Some(t(0)));
     times.forget(&KEY);
     assert!(times.is_empty());
@@ -103,7 +103,7 @@ fn an_owner_that_was_forgotten_is_new_again() {
 /// G-15, by our decision on W17.
 #[test]
 fn a_failed_write_leaves_its_trigger_time_to_the_retry() {
-    let mut times = TriggerTimes::new();
+    let mut times = TriggerTimeTracker::new();
     assert_eq!(
         observe(&times, 0, &[("p1", 1)]).time(),
         Some(t(0)),
@@ -122,7 +122,7 @@ fn a_failed_write_leaves_its_trigger_time_to_the_retry() {
 
 #[test]
 fn what_was_observed_before_another_commit_is_not_committed() {
-    let mut times = TriggerTimes::new();
+    let mut times = TriggerTimeTracker::new();
     let late = observe(&times, 0, &[("p1", 1), ("p2", 2)]);
     sync(&mut times, 0, &[("p1", 1)]);
     times.commit(late);
@@ -141,10 +141,10 @@ fn what_was_observed_before_another_commit_is_not_committed() {
 
 #[test]
 fn owners_do_not_mix() {
-    let mut times = TriggerTimes::new();
+    let mut times = TriggerTimeTracker::new();
     sync(&mut times, 0, &[("p1", 1)]);
     assert_eq!(
-        times.observe(&"default/other", Some(t(4)), [("p1", t(1))]).time(),
+        times.compute(&"default/other", Some(t(4)), [("p1", t(1))]).time(),
         Some(t(4))
     );
     assert_eq!(times.len(), 1);
@@ -152,12 +152,12 @@ fn owners_do_not_mix() {
 
 #[test]
 fn an_owner_without_a_time_has_only_its_sources() {
-    let mut times = TriggerTimes::new();
-    let first = times.observe(&KEY, None, [("p1", t(1))]);
+    let mut times = TriggerTimeTracker::new();
+    let first = times.compute(&KEY, None, [("p1", t(1))]);
     assert_eq!(first.time(), None);
     times.commit(first);
-    assert_eq!(times.observe(&KEY, None, [("p1", t(2))]).time(), Some(t(2)));
-    assert_eq!(times.observe(&KEY, Some(t(0)), [("p1", t(1))]).time(), Some(t(0)));
+    assert_eq!(times.compute(&KEY, None, [("p1", t(2))]).time(), Some(t(2)));
+    assert_eq!(times.compute(&KEY, Some(t(0)), [("p1", t(1))]).time(), Some(t(0)));
 }
 
 /// Nothing is copied and nothing hashed, however many sources there are.
@@ -170,18 +170,18 @@ fn in_the_same_order_only_changed_times_are_noted() {
             .enumerate()
             .map(move |(n, name)| (&**name, t(i64::from(n == flipped))))
     };
-    let mut times = TriggerTimes::new();
-    times.commit(times.observe(&KEY, Some(t(0)), pods(usize::MAX)));
+    let mut times = TriggerTimeTracker::new();
+    times.commit(times.compute(&KEY, Some(t(0)), pods(usize::MAX)));
 
-    let unchanged = times.observe(&KEY, Some(t(0)), pods(usize::MAX));
+    let unchanged = times.compute(&KEY, Some(t(0)), pods(usize::MAX));
     assert_eq!((unchanged.time(), unchanged.change), (None, Change::Times(Vec::new())));
-    let flipped = times.observe(&KEY, Some(t(0)), pods(25_000));
+    let flipped = times.compute(&KEY, Some(t(0)), pods(25_000));
     assert_eq!(
         (flipped.time(), &flipped.change),
         (Some(t(1)), &Change::Times(vec![(25_000, t(1))]))
     );
     times.commit(flipped);
-    assert_eq!(times.observe(&KEY, Some(t(0)), pods(25_000)).time(), None);
+    assert_eq!(times.compute(&KEY, Some(t(0)), pods(25_000)).time(), None);
 }
 
 /// Every way to get from some of four pods, in some order, to others, against the definition in R111.
@@ -191,8 +191,8 @@ fn the_order_of_sources_does_not_matter() {
     assert_eq!(lists.len(), 65);
     for before in &lists {
         for after in &lists {
-            let mut times = TriggerTimes::new();
-            times.commit(times.observe(&KEY, Some(t(0)), before.iter().map(|name| (*name, t(9)))));
+            let mut times = TriggerTimeTracker::new();
+            times.commit(times.compute(&KEY, Some(t(0)), before.iter().map(|name| (*name, t(9)))));
             // "a" got a later time, "b" an earlier one.
             let seen = || {
                 after
@@ -204,7 +204,7 @@ fn the_order_of_sources_does_not_matter() {
                 .map(|(_, time)| time)
                 .min();
 
-            let pending = times.observe(&KEY, Some(t(0)), seen());
+            let pending = times.compute(&KEY, Some(t(0)), seen());
             assert_eq!(pending.time(), expected, "{before:?} to {after:?}");
             times.commit(pending);
             let remembered: Vec<_> = times.owners[KEY]
@@ -221,11 +221,11 @@ fn the_order_of_sources_does_not_matter() {
 #[test]
 fn a_source_far_from_its_old_place_is_found() {
     let names: Vec<_> = (0..40).map(|n| format!("pod-{n}")).collect();
-    let mut times = TriggerTimes::new();
-    times.commit(times.observe(&KEY, Some(t(0)), names.iter().map(|name| (&**name, t(1)))));
-    let halved = times.observe(&KEY, Some(t(0)), names[20..].iter().map(|name| (&**name, t(1))));
+    let mut times = TriggerTimeTracker::new();
+    times.commit(times.compute(&KEY, Some(t(0)), names.iter().map(|name| (&**name, t(1)))));
+    let halved = times.compute(&KEY, Some(t(0)), names[20..].iter().map(|name| (&**name, t(1))));
     assert_eq!(halved.time(), None);
-    let reversed = times.observe(&KEY, Some(t(0)), names.iter().rev().map(|name| (&**name, t(1))));
+    let reversed = times.compute(&KEY, Some(t(0)), names.iter().rev().map(|name| (&**name, t(1))));
     assert_eq!(reversed.time(), None);
 }
 

@@ -2,14 +2,14 @@
 
 use std::fmt::Display;
 
-use slice_core::{AddressType, EventType, names};
+use slice_core::{AddressType, EventType, well_known};
 
 /// An event to be recorded on the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HintEvent {
     /// How it is meant.
     pub event_type: EventType,
-    /// One of the reasons in [`slice_core::names`].
+    /// One of the reasons in [`slice_core::well_known`].
     pub reason: &'static str,
     /// For people, with the address type at the end (H41).
     pub message: String,
@@ -19,7 +19,7 @@ impl HintEvent {
     pub(super) fn enabled(address_type: AddressType) -> Self {
         Self {
             event_type: EventType::Normal,
-            reason: names::HINTS_ENABLED,
+            reason: well_known::HINTS_ENABLED,
             message: format!("Topology Aware Hints has been enabled, addressType: {address_type}"),
         }
     }
@@ -28,11 +28,11 @@ impl HintEvent {
         Self::warning(&"Topology Aware Hints has been disabled", address_type)
     }
 
-    pub(super) fn warning(why: &dyn Display, address_type: AddressType) -> Self {
+    pub(super) fn warning(reason: &dyn Display, address_type: AddressType) -> Self {
         Self {
             event_type: EventType::Warning,
-            reason: names::HINTS_DISABLED,
-            message: format!("{why}, addressType: {address_type}"),
+            reason: well_known::HINTS_DISABLED,
+            message: format!("{reason}, addressType: {address_type}"),
         }
     }
 }

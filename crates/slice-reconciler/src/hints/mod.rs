@@ -13,26 +13,26 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
-use slice_core::{AddressType, EndpointSource, Hints, spelling::is_label_value};
+use slice_core::{AddressType, EndpointSource, Hints, validation::is_label_value};
 
 pub use event::HintEvent;
 pub use mode::{HintMode, TrafficDistribution};
-pub use topology::{NodeFacts, Refusal, TopologyCache, TopologyEntry, TopologyOptions};
+pub use topology::{HintsUnavailable, NodeInfo, TopologyCache, TopologyEntry, TopologyOptions};
 
 use crate::lists::Lists;
 
 /// Which mechanism ran, and how it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum HintResult {
     /// None: there are no hints.
     Off,
     /// By topology: there are hints, or there are none for this reason.
-    Topology(Result<(), Refusal>),
+    Topology(Result<(), HintsUnavailable>),
     /// By traffic distribution.
     Traffic(TrafficDistribution),
 }
 
-impl Verdict {
+impl HintResult {
     /// The labels `topology` and `traffic_distribution` of the metric that counts changed slices (H65).
     #[must_use]
     pub fn labels(self) -> (&'static str, &'static str) {
@@ -48,7 +48,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HintOutcome {
     /// What was done.
-    pub verdict: Verdict,
+    pub verdict: HintResult,
     /// What to tell about it, on the owner and after the writes, whether they failed or not (H11).
     pub event: Option<HintEvent>,
 }
@@ -71,10 +71,10 @@ pub(crate) fn apply<E: EndpointSource>(
     }
     let verdict = if let HintMode::TrafficDistribution(distribution) = mode {
         traffic::apply(distribution, lists);
-        Verdict::Traffic(distribution)
+        HintResult::Traffic(distribution)
     } else {
         strip::apply(lists);
-        Verdict::Off
+        HintResult::Off
     };
     HintOutcome { verdict, event }
 }

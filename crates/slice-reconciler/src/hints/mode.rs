@@ -1,6 +1,6 @@
 //! Which hints an owner asks for.
 
-use slice_core::names;
+use slice_core::well_known;
 
 /// Which hints an owner asks for, for a Service by annotations and `spec.trafficDistribution`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +23,8 @@ impl HintMode {
         traffic_distribution: Option<&str>,
         newer_values: bool,
     ) -> Self {
-        let topology =
-            annotation(names::TOPOLOGY_HINTS_ANNOTATION).or_else(|| annotation(names::TOPOLOGY_MODE_ANNOTATION));
+        let topology = annotation(well_known::TOPOLOGY_HINTS_ANNOTATION)
+            .or_else(|| annotation(well_known::TOPOLOGY_MODE_ANNOTATION));
         if matches!(topology, Some("Auto" | "auto")) {
             return Self::Auto;
         }
@@ -69,8 +69,8 @@ impl TrafficDistribution {
 mod tests {
     use super::*;
 
-    const OLDER: &str = names::TOPOLOGY_HINTS_ANNOTATION;
-    const NEWER: &str = names::TOPOLOGY_MODE_ANNOTATION;
+    const OLDER: &str = well_known::TOPOLOGY_HINTS_ANNOTATION;
+    const NEWER: &str = well_known::TOPOLOGY_MODE_ANNOTATION;
 
     fn mode(annotations: &[(&str, &'static str)], traffic_distribution: Option<&str>, newer_values: bool) -> HintMode {
         let read = |key: &str| {

@@ -1,6 +1,6 @@
 //! No hints, and slices that are written after all.
 
-use slice_core::{EndpointSource, Slice};
+use slice_core::{CompactSlice, EndpointSource};
 
 use crate::lists::{Lists, Update};
 
@@ -15,7 +15,7 @@ pub(super) fn apply<E: EndpointSource>(lists: &mut Lists<'_, E>) {
 }
 
 /// Copies those unchanged slices that are `wrong` to the end of the update list.
-pub(super) fn reopen<E: EndpointSource>(lists: &mut Lists<'_, E>, wrong: impl Fn(&Slice) -> bool) {
+pub(super) fn reopen<E: EndpointSource>(lists: &mut Lists<'_, E>, wrong: impl Fn(&CompactSlice) -> bool) {
     let Lists { update, unchanged, .. } = lists;
     unchanged.retain(|slice| {
         let wrong = wrong(slice);

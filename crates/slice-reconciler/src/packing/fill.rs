@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{EndpointSet, EndpointSource, Slice};
+use slice_core::{CompactSlice, EndpointSet, EndpointSource};
 
 use super::keep::Kept;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub(super) fn pack<'a, E: EndpointSource>(
-    existing: &[&'a Slice],
+    existing: &[&'a CompactSlice],
     mut group: Group<E>,
     max: usize,
     policy: &MetadataPolicy,
@@ -72,7 +72,7 @@ enum Class<'a, E: EndpointSource> {
 /// What becomes of a stored slice, by what is left of it. A slice that is written anyway also gets down to the maximum; none
 /// is written just for that (R84, I3).
 fn classify<'a, E: EndpointSource>(
-    slice: &'a Slice,
+    slice: &'a CompactSlice,
     kept: &Kept<'a, E>,
     max: usize,
     policy: &MetadataPolicy,
@@ -137,8 +137,8 @@ fn place_rest<E: EndpointSource>(
 }
 
 /// The slice that takes all of `count` and is fullest then.
-fn best_fit(slices: &[&Slice], count: usize, max: usize) -> Option<usize> {
-    let filled = |slice: &Slice| slice.endpoints.len() + count;
+fn best_fit(slices: &[&CompactSlice], count: usize, max: usize) -> Option<usize> {
+    let filled = |slice: &CompactSlice| slice.endpoints.len() + count;
     let fitting = slices.iter().enumerate().filter(|(_, slice)| filled(slice) <= max);
     fitting
         .max_by_key(|(index, slice)| (filled(slice), Reverse(*index)))

@@ -1,6 +1,6 @@
 //! Which endpoints of a stored slice are still wanted.
 
-use slice_core::{Endpoint, EndpointSet, EndpointSource, Slice, TargetView};
+use slice_core::{CompactSlice, Endpoint, EndpointSet, EndpointSource, TargetView};
 
 use crate::{check::Sieve, planned::PlannedEndpoint};
 
@@ -34,11 +34,11 @@ impl<E: EndpointSource> Default for Kept<'_, E> {
 
 impl<'a, E: EndpointSource> Kept<'a, E> {
     /// Looks at a slice, taking what is found there out of the wanted set (R80 step 1).
-    pub(super) fn look_at(&mut self, slice: &'a Slice, wanted: &mut EndpointSet<E>) {
+    pub(super) fn look_at(&mut self, slice: &'a CompactSlice, wanted: &mut EndpointSet<E>) {
         self.endpoints.clear();
         self.endpoints.reserve(slice.endpoints.len());
         for stored in &slice.endpoints {
-            if let Some(wanted) = wanted.take(stored) {
+            if let Some(wanted) = wanted.remove(stored) {
                 let equal = wanted.equals_beyond_identity(stored);
                 self.endpoints.push(KeptEndpoint { stored, wanted, equal });
             }

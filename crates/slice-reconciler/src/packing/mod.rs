@@ -6,7 +6,7 @@ mod one_per_group;
 
 use std::{num::NonZeroUsize, ops::AddAssign};
 
-use slice_core::{EndpointSource, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
+use slice_core::{CompactSlice, EndpointSource, limits::ENDPOINTS_PER_SLICE_MAX};
 
 use crate::{Group, MetadataPolicy, check::Sieve, lists::SliceChanges};
 
@@ -38,7 +38,7 @@ impl Default for Packing {
 
 /// How many endpoints come, go, and change where they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct EndpointCounts {
     /// Wanted, and in no slice.
     pub added: usize,
     /// In a slice, and not wanted.
@@ -47,7 +47,7 @@ pub struct Changes {
     pub changed: usize,
 }
 
-impl AddAssign for Changes {
+impl AddAssign for EndpointCounts {
     fn add_assign(&mut self, more: Self) {
         self.added += more.added;
         self.removed += more.removed;
@@ -59,7 +59,7 @@ impl Packing {
     /// Packs a group into its own slices, which come in the order of their names.
     pub(crate) fn pack<'a, E: EndpointSource>(
         self,
-        existing: &[&'a Slice],
+        existing: &[&'a CompactSlice],
         group: Group<E>,
         policy: &MetadataPolicy,
         sieve: &mut Sieve,

@@ -1,17 +1,17 @@
 //! One slice per group, and no more endpoints than fit (M78–M86).
 
-use slice_core::{EndpointSet, EndpointSource, Slice};
+use slice_core::{CompactSlice, EndpointSet, EndpointSource};
 
 use super::keep::Kept;
 use crate::{
-    EndpointProblem, Group, MetadataPolicy,
+    Group, InvalidEndpoint, MetadataPolicy,
     check::Sieve,
     lists::{NewSlice, SliceChanges, Update},
     planned::{PlannedEndpoint, PlannedSlice},
 };
 
 pub(super) fn pack<'a, E: EndpointSource>(
-    existing: &[&'a Slice],
+    existing: &[&'a CompactSlice],
     mut group: Group<E>,
     cap: usize,
     policy: &MetadataPolicy,
@@ -19,7 +19,7 @@ pub(super) fn pack<'a, E: EndpointSource>(
 ) -> SliceChanges<'a, E> {
     let mut packed = SliceChanges::default();
     let Some((slice, duplicates)) = existing.split_first() else {
-        let endpoints = fitting(publishable(group.endpoints, sieve), cap, cap, sieve);
+        let endpoints = fitting(validate(group.endpoints, sieve), cap, cap, sieve);
         packed.changes.added = endpoints.len();
         if !endpoints.is_empty() {
             packed.create.push(NewSlice {
@@ -32,7 +32,7 @@ pub(super) fn pack<'a, E: EndpointSource>(
     packed.delete.extend(duplicates);
     let mut kept = Kept::default();
     kept.look_at(slice, &mut group.endpoints);
-    let others = publishable(group.endpoints, sieve);
+    let others = validate(group.endpoints, sieve);
     let is_intact = kept.is_intact() && (1..=cap).contains(&kept.len()) && !policy.differs(&slice.metadata);
     if is_intact && (others.is_empty() || kept.len() == cap) {
         fitting(others, 0, cap, sieve);
@@ -56,14 +56,14 @@ pub(super) fn pack<'a, E: EndpointSource>(
     to.endpoints
         .extend(added.into_iter().map(PlannedEndpoint::from_desired));
     for beyond in kept.beyond(cap) {
-        sieve.leave_out(&beyond, EndpointProblem::OverCap(cap));
+        sieve.leave_out(&beyond, InvalidEndpoint::LimitExceeded(cap));
     }
     packed.update.push(Update { from: slice, to });
     packed
 }
 
 /// What can be published.
-fn publishable<E: EndpointSource>(endpoints: EndpointSet<E>, sieve: &mut Sieve) -> Vec<E> {
+fn validate<E: EndpointSource>(endpoints: EndpointSet<E>, sieve: &mut Sieve) -> Vec<E> {
     let mut endpoints = endpoints.into_sorted();
     endpoints.retain(|endpoint| sieve.passes(endpoint));
     endpoints
@@ -72,7 +72,7 @@ fn publishable<E: EndpointSource>(endpoints: EndpointSet<E>, sieve: &mut Sieve) 
 /// The first of these, as many as there is room for; the others are left out.
 fn fitting<E: EndpointSource>(mut endpoints: Vec<E>, room: usize, cap: usize, sieve: &mut Sieve) -> Vec<E> {
     for beyond in endpoints.iter().skip(room) {
-        sieve.leave_out(beyond, EndpointProblem::OverCap(cap));
+        sieve.leave_out(beyond, InvalidEndpoint::LimitExceeded(cap));
     }
     endpoints.truncate(room);
     endpoints

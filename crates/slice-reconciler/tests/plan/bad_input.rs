@@ -1,9 +1,9 @@
 //! What the API server would refuse is left out and named; the rest goes on (F25, R143–R146).
 
 use slice_core::{Address, AddressType, Endpoint, Port, PortMapKey};
-use slice_reconciler::{LabelProblem, LeftOut, Partition, PlanError};
+use slice_reconciler::{InvalidLabel, Partition, PlanError, Rejected};
 
-use crate::support::{Ask, addresses, at, left_out, named_port, one_per_group, order, pod, pods, policy, port, stored};
+use crate::support::{Ask, addresses, at, named_port, one_per_group, order, pod, pods, policy, port, rejected, stored};
 
 fn changed(change: impl FnOnce(&mut Endpoint)) -> Endpoint {
     let mut endpoint = pod(7, true);
@@ -15,14 +15,14 @@ fn changed(change: impl FnOnce(&mut Endpoint)) -> Endpoint {
 fn bad_endpoints() -> Vec<(AddressType, Endpoint, String)> {
     let (v4, v6, fqdn) = (AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn);
     let wrong_type = |address_type, text: &str| {
-        let why = format!("{text:?} is not an address of that type, or not in its canonical form");
-        (address_type, at(text), why)
+        let reason = format!("{text:?} is not an address of that type, or not in its canonical form");
+        (address_type, at(text), reason)
     };
-    let cannot = |address_type, text: &str, why: &str| {
-        let why = format!("{text:?} cannot be published: it is {why}");
-        (address_type, at(text), why)
+    let cannot = |address_type, text: &str, reason: &str| {
+        let reason = format!("{text:?} cannot be published: it is {reason}");
+        (address_type, at(text), reason)
     };
-    let other = |endpoint: Endpoint, why: &str| (v4, endpoint, why.to_owned());
+    let other = |endpoint: Endpoint, reason: &str| (v4, endpoint, reason.to_owned());
     vec![
         wrong_type(v4, "garbage"),
         wrong_type(v4, "010.0.0.1"),
@@ -66,7 +66,7 @@ fn with_addresses(count: u8) -> Endpoint {
 /// The others are published; the second sync has nothing to write, and still says what is missing.
 #[test]
 fn bad_endpoints_are_left_out_one_by_one() {
-    for (address_type, bad, why) in bad_endpoints() {
+    for (address_type, bad, reason) in bad_endpoints() {
         let good = at(match address_type {
             AddressType::IPv4 => "10.0.0.99",
             AddressType::IPv6 => "fd00::99",
@@ -81,24 +81,28 @@ fn bad_endpoints_are_left_out_one_by_one() {
             };
             for expected in ["c", ""] {
                 let plan = ask.sync();
-                assert_eq!(order(&plan), expected, "{why}");
+                assert_eq!(order(&plan), expected, "{reason}");
                 let [
-                    LeftOut::Endpoint {
-                        endpoint, why: said, ..
+                    Rejected::Endpoint {
+                        endpoint, reason: said, ..
                     },
-                ] = &plan.left_out[..]
+                ] = &plan.rejected[..]
                 else {
-                    panic!("{why}: {:?}", plan.left_out);
+                    panic!("{reason}: {:?}", plan.rejected);
                 };
-                assert_eq!((&**endpoint, said.to_string()), (&bad, why.clone()));
-                let summary = plan.summaries[0];
-                assert_eq!((summary.endpoints, summary.changes.added), (1, expected.len()), "{why}");
+                assert_eq!((&**endpoint, said.to_string()), (&bad, reason.clone()));
+                let summary = plan.stats[0];
+                assert_eq!(
+                    (summary.endpoints, summary.changes.added),
+                    (1, expected.len()),
+                    "{reason}"
+                );
             }
-            assert_eq!(ask.existing[0].endpoints, std::slice::from_ref(&good), "{why}");
+            assert_eq!(ask.existing[0].endpoints, std::slice::from_ref(&good), "{reason}");
         }
     }
     let mut fine = Ask::of(&port(80), [with_addresses(100), pod(1, true)]);
-    assert_eq!(fine.sync().left_out, []);
+    assert_eq!(fine.sync().rejected, []);
 }
 
 /// An endpoint is named by what is behind it and where it is.
@@ -112,7 +116,7 @@ fn what_is_left_out_can_be_told_to_a_person() {
             changed(|e| e.addresses.clear()),
         ],
     );
-    let mut said = left_out(&ask.plan());
+    let mut said = rejected(&ask.plan());
     said.sort();
     assert_eq!(
         said,
@@ -127,8 +131,8 @@ fn what_is_left_out_can_be_told_to_a_person() {
 /// One endpoint is left out and removed by an update, these stay, and that is all.
 fn assert_one_goes(ask: &mut Ask<'_>, staying: [&str; 2]) {
     let plan = ask.sync();
-    let removed = plan.summaries[0].changes.removed;
-    assert_eq!((order(&plan).as_str(), plan.left_out.len(), removed), ("u", 1, 1));
+    let removed = plan.stats[0].changes.removed;
+    assert_eq!((order(&plan).as_str(), plan.rejected.len(), removed), ("u", 1, 1));
     assert_eq!(addresses(&ask.existing), staying);
     assert_eq!(order(&ask.sync()), "");
 }
@@ -155,7 +159,7 @@ fn a_bad_endpoint_that_is_stored_goes_with_the_next_change() {
         let mut ask = Ask::of(&port(80), [pod(1, true), bad]).with(existing);
         ask.options = options;
         let plan = ask.sync();
-        assert_eq!((order(&plan).as_str(), plan.left_out), ("", vec![]));
+        assert_eq!((order(&plan).as_str(), plan.rejected), ("", vec![]));
         ask.groups[0].2.push(pod(2, true));
         assert_one_goes(&mut ask, ["10.0.0.1", "10.0.0.2"]);
     }
@@ -170,7 +174,7 @@ fn f25_a_group_with_bad_ports_is_left_out() {
         PortMapKey::new([port])
     };
     let numbered = |count: i32| PortMapKey::new((0..count).map(|n| named_port(&format!("p{n}"), n)));
-    for (ports, why) in [
+    for (ports, reason) in [
         (numbered(20_001), "there are 20001 ports, and 20000 is the most"),
         (
             PortMapKey::new([named_port("a", 1), named_port("a", 2)]),
@@ -196,15 +200,15 @@ fn f25_a_group_with_bad_ports_is_left_out() {
         let mut ask = Ask::of(&port(80), pods(0..2));
         ask.groups.push((AddressType::IPv4, ports, pods(2..5)));
         let plan = ask.sync();
-        assert_eq!(left_out(&plan), [format!("3 IPv4 endpoints are left out: {why}")]);
-        assert_eq!((order(&plan).as_str(), plan.summaries[0].endpoints), ("c", 2));
+        assert_eq!(rejected(&plan), [format!("3 IPv4 endpoints are left out: {reason}")]);
+        assert_eq!((order(&plan).as_str(), plan.stats[0].endpoints), ("c", 2));
         assert_eq!(addresses(&ask.existing), ["10.0.0.0", "10.0.0.1"]);
         assert_eq!(order(&ask.sync()), "");
         ask.groups[1].2.clear();
-        assert_eq!(ask.sync().left_out, [], "nobody is left out");
+        assert_eq!(ask.sync().rejected, [], "nobody is left out");
     }
     let mut fine = Ask::of(&numbered(20_000), pods(0..1));
-    assert_eq!(fine.sync().left_out, []);
+    assert_eq!(fine.sync().rejected, []);
 }
 
 /// I4: a slice whose ports others still have keeps what a bad group wants of it, too; also where nobody is left of the others.
@@ -222,7 +226,7 @@ fn f25_a_group_that_turns_bad_stays_in_slices_of_others() {
             ask.groups.push((AddressType::IPv4, bad.clone(), pods(2..4)));
             let plan = ask.sync();
             assert_eq!(
-                left_out(&plan),
+                rejected(&plan),
                 ["2 IPv4 endpoints are left out: two ports have the name \"a\""]
             );
             assert_eq!(addresses(&ask.existing), expected);
@@ -243,7 +247,7 @@ fn f25_a_group_that_turns_bad_keeps_its_slices() {
         ask.options = options;
         let plan = ask.sync();
         assert_eq!(
-            (order(&plan).as_str(), plan.left_out.len(), plan.summaries[0].slices),
+            (order(&plan).as_str(), plan.rejected.len(), plan.stats[0].slices),
             ("d", 1, 1)
         );
         assert_eq!(ask.existing, existing[..1]);
@@ -266,7 +270,7 @@ fn bad_labels_of_the_owner_are_left_out() {
     for expected in ["c", ""] {
         let plan = ask.sync();
         assert_eq!(
-            left_out(&plan),
+            rejected(&plan),
             [
                 "label \"k e y\" is left out: its key is not a qualified name",
                 "label \"long\" is left out: its value has 64 characters, and 63 is the most",
@@ -318,7 +322,7 @@ fn owners_that_are_left_out_as_a_whole() {
     ));
     let too_long = |key: &str| PlanError::Label {
         key: key.to_owned(),
-        why: LabelProblem::TooLong(64),
+        reason: InvalidLabel::TooLong(64),
     };
     let found_by = |ask: &mut Ask<'_>| {
         ask.policy.reserved.insert("owner".into(), Some(long.clone()));
@@ -352,7 +356,7 @@ fn with_one_slice_per_group_what_is_left_out_makes_room() {
         .push(changed(|e| e.node_name = Some("Not a name".into())));
     ask.options = one_per_group(1);
     let plan = ask.sync();
-    assert_eq!((order(&plan).as_str(), plan.left_out.len()), ("u", 2));
+    assert_eq!((order(&plan).as_str(), plan.rejected.len()), ("u", 2));
     assert_eq!(ask.existing[0].endpoints, [pod(0, true)]);
     assert_eq!(order(&ask.sync()), "");
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use slice_core::{AddressType, Endpoint, PortMapKey, Slice, names};
-use slice_reconciler::{MetadataPolicy, Owner, OwnerFlags, Partition, plan_deletion};
+use slice_core::{AddressType, CompactSlice, Endpoint, PortMapKey, well_known};
+use slice_reconciler::{MetadataPolicy, Owner, OwnerReferenceOptions, Partition, plan_deletion};
 
 use crate::support::{Ask, addresses, apply, at, map, named_port, one_per_group, order, port};
 
@@ -14,7 +14,7 @@ const IMPORTER: &str = "importer.example.com";
 
 /// A derived Service's name is put on imported slices, so that they are routed to: a label like any other, which is put right
 /// when it is wrong.
-fn import<'a>(existing: Vec<Slice>) -> Ask<'a> {
+fn import<'a>(existing: Vec<CompactSlice>) -> Ask<'a> {
     let mut ask = Ask::of(&port(80), [at("10.0.0.1")]).with(existing);
     ask.owner = Owner {
         api_version: "multicluster.x-k8s.io/v1beta1",
@@ -23,21 +23,21 @@ fn import<'a>(existing: Vec<Slice>) -> Ask<'a> {
     };
     ask.partition = Partition(&[(CLUSTER, "east")]);
     ask.policy = MetadataPolicy {
-        labels: map(&[(names::SERVICE_NAME_LABEL, "derived-abc")]),
+        labels: map(&[(well_known::SERVICE_NAME_LABEL, "derived-abc")]),
         ..MetadataPolicy::default()
     };
-    ask.policy.find_by_name(MULTICLUSTER_NAME, "svc");
+    ask.policy.set_owner_label(MULTICLUSTER_NAME, "svc");
     let manager = Some(IMPORTER.to_owned());
-    ask.policy.reserved.insert(names::MANAGED_BY_LABEL.into(), manager);
+    ask.policy.reserved.insert(well_known::MANAGED_BY_LABEL.into(), manager);
     ask.options.placeholder = false;
-    ask.options.owner_flags = OwnerFlags {
+    ask.options.owner_reference = OwnerReferenceOptions {
         controller: false,
         block_owner_deletion: true,
     };
     ask
 }
 
-fn label<'s>(slice: &'s Slice, key: &str) -> Option<&'s str> {
+fn label<'s>(slice: &'s CompactSlice, key: &str) -> Option<&'s str> {
     let labels = slice.metadata.labels.as_ref();
     labels.and_then(|labels| labels.get(key)).map(String::as_str)
 }
@@ -51,11 +51,11 @@ fn t_mcs_imported_slices() {
     assert_eq!(label(&slice, MULTICLUSTER_NAME), Some("svc"));
     assert_eq!(label(&slice, CLUSTER), Some("east"));
     assert_eq!(
-        label(&slice, names::SERVICE_NAME_LABEL),
+        label(&slice, well_known::SERVICE_NAME_LABEL),
         Some("derived-abc"),
         "T-MCS-03"
     );
-    let changed = |change: &dyn Fn(&mut Slice)| {
+    let changed = |change: &dyn Fn(&mut CompactSlice)| {
         let mut slice = slice.clone();
         change(&mut slice);
         slice
@@ -77,13 +77,17 @@ fn t_mcs_imported_slices() {
             "c",
         ),
         ("03: as it should be", slice.clone(), ""),
-        ("04: a wrong name", relabelled(names::SERVICE_NAME_LABEL, "wrong"), "u"),
+        (
+            "04: a wrong name",
+            relabelled(well_known::SERVICE_NAME_LABEL, "wrong"),
+            "u",
+        ),
     ] {
         let mut ask = import(vec![stored.clone()]);
         assert_eq!(order(&ask.sync()), expected, "T-MCS-{id}");
         let last = ask.existing.last().unwrap();
         assert_eq!(
-            label(last, names::SERVICE_NAME_LABEL),
+            label(last, well_known::SERVICE_NAME_LABEL),
             Some("derived-abc"),
             "T-MCS-{id}"
         );
@@ -102,8 +106,8 @@ fn t_mcs_05_an_export_and_its_end() {
     let keys = [
         MULTICLUSTER_NAME,
         CLUSTER,
-        names::SERVICE_NAME_LABEL,
-        names::MANAGED_BY_LABEL,
+        well_known::SERVICE_NAME_LABEL,
+        well_known::MANAGED_BY_LABEL,
     ];
     let labels = keys.map(|key| label(&ask.existing[0], key));
     assert_eq!(labels, ["svc", "east", "derived-abc", IMPORTER].map(Some));
@@ -112,12 +116,12 @@ fn t_mcs_05_an_export_and_its_end() {
 }
 
 /// One cluster's endpoints of a Service that is shared among clusters.
-fn shared(headless: bool, remote: Option<Endpoint>, existing: Vec<Slice>) -> Ask<'static> {
+fn shared(headless: bool, remote: Option<Endpoint>, existing: Vec<CompactSlice>) -> Ask<'static> {
     let mut ask = Ask::of(&port(80), remote).with(existing);
     ask.partition = Partition(&[(CLUSTER, "remote")]);
     ask.policy
         .reserved
-        .insert(names::HEADLESS_LABEL.into(), headless.then(String::new));
+        .insert(well_known::HEADLESS_LABEL.into(), headless.then(String::new));
     ask.options.placeholder = false;
     ask
 }
@@ -133,12 +137,12 @@ fn t_cil_services_shared_among_clusters() {
         let mut ask = shared(headless, Some(remote()), vec![]);
         assert_eq!(order(&ask.sync()), "c", "T-CIL-{id}");
         let mut expected = map(&[
-            (names::SERVICE_NAME_LABEL, "foo"),
-            (names::MANAGED_BY_LABEL, "me"),
+            (well_known::SERVICE_NAME_LABEL, "foo"),
+            (well_known::MANAGED_BY_LABEL, "me"),
             (CLUSTER, "remote"),
         ]);
         if headless {
-            expected.insert(names::HEADLESS_LABEL.into(), String::new());
+            expected.insert(well_known::HEADLESS_LABEL.into(), String::new());
         }
         let slice = &ask.existing[0];
         assert_eq!(slice.metadata.labels, Some(expected), "T-CIL-{id}");
@@ -169,10 +173,10 @@ fn t_cil_services_shared_among_clusters() {
 const SOURCE: &str = "service.example.com/local-endpointslice";
 
 /// Mirrors slices one to one: each source is a partition of its own, and a derived slice says which it mirrors.
-fn mirror(sources: &BTreeMap<&str, Slice>, mut derived: Vec<Slice>) -> (Vec<Slice>, String) {
+fn mirror(sources: &BTreeMap<&str, CompactSlice>, mut derived: Vec<CompactSlice>) -> (Vec<CompactSlice>, String) {
     let mut writes = String::new();
-    let has_source = |slice: &Slice| label(slice, SOURCE).is_some_and(|source| sources.contains_key(source));
-    let orphans: Vec<Slice> = derived.iter().filter(|slice| !has_source(slice)).cloned().collect();
+    let has_source = |slice: &CompactSlice| label(slice, SOURCE).is_some_and(|source| sources.contains_key(source));
+    let orphans: Vec<CompactSlice> = derived.iter().filter(|slice| !has_source(slice)).cloned().collect();
     let deletion = plan_deletion(&orphans, Partition::default());
     writes += &order(&deletion);
     derived = apply(&deletion, &derived);
@@ -228,7 +232,7 @@ fn t_cil_06_slices_mirrored_one_to_one() {
     );
 
     let mut duplicate = derived.clone();
-    duplicate.push(Slice {
+    duplicate.push(CompactSlice {
         metadata: derived[0].metadata.clone(),
         ..derived[0].clone()
     });

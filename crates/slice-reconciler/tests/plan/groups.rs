@@ -97,7 +97,7 @@ fn t_gx_01_defaults_make_no_difference() {
         port: Some(80),
         ..EndpointPort::default()
     };
-    let key = |port| PortMapKey::of(Some(&[port]));
+    let key = |port| PortMapKey::from_k8s(Some(&[port]));
     let mut ask = Ask::of(&key(api_port(None, None)), pods(0..1));
     ask.sync();
     ask.existing[0].ports = key(api_port(Some(""), Some("TCP")));
@@ -170,7 +170,7 @@ fn g17_domain_names() {
     ]);
     ask.supported.push(AddressType::Fqdn);
     let plan = ask.sync();
-    let types: Vec<_> = plan.summaries.iter().map(|summary| summary.address_type).collect();
+    let types: Vec<_> = plan.stats.iter().map(|summary| summary.address_type).collect();
     assert_eq!(types, [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn]);
     assert_eq!(order(&plan), "ccc", "with a placeholder for IPv6");
     let named = ask.existing.last().unwrap().to_k8s();

@@ -1,6 +1,6 @@
 //! What slices carry besides endpoints.
 
-use slice_core::{names::TRIGGER_TIME_ANNOTATION, spelling::is_label_value};
+use slice_core::{validation::is_label_value, well_known::TRIGGER_TIME_ANNOTATION};
 use slice_reconciler::{Annotations, TriggerTime, label_value};
 
 use crate::support::{Ask, map, order, pod, pods, policy, port, stored};
@@ -36,7 +36,7 @@ fn t_gx_10_an_owner_with_a_long_name() {
         let mut ask = Ask::of(&port(80), pods(0..1));
         ask.owner.name = &name;
         ask.policy.annotations = annotations;
-        ask.policy.find_by_name("example.com/pool", &name);
+        ask.policy.set_owner_label("example.com/pool", &name);
         assert_eq!((order(&ask.sync()).as_str(), order(&ask.sync()).as_str()), ("c", ""));
         let metadata = &mut ask.existing[0].metadata;
         let label = &metadata.labels.as_ref().unwrap()["example.com/pool"];
@@ -46,7 +46,7 @@ fn t_gx_10_an_owner_with_a_long_name() {
         assert_eq!((order(&ask.sync()).as_str(), order(&ask.sync()).as_str()), ("u", ""));
     }
     let mut short = policy(&[]);
-    short.find_by_name("example.com/pool", "db");
+    short.set_owner_label("example.com/pool", "db");
     assert_eq!(short.reserved["example.com/pool"].as_deref(), Some("db"));
     assert_eq!(
         short.annotations,

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use slice_core::{AddressType, Endpoint, PortMapKey, Slice};
-use slice_reconciler::Summary;
+use slice_core::{AddressType, CompactSlice, Endpoint, PortMapKey};
+use slice_reconciler::PlanStats;
 
 use crate::support::{Ask, at, map, named_port, options, port, stored};
 
@@ -11,7 +11,7 @@ use crate::support::{Ask, at, map, named_port, options, port, stored};
 type Owner = [(usize, usize); 2];
 
 /// What a plan says of an owner whose slices are as full as they are.
-fn summaries(owner: Owner, placeholder: bool) -> Vec<Summary> {
+fn stats(owner: Owner, placeholder: bool) -> Vec<PlanStats> {
     let both = PortMapKey::new([named_port("a", 80), named_port("b", 443)]);
     let mut ask = Ask::default();
     for (place, ((endpoints, slices), ports)) in owner.into_iter().zip([port(80), both]).enumerate() {
@@ -30,16 +30,16 @@ fn summaries(owner: Owner, placeholder: bool) -> Vec<Summary> {
     ask.options.placeholder = placeholder;
     let plan = ask.plan();
     assert_eq!(plan.writes, []);
-    plan.summaries
+    plan.stats
 }
 
 /// Slices that would do, slices, endpoints.
-fn totals<'a>(summaries: impl IntoIterator<Item = &'a Summary>) -> (usize, usize, usize) {
-    summaries
+fn totals<'a>(stats: impl IntoIterator<Item = &'a PlanStats>) -> (usize, usize, usize) {
+    stats
         .into_iter()
         .fold((0, 0, 0), |(needed, slices, endpoints), summary| {
             (
-                needed + summary.slices_needed,
+                needed + summary.min_slices,
                 slices + summary.slices,
                 endpoints + summary.endpoints,
             )
@@ -52,7 +52,7 @@ fn t_mc_01_totals_over_owners() {
     let (a, b): (Owner, Owner) = ([(12, 5), (18, 8)], [(45, 1), (35, 1)]);
     let mut owners = BTreeMap::new();
     let set = |owners: &mut BTreeMap<_, _>, name, owner| {
-        owners.insert(name, summaries(owner, true));
+        owners.insert(name, stats(owner, true));
         totals(owners.values().flatten())
     };
     assert_eq!(set(&mut owners, "svc1", a), (2, 13, 30), "T-MIR-61");
@@ -67,7 +67,7 @@ fn t_mc_01_totals_over_owners() {
 #[test]
 fn t_mc_02_owners_without_endpoints() {
     for (placeholder, expected) in [(true, (1, 2, 0)), (false, (0, 2, 0))] {
-        assert_eq!(totals(&summaries([(0, 1), (0, 1)], placeholder)), expected);
+        assert_eq!(totals(&stats([(0, 1), (0, 1)], placeholder)), expected);
     }
 }
 
@@ -84,7 +84,7 @@ fn g47_both_families_count() {
         ..Ask::default()
     };
     ask.policy.labels = map(&[("a", "b")]);
-    assert_eq!(totals(&ask.sync().summaries), (3, 3, 3));
-    let slices: Vec<Slice> = ask.existing;
+    assert_eq!(totals(&ask.sync().stats), (3, 3, 3));
+    let slices: Vec<CompactSlice> = ask.existing;
     assert_eq!(slices.len(), 3);
 }

@@ -1,15 +1,15 @@
 //! Slices with our labels and other owners, or none.
 
 use serde_json::{Value, json};
-use slice_core::Slice;
+use slice_core::CompactSlice;
 use slice_reconciler::{
-    OwnerFlags,
+    OwnerReferenceOptions,
     Ownership::{Enforce, Ignore, RebuildOnForeignUid},
 };
 
 use crate::support::{Ask, options, order, pods, port, stored};
 
-fn with_owners(owners: &Value) -> Vec<Slice> {
+fn with_owners(owners: &Value) -> Vec<CompactSlice> {
     let mut slices = stored(&[&pods(0..1)], &port(80));
     slices[0].metadata.owner_references = serde_json::from_value(owners.clone()).unwrap();
     slices
@@ -79,14 +79,14 @@ fn an_adopted_slice_keeps_its_owners() {
 /// G70, G76: an owner reference reads as the controller wants it, and a difference in it is no reason to write.
 #[test]
 fn owner_references_read_as_asked_for() {
-    let flags = OwnerFlags {
+    let flags = OwnerReferenceOptions {
         controller: false,
         block_owner_deletion: false,
     };
     let mut ask = Ask::of(&port(80), pods(0..1));
     ask.owner.api_version = "multicluster.x-k8s.io/v1beta1";
     ask.owner.kind = "ServiceImport";
-    ask.options.owner_flags = flags;
+    ask.options.owner_reference = flags;
     ask.sync();
     let expected = json!([{
         "apiVersion": "multicluster.x-k8s.io/v1beta1", "kind": "ServiceImport", "name": "foo", "uid": "uid-1",

@@ -1,11 +1,11 @@
 //! How endpoints come into slices, and in which order.
 
-use slice_core::{AddressType, Endpoint, Hints, PortMapKey, Slice};
-use slice_reconciler::{Operation, Plan, Request, hints::HintMode, plan};
+use slice_core::{AddressType, CompactSlice, Endpoint, Hints, PortMapKey};
+use slice_reconciler::{Operation, Plan, PlanRequest, hints::HintMode, plan};
 
 use crate::support::{Ask, addresses, apply, one_per_group, options, pod, pods, policy, port, sizes, stored, writes};
 
-fn planned(groups: &[(PortMapKey, Vec<Endpoint>)], existing: &[Slice], max: usize) -> Plan {
+fn planned(groups: &[(PortMapKey, Vec<Endpoint>)], existing: &[CompactSlice], max: usize) -> Plan {
     let group =
         |(ports, endpoints): &(PortMapKey, Vec<Endpoint>)| (AddressType::IPv4, ports.clone(), endpoints.clone());
     let ask = Ask {
@@ -41,7 +41,7 @@ fn new_slices_are_filled_to_the_maximum() {
         let groups = [(port(80), pods(0..250))];
         let plan = planned(&groups, &[], max);
         assert_eq!(sizes(&apply(&plan, &[])), expected, "{max}");
-        assert_eq!(plan.summaries[0].changes.added, 250);
+        assert_eq!(plan.stats[0].changes.added, 250);
     }
 }
 
@@ -202,14 +202,14 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written_for_hints() {
     let mut existing = stored(&[&pods(0..5)], &port(80));
     existing[0].endpoints[4].hints = Some(Hints::zone("gone"));
     let ask = Ask::of(&port(80), pods(0..5)).with(existing);
-    let request = Request {
+    let request = PlanRequest {
         hints: Some(HintMode::None),
         ..ask.request()
     };
     let plan = plan(request, &options(2)).unwrap();
     let slices = apply(&plan, &ask.existing);
     assert_eq!((writes(&plan), sizes(&slices)), ((2, 1, 0), vec![1, 2, 2]));
-    assert_eq!(plan.summaries[0].slices, 3);
+    assert_eq!(plan.stats[0].slices, 3);
     assert!(
         slices
             .iter()
@@ -238,14 +238,14 @@ fn i6_what_is_too_much_when_hints_are_written_shares_slices() {
             slice.endpoints[0].hints = Some(Hints::zone("gone"));
         }
         let ask = Ask::of(&port(80), wanted.clone()).with(existing);
-        let request = Request {
+        let request = PlanRequest {
             hints: Some(HintMode::None),
             ..ask.request()
         };
         let plan = plan(request, &options(3)).unwrap();
         let slices = apply(&plan, &ask.existing);
         assert_eq!((writes(&plan), sizes(&slices)), expected);
-        assert_eq!(plan.summaries[0].slices, slices.len());
+        assert_eq!(plan.stats[0].slices, slices.len());
         assert_eq!(addresses(&slices), addresses(&stored(&[&wanted], &port(80))));
     }
 }
@@ -258,7 +258,7 @@ fn i3_what_a_split_slice_loses_may_be_elsewhere() {
     let plan = planned(&[(port(80), pods(0..2))], &existing, 1);
     let slices = apply(&plan, &existing);
     assert_eq!((writes(&plan), sizes(&slices)), ((0, 1, 0), vec![1, 1]));
-    assert_eq!(plan.summaries[0].changes.added, 0);
+    assert_eq!(plan.stats[0].changes.added, 0);
     assert_eq!(slices[1], existing[1]);
 }
 
@@ -284,19 +284,19 @@ fn g55_no_more_than_fit_into_one_slice() {
     ask.options = one_per_group(3);
     for order in ["c", "", ""] {
         let plan = ask.sync();
-        assert_eq!((crate::support::order(&plan).as_str(), plan.left_out.len()), (order, 2));
-        assert_eq!(plan.summaries[0].endpoints, 3);
+        assert_eq!((crate::support::order(&plan).as_str(), plan.rejected.len()), (order, 2));
+        assert_eq!(plan.stats[0].endpoints, 3);
     }
     ask.groups[0].2.remove(0);
     let plan = ask.sync();
-    assert_eq!((writes(&plan), plan.left_out.len()), ((0, 1, 0), 1));
+    assert_eq!((writes(&plan), plan.rejected.len()), ((0, 1, 0), 1));
     assert_eq!(ask.existing[0].endpoints, pods(1..4));
     // A lower cap is a reason to write (M69).
     ask.groups[0].2 = pods(1..4);
     ask.options = one_per_group(2);
     let plan = ask.sync();
     assert_eq!(writes(&plan), (0, 1, 0));
-    assert_eq!((sizes(&ask.existing), plan.left_out.len()), (vec![2], 1));
+    assert_eq!((sizes(&ask.existing), plan.rejected.len()), (vec![2], 1));
 }
 
 /// G3, I3: the API server takes a thousand endpoints, whatever the options say.
@@ -317,10 +317,10 @@ fn one_slice_per_group_holds_no_more_than_fits() {
     ask.options = one_per_group(3);
     let first = ask.sync();
     assert_eq!((writes(&first), sizes(&ask.existing)), ((1, 0, 0), vec![3]));
-    assert_eq!(first.summaries[0].changes.added, 3);
+    assert_eq!(first.stats[0].changes.added, 3);
     assert_eq!(ask.plan().writes, []);
     ask.options = one_per_group(2);
     let lower = ask.sync();
     assert_eq!((writes(&lower), sizes(&ask.existing)), ((0, 1, 0), vec![2]));
-    assert_eq!((ask.plan().writes, lower.left_out.len()), (vec![], 2));
+    assert_eq!((ask.plan().writes, lower.rejected.len()), (vec![], 2));
 }

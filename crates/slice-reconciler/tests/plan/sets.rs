@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use slice_core::{AddressType, Endpoint, PortMapKey, Slice, SliceTracker, SliceVersion};
+use slice_core::{AddressType, CompactSlice, Endpoint, PortMapKey, SliceTracker, SliceVersion};
 use slice_reconciler::{
     Operation, Owner, Partition, Plan,
-    hints::{HintMode, TopologyCache, Verdict},
+    hints::{HintMode, HintResult, TopologyCache},
     plan, plan_deletion,
 };
 
@@ -28,8 +28,8 @@ fn import<'a>(partition: &'a [(&'a str, &'a str)], addresses: &[&str]) -> Ask<'a
     ask
 }
 
-fn in_partition(slices: &[Slice], partition: Partition<'_>) -> Vec<String> {
-    let slices: Vec<Slice> = slices.iter().filter(|slice| partition.holds(slice)).cloned().collect();
+fn in_partition(slices: &[CompactSlice], partition: Partition<'_>) -> Vec<String> {
+    let slices: Vec<CompactSlice> = slices.iter().filter(|slice| partition.holds(slice)).cloned().collect();
     addresses(&slices)
 }
 
@@ -102,7 +102,7 @@ fn a_set_or_a_partition_is_deleted_with_preconditions() {
             },
             "addressType": "IPv4",
         });
-        Slice::from(&serde_json::from_value(slice).unwrap())
+        CompactSlice::from(&serde_json::from_value(slice).unwrap())
     };
     let mut slices = vec![
         slice("c", "west", false),
@@ -153,11 +153,11 @@ fn t_gx_11_owners_of_one_name_are_independent() {
         let key = (kind, "ns", "foo");
         request.topology = Some(topology.entry(&key));
         let plan = plan(request, &ask.options).unwrap();
-        assert_eq!(plan.summaries[0].endpoints, endpoints);
+        assert_eq!(plan.stats[0].endpoints, endpoints);
         let event = plan.hints[0].event.as_ref().unwrap();
         assert_eq!(
             (plan.hints[0].verdict, event.reason),
-            (Verdict::Topology(Ok(())), "TopologyAwareHintsEnabled")
+            (HintResult::Topology(Ok(())), "TopologyAwareHintsEnabled")
         );
         let slice = apply(&plan, &[]).swap_remove(0);
         assert!(names.insert(slice.metadata.name));

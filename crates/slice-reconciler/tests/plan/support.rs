@@ -3,10 +3,12 @@
 use std::{collections::BTreeMap, num::NonZeroUsize};
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointSet, Port, PortMapKey, Slice, Target, names};
+use slice_core::{
+    Address, AddressType, CompactSlice, Conditions, Endpoint, EndpointSet, Port, PortMapKey, Target, well_known,
+};
 use slice_reconciler::{
-    Group, MetadataPolicy, Operation, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, PlanError,
-    Request, TriggerTime, plan,
+    Group, MetadataPolicy, Operation, Owner, OwnerReferenceOptions, Ownership, Packing, Partition, Plan, PlanError,
+    PlanOptions, PlanRequest, TriggerTime, plan,
 };
 
 pub(crate) const OWNER: Owner<'_> = Owner {
@@ -26,10 +28,10 @@ pub(crate) struct Ask<'a> {
     pub(crate) partition: Partition<'a>,
     pub(crate) supported: Vec<AddressType>,
     pub(crate) groups: Vec<(AddressType, PortMapKey, Vec<Endpoint>)>,
-    pub(crate) existing: Vec<Slice>,
+    pub(crate) existing: Vec<CompactSlice>,
     pub(crate) policy: MetadataPolicy,
     pub(crate) trigger_time: TriggerTime,
-    pub(crate) options: Options,
+    pub(crate) options: PlanOptions,
 }
 
 impl Default for Ask<'_> {
@@ -57,7 +59,7 @@ impl<'a> Ask<'a> {
     }
 
     /// The request, for who wants to plan in another way.
-    pub(crate) fn request(&'a self) -> Request<'a> {
+    pub(crate) fn request(&'a self) -> PlanRequest<'a> {
         let group = |(address_type, ports, wanted): &'a (AddressType, PortMapKey, Vec<Endpoint>)| {
             let mut endpoints = EndpointSet::default();
             endpoints.extend(wanted);
@@ -67,18 +69,18 @@ impl<'a> Ask<'a> {
                 endpoints,
             }
         };
-        Request {
+        PlanRequest {
             owner: self.owner,
             partition: self.partition,
-            supported: self.supported.iter().copied().collect(),
-            groups: self.groups.iter().map(group).collect(),
+            address_types: self.supported.iter().copied().collect(),
+            desired: self.groups.iter().map(group).collect(),
             existing: &self.existing,
             metadata: &self.policy,
             hints: None,
             topology: None,
             trigger_time: self.trigger_time.clone(),
             name_prefix: "foo-",
-            names_taken: &[],
+            reserved_names: &[],
         }
     }
 
@@ -98,25 +100,25 @@ impl<'a> Ask<'a> {
     }
 
     /// The same with what others have stored.
-    pub(crate) fn with(mut self, existing: Vec<Slice>) -> Self {
+    pub(crate) fn with(mut self, existing: Vec<CompactSlice>) -> Self {
         self.existing = existing;
         self
     }
 }
 
-pub(crate) fn options(max: usize) -> Options {
-    Options {
+pub(crate) fn options(max: usize) -> PlanOptions {
+    PlanOptions {
         packing: Packing::Fill {
             max: NonZeroUsize::new(max).unwrap(),
         },
         placeholder: true,
         ownership: Ownership::Enforce,
-        owner_flags: OwnerFlags::default(),
+        owner_reference: OwnerReferenceOptions::default(),
     }
 }
 
-pub(crate) fn one_per_group(cap: usize) -> Options {
-    Options {
+pub(crate) fn one_per_group(cap: usize) -> PlanOptions {
+    PlanOptions {
         packing: Packing::OnePerGroup {
             cap: NonZeroUsize::new(cap).unwrap(),
         },
@@ -131,7 +133,10 @@ pub(crate) fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 pub(crate) fn policy(labels: &[(&str, &str)]) -> MetadataPolicy {
-    let ours = [(names::SERVICE_NAME_LABEL, "foo"), (names::MANAGED_BY_LABEL, "me")];
+    let ours = [
+        (well_known::SERVICE_NAME_LABEL, "foo"),
+        (well_known::MANAGED_BY_LABEL, "me"),
+    ];
     MetadataPolicy {
         labels: map(labels),
         reserved: ours.map(|(key, value)| (key.to_owned(), Some(value.to_owned()))).into(),
@@ -184,9 +189,9 @@ pub(crate) fn at(address: &str) -> Endpoint {
 /// Carries out the writes that `succeeds` lets through, in their order, and withholds what waits for one that failed.
 pub(crate) fn carry_out(
     plan: &Plan,
-    existing: &[Slice],
-    mut succeeds: impl FnMut(usize, &[Slice]) -> bool,
-) -> Vec<Slice> {
+    existing: &[CompactSlice],
+    mut succeeds: impl FnMut(usize, &[CompactSlice]) -> bool,
+) -> Vec<CompactSlice> {
     let mut slices = existing.to_vec();
     let mut done = vec![false; plan.writes.len()];
     for (index, write) in plan.writes.iter().enumerate() {
@@ -198,7 +203,7 @@ pub(crate) fn carry_out(
     slices
 }
 
-pub(crate) fn apply(plan: &Plan, existing: &[Slice]) -> Vec<Slice> {
+pub(crate) fn apply(plan: &Plan, existing: &[CompactSlice]) -> Vec<CompactSlice> {
     carry_out(plan, existing, |_, _| true)
 }
 
@@ -220,18 +225,18 @@ pub(crate) fn writes(plan: &Plan) -> (usize, usize, usize) {
 }
 
 /// What was left out, in words.
-pub(crate) fn left_out(plan: &Plan) -> Vec<String> {
-    plan.left_out.iter().map(ToString::to_string).collect()
+pub(crate) fn rejected(plan: &Plan) -> Vec<String> {
+    plan.rejected.iter().map(ToString::to_string).collect()
 }
 
-pub(crate) fn sizes(slices: &[Slice]) -> Vec<usize> {
+pub(crate) fn sizes(slices: &[CompactSlice]) -> Vec<usize> {
     let mut sizes: Vec<usize> = slices.iter().map(|slice| slice.endpoints.len()).collect();
     sizes.sort_unstable();
     sizes
 }
 
 /// The addresses in slices, in order.
-pub(crate) fn addresses(slices: &[Slice]) -> Vec<String> {
+pub(crate) fn addresses(slices: &[CompactSlice]) -> Vec<String> {
     let endpoints = slices.iter().flat_map(|slice| &slice.endpoints);
     let mut addresses: Vec<String> = endpoints.map(|endpoint| endpoint.addresses[0].to_string()).collect();
     addresses.sort_unstable();
@@ -239,7 +244,7 @@ pub(crate) fn addresses(slices: &[Slice]) -> Vec<String> {
 }
 
 /// Stored slices of the owner that hold these endpoints.
-pub(crate) fn stored(contents: &[&[Endpoint]], ports: &PortMapKey) -> Vec<Slice> {
+pub(crate) fn stored(contents: &[&[Endpoint]], ports: &PortMapKey) -> Vec<CompactSlice> {
     let slice = |(place, content): (usize, &&[Endpoint])| {
         let mut ask = Ask::of(ports, content.to_vec());
         ask.options = options(1000);

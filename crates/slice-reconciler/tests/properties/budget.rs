@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slice_core::{
-    AddressType, Endpoint, EndpointSource as _, Hints, PortMapKey, Slice, names::TRIGGER_TIME_ANNOTATION,
+    AddressType, CompactSlice, Endpoint, EndpointSource as _, Hints, PortMapKey, well_known::TRIGGER_TIME_ANNOTATION,
 };
 use slice_reconciler::{
     Annotations, Operation, Ownership, Plan, TriggerTime,
@@ -16,7 +16,7 @@ use crate::world::{Key, World, is_same, key};
 #[derive(Debug, Default)]
 pub(crate) struct Budget<'w> {
     /// Our slices of wanted groups, and what of them stays wanted there.
-    pub(crate) kept: Vec<(&'w Slice, Vec<&'w Endpoint>)>,
+    pub(crate) kept: Vec<(&'w CompactSlice, Vec<&'w Endpoint>)>,
     /// By group. Slices of a type that is no longer known are one, too.
     shares: BTreeMap<Option<Key>, Share>,
     /// Where slices exchange endpoints, the last of them need not wait for any other: at most so many in all groups together.
@@ -67,7 +67,7 @@ impl<'w> Budget<'w> {
                 },
             );
         }
-        let mut existing: Vec<&Slice> = world.existing.iter().filter(|slice| world.concerns(slice)).collect();
+        let mut existing: Vec<&CompactSlice> = world.existing.iter().filter(|slice| world.concerns(slice)).collect();
         existing.sort_by_key(|slice| slice.metadata.name.clone());
         for slice in existing {
             let group = key(slice).filter(|_| world.is_ours(slice));
@@ -96,7 +96,7 @@ impl<'w> Budget<'w> {
         self.shares.entry(key).or_default()
     }
 
-    fn look_at(&mut self, world: &World, plan: &Plan, slice: &'w Slice, group: &mut Open<'w>) {
+    fn look_at(&mut self, world: &World, plan: &Plan, slice: &'w CompactSlice, group: &mut Open<'w>) {
         let mut kept = take(slice, &mut group.left);
         group.has_slice = true;
         let stays = stays(world, slice, &kept, group);
@@ -163,7 +163,7 @@ fn writes_by_group(world: &World, plan: &Plan) -> BTreeMap<Option<Key>, usize> {
 }
 
 /// The endpoints of a slice that are wanted in its group and were not found before, as stored and as wanted.
-fn take<'w>(slice: &'w Slice, left: &mut Vec<&'w Endpoint>) -> Vec<(&'w Endpoint, &'w Endpoint)> {
+fn take<'w>(slice: &'w CompactSlice, left: &mut Vec<&'w Endpoint>) -> Vec<(&'w Endpoint, &'w Endpoint)> {
     let take = |stored: &'w Endpoint| {
         let place = left.iter().position(|wanted| is_same(wanted, stored))?;
         Some((stored, left.swap_remove(place)))
@@ -173,7 +173,7 @@ fn take<'w>(slice: &'w Slice, left: &mut Vec<&'w Endpoint>) -> Vec<(&'w Endpoint
 
 /// Whether a slice can stay as it is, as far as hints and owner do not matter. A slice that is the only one of its group has to hold
 /// something, and no more than fits.
-fn stays(world: &World, slice: &Slice, kept: &[(&Endpoint, &Endpoint)], group: &Open<'_>) -> bool {
+fn stays(world: &World, slice: &CompactSlice, kept: &[(&Endpoint, &Endpoint)], group: &Open<'_>) -> bool {
     let as_wanted = |(stored, wanted): &(&Endpoint, &Endpoint)| wanted.equals_beyond_identity(stored);
     let fits = kept.len() <= world.max() && !(kept.is_empty() && group.left.is_empty());
     kept.len() == slice.endpoints.len()
@@ -182,7 +182,7 @@ fn stays(world: &World, slice: &Slice, kept: &[(&Endpoint, &Endpoint)], group: &
         && (world.fills() || fits)
 }
 
-fn has_right_metadata(world: &World, slice: &Slice) -> bool {
+fn has_right_metadata(world: &World, slice: &CompactSlice) -> bool {
     let policy = &world.metadata;
     let stored = |map: &Option<BTreeMap<String, String>>| map.clone().unwrap_or_default();
     let mut labels = stored(&slice.metadata.labels);
@@ -207,13 +207,13 @@ fn has_right_metadata(world: &World, slice: &Slice) -> bool {
     labels_are_right && annotations_are_right
 }
 
-fn is_written_to_adopt(world: &World, slice: &Slice) -> bool {
+fn is_written_to_adopt(world: &World, slice: &CompactSlice) -> bool {
     world.options.ownership == Ownership::Ignore && !world.owner.owns(slice)
 }
 
 /// Whether a slice has to be written for its hints. Whether it must with topology hints, only the plan can say; that it is
 /// not written for nothing is another property.
-fn is_written_for_hints(world: &World, slice: &Slice, plan: &Plan) -> bool {
+fn is_written_for_hints(world: &World, slice: &CompactSlice, plan: &Plan) -> bool {
     let mut ready = slice
         .endpoints
         .iter()
@@ -269,7 +269,7 @@ fn placeholders(world: &World) -> Vec<AddressType> {
 
 /// Whether a slice of ours holds what another group of its type wants; with one slice per group, others of the same ports give
 /// what they hold to the first.
-fn gives(world: &World, slice: &Slice) -> bool {
+fn gives(world: &World, slice: &CompactSlice) -> bool {
     let wanted = world.by_key();
     let of_type = wanted
         .iter()
@@ -279,7 +279,7 @@ fn gives(world: &World, slice: &Slice) -> bool {
 }
 
 /// Whether another slice of ours holds what the group of this one wants, and this one does not have.
-fn takes(world: &World, slice: &Slice) -> bool {
+fn takes(world: &World, slice: &CompactSlice) -> bool {
     let wanted = key(slice).and_then(|key| world.by_key().remove(&key));
     let others = || {
         let ours = world.existing.iter().filter(|other| world.is_ours(other));
@@ -290,12 +290,12 @@ fn takes(world: &World, slice: &Slice) -> bool {
     wanted.iter().flatten().any(comes)
 }
 
-fn holds(slice: &Slice, endpoint: &Endpoint) -> bool {
+fn holds(slice: &CompactSlice, endpoint: &Endpoint) -> bool {
     slice.endpoints.iter().any(|held| is_same(held, endpoint))
 }
 
 /// Whether a slice may have to exchange endpoints with others, each of which would have to be written before the other (I4).
-pub(crate) fn may_exchange(world: &World, slice: &Slice) -> bool {
+pub(crate) fn may_exchange(world: &World, slice: &CompactSlice) -> bool {
     gives(world, slice) && takes(world, slice)
 }
 

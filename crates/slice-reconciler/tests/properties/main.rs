@@ -15,8 +15,8 @@ mod world;
 use std::collections::BTreeMap;
 
 use proptest::{collection::vec, prelude::*};
-use slice_core::{Endpoint, EndpointSource as _, Slice, names::TRIGGER_TIME_ANNOTATION};
-use slice_reconciler::{LeftOut, Operation, Ownership, Plan};
+use slice_core::{CompactSlice, Endpoint, EndpointSource as _, well_known::TRIGGER_TIME_ANNOTATION};
+use slice_reconciler::{Operation, Ownership, Plan, Rejected};
 
 use crate::{
     blueprint::blueprints,
@@ -72,8 +72,8 @@ proptest! {
         let plan = world.plan();
         let finally = finally(&world, &plan);
         check_content(&world, &finally)?;
-        for summary in plan.summaries {
-            let is_counted = |slice: &&Slice| {
+        for summary in plan.stats {
+            let is_counted = |slice: &&CompactSlice| {
                 slice.address_type == Ok(summary.address_type)
                     && world.concerns(slice)
             };
@@ -90,7 +90,7 @@ proptest! {
         let plan = world.plan();
         prop_assert_eq!(left_out_groups(&plan), world.bad_groups());
         for slice in written(&plan) {
-            prop_assert!(slice.ports.publishable().is_ok());
+            prop_assert!(slice.ports.validate().is_ok());
         }
         let finally = finally(&world, &plan);
         for before in world.existing.iter().filter(|slice| world.is_ours(slice) && world.supports(slice)) {
@@ -192,10 +192,10 @@ proptest! {
         blueprint in blueprints(), stored in vec(arbitrary::slice(), 0..5), wanted in vec(arbitrary::slice(), 0..3),
     ) {
         let mut world = World::new(&blueprint);
-        world.existing.extend(stored.iter().map(Slice::from));
-        world.want(stored.iter().take(2).chain(&wanted).map(Slice::from));
+        world.existing.extend(stored.iter().map(CompactSlice::from));
+        world.want(stored.iter().take(2).chain(&wanted).map(CompactSlice::from));
         for slice in written(&world.plan()) {
-            prop_assert_eq!(&Slice::from(&slice.to_k8s()), slice);
+            prop_assert_eq!(&CompactSlice::from(&slice.to_k8s()), slice);
         }
     }
 }
@@ -216,7 +216,7 @@ fn check_rest(plan: &Plan) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn written(plan: &Plan) -> impl Iterator<Item = &Slice> {
+fn written(plan: &Plan) -> impl Iterator<Item = &CompactSlice> {
     plan.writes.iter().filter_map(|write| match &write.operation {
         Operation::Create(slice) | Operation::Update(slice) => Some(slice),
         Operation::Delete(_) => None,
@@ -224,7 +224,7 @@ fn written(plan: &Plan) -> impl Iterator<Item = &Slice> {
 }
 
 /// The slices once all of a plan is carried out.
-fn finally(world: &World, plan: &Plan) -> Vec<Slice> {
+fn finally(world: &World, plan: &Plan) -> Vec<CompactSlice> {
     let mut store = world.store();
     store.apply(plan);
     store.into_slices()
@@ -233,13 +233,13 @@ fn finally(world: &World, plan: &Plan) -> Vec<Slice> {
 /// Groups that were left out for their ports, and how many endpoints each has.
 fn left_out_groups(plan: &Plan) -> BTreeMap<Key, usize> {
     let mut groups = BTreeMap::new();
-    for left_out in &plan.left_out {
-        if let LeftOut::Group {
+    for rejected in &plan.rejected {
+        if let Rejected::Group {
             address_type,
             ports,
             endpoints,
             ..
-        } = left_out
+        } = rejected
         {
             let before = groups.insert((*address_type, ports.clone()), *endpoints);
             assert_eq!(before, None, "named twice");
@@ -248,9 +248,9 @@ fn left_out_groups(plan: &Plan) -> BTreeMap<Key, usize> {
     groups
 }
 
-fn check_content(world: &World, finally: &[Slice]) -> Result<(), TestCaseError> {
+fn check_content(world: &World, finally: &[CompactSlice]) -> Result<(), TestCaseError> {
     let live = finally.iter().filter(|slice| world.concerns(slice));
-    let (spared, live): (Vec<&Slice>, Vec<&Slice>) = live.partition(|slice| world.is_spared(slice));
+    let (spared, live): (Vec<&CompactSlice>, Vec<&CompactSlice>) = live.partition(|slice| world.is_spared(slice));
     let to_be_spared = world.existing.iter().filter(|slice| world.is_spared(slice));
     prop_assert_eq!(spared, to_be_spared.collect::<Vec<_>>());
     for slice in &live {
@@ -261,7 +261,7 @@ fn check_content(world: &World, finally: &[Slice]) -> Result<(), TestCaseError> 
     }
     let wanted = world.by_key();
     for (wanted_key, wanted) in &wanted {
-        let slices: Vec<&&Slice> = live
+        let slices: Vec<&&CompactSlice> = live
             .iter()
             .filter(|slice| key(slice).as_ref() == Some(wanted_key))
             .collect();
@@ -299,7 +299,7 @@ fn check_content(world: &World, finally: &[Slice]) -> Result<(), TestCaseError> 
 }
 
 /// A slice but for what never is a reason to write it.
-fn comparable(slice: &Slice) -> Slice {
+fn comparable(slice: &CompactSlice) -> CompactSlice {
     let mut slice = slice.clone();
     let annotations = slice.metadata.annotations.get_or_insert_default();
     annotations.remove(TRIGGER_TIME_ANNOTATION);

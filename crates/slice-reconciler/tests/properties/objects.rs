@@ -10,8 +10,8 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time},
 };
 use slice_core::{
-    Address, AddressType, Conditions, Endpoint, EndpointSource as _, Hints, Port, PortMapKey, Slice, Target,
-    UnknownAddressType, limits::PORTS_PER_SLICE_MAX, names,
+    Address, AddressType, CompactSlice, Conditions, Endpoint, EndpointSource as _, Hints, Port, PortMapKey, Target,
+    UnknownAddressType, limits::PORTS_PER_SLICE_MAX, well_known,
 };
 use slice_reconciler::{Annotations, MetadataPolicy, Owner};
 
@@ -36,9 +36,9 @@ pub(crate) fn policy(settings: &Settings) -> MetadataPolicy {
         labels: map(&[("app", "web")]),
         keep_other_labels: settings.keep_other_labels,
         reserved: [
-            (names::SERVICE_NAME_LABEL.to_owned(), Some("web".to_owned())),
-            (names::MANAGED_BY_LABEL.to_owned(), Some("us".to_owned())),
-            (names::HEADLESS_LABEL.to_owned(), None),
+            (well_known::SERVICE_NAME_LABEL.to_owned(), Some("web".to_owned())),
+            (well_known::MANAGED_BY_LABEL.to_owned(), Some("us".to_owned())),
+            (well_known::HEADLESS_LABEL.to_owned(), None),
         ]
         .into(),
         annotations: match settings.annotations {
@@ -160,7 +160,7 @@ fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
     }
 }
 
-pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice, partitioned: bool) -> Slice {
+pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice, partitioned: bool) -> CompactSlice {
     let address_type = blueprint.address_type;
     let endpoint = |(pod, look, hint): &(u8, Look, Hint)| {
         let mut endpoint = endpoint(address_type.unwrap_or(AddressType::IPv4), *pod, *look);
@@ -168,7 +168,7 @@ pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice, partitioned: 
         endpoint.addresses.reverse();
         hinted(endpoint, hint)
     };
-    Slice {
+    CompactSlice {
         metadata: ObjectMeta {
             name: Some(format!("stored-{number}")),
             namespace: Some("ns".to_owned()),
@@ -177,7 +177,7 @@ pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice, partitioned: 
             labels: Some(labels(blueprint, partitioned)),
             annotations: blueprint
                 .annotated
-                .then(|| map(&[("foreign", "yes"), (names::TRIGGER_TIME_ANNOTATION, "long ago")])),
+                .then(|| map(&[("foreign", "yes"), (well_known::TRIGGER_TIME_ANNOTATION, "long ago")])),
             finalizers: blueprint.terminating.then(|| vec!["example.com/held".to_owned()]),
             deletion_timestamp: blueprint
                 .terminating
@@ -192,7 +192,10 @@ pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice, partitioned: 
 }
 
 fn labels(blueprint: &StoredSlice, partitioned: bool) -> BTreeMap<String, String> {
-    let ours = [(names::SERVICE_NAME_LABEL, "web"), (names::MANAGED_BY_LABEL, "us")];
+    let ours = [
+        (well_known::SERVICE_NAME_LABEL, "web"),
+        (well_known::MANAGED_BY_LABEL, "us"),
+    ];
     let with = |more: &[(&str, &str)]| map(&[&ours[..], more].concat());
     let mut labels = match blueprint.labels {
         Labels::Right => with(&[("app", "web")]),

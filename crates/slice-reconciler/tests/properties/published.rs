@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use slice_core::{Endpoint, EndpointSource as _, Slice};
+use slice_core::{CompactSlice, Endpoint, EndpointSource as _};
 
 use crate::{
     objects::is_spoilt,
@@ -18,7 +18,7 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub(crate) fn of(world: &World, slices: &[Slice]) -> Self {
+    pub(crate) fn of(world: &World, slices: &[CompactSlice]) -> Self {
         let endpoints = || endpoints(world, slices);
         Self {
             endpoints: endpoints().map(identity).collect(),
@@ -29,20 +29,20 @@ impl Published {
     /// What is published and stays wanted, and may be: endpoints, and pods whose address type goes away. With one slice per group,
     /// what does not fit in cannot stay; nor what only slices hold that an owner should not have, when it gets nothing new for it:
     /// because it is going away itself, or because the ports are bad with which it is wanted.
-    pub(crate) fn for_good(world: &World, finally: &[Slice]) -> Self {
+    pub(crate) fn for_good(world: &World, finally: &[CompactSlice]) -> Self {
         let wanted: Vec<&Endpoint> = if world.fills() {
             let wanted = world.by_key().into_values().flatten();
             wanted.filter(|endpoint| !is_spoilt(endpoint)).collect()
         } else {
             endpoints(world, finally).collect()
         };
-        let is_right = |slice: &&Slice| world.is_ours(slice) && world.supports(slice);
+        let is_right = |slice: &&CompactSlice| world.is_ours(slice) && world.supports(slice);
         let stored = world.existing.iter();
-        let stored: Vec<Slice> = stored
+        let stored: Vec<CompactSlice> = stored
             .filter(|slice| is_right(slice) || !world.owner.terminating)
             .cloned()
             .collect();
-        let spared: Vec<Slice> = stored.iter().filter(|slice| world.is_spared(slice)).cloned().collect();
+        let spared: Vec<CompactSlice> = stored.iter().filter(|slice| world.is_spared(slice)).cloned().collect();
         let unsupported = stored.iter().filter(|slice| !world.supports(slice)).cloned();
         let leaving: BTreeSet<_> = endpoints(world, &unsupported.collect::<Vec<_>>()).map(pod).collect();
         Self {
@@ -63,7 +63,7 @@ impl Published {
     }
 }
 
-fn endpoints<'s>(world: &World, slices: &'s [Slice]) -> impl Iterator<Item = &'s Endpoint> {
+fn endpoints<'s>(world: &World, slices: &'s [CompactSlice]) -> impl Iterator<Item = &'s Endpoint> {
     let concerned = slices.iter().filter(|slice| world.concerns(slice));
     concerned.flat_map(|slice| &slice.endpoints)
 }

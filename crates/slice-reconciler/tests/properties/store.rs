@@ -1,26 +1,26 @@
 //! What an API server would hold while a plan is carried out.
 
 use proptest::{bool::weighted, collection::vec, prelude::*};
-use slice_core::Slice;
+use slice_core::CompactSlice;
 use slice_reconciler::{Operation, Plan};
 
 /// Stored slices, and the versions of their last writes.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
-    slices: Vec<Slice>,
+    slices: Vec<CompactSlice>,
     version: u64,
 }
 
 impl Store {
-    pub(crate) fn new(slices: Vec<Slice>) -> Self {
+    pub(crate) fn new(slices: Vec<CompactSlice>) -> Self {
         Self { slices, version: 1000 }
     }
 
-    pub(crate) fn slices(&self) -> &[Slice] {
+    pub(crate) fn slices(&self) -> &[CompactSlice] {
         &self.slices
     }
 
-    pub(crate) fn into_slices(self) -> Vec<Slice> {
+    pub(crate) fn into_slices(self) -> Vec<CompactSlice> {
         self.slices
     }
 
@@ -31,7 +31,7 @@ impl Store {
 
     /// Carries out what a schedule lets succeed, each write after those that it waits for, and withholds what waits for one
     /// that failed. Looks at the slices before the first write and after each.
-    pub(crate) fn carry_out(&mut self, plan: &Plan, schedule: &Schedule, mut look: impl FnMut(&[Slice])) {
+    pub(crate) fn carry_out(&mut self, plan: &Plan, schedule: &Schedule, mut look: impl FnMut(&[CompactSlice])) {
         let mut done = vec![false; plan.writes.len()];
         let mut open: Vec<usize> = (0..plan.writes.len()).collect();
         look(&self.slices);
@@ -82,7 +82,7 @@ impl Store {
         }
     }
 
-    fn find(&mut self, name: Option<&str>) -> Option<&mut Slice> {
+    fn find(&mut self, name: Option<&str>) -> Option<&mut CompactSlice> {
         self.slices
             .iter_mut()
             .find(|slice| slice.metadata.name.as_deref() == name)

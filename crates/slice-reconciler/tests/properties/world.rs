@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slice_core::{AddressType, Endpoint, EndpointSet, EndpointSource as _, PortMapKey, Slice, TargetView};
+use slice_core::{AddressType, CompactSlice, Endpoint, EndpointSet, EndpointSource as _, PortMapKey, TargetView};
 use slice_reconciler::{
-    Group, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Plan, Request, TriggerTime,
-    hints::{HintMode, NodeFacts, TopologyCache},
+    Group, MetadataPolicy, Owner, OwnerReferenceOptions, Ownership, Packing, Partition, Plan, PlanOptions, PlanRequest,
+    TriggerTime,
+    hints::{HintMode, NodeInfo, TopologyCache},
     plan,
 };
 
@@ -17,7 +18,7 @@ use crate::{
 
 /// An owner, what is wanted for it, and the slices it has.
 pub(crate) struct World {
-    pub(crate) options: Options,
+    pub(crate) options: PlanOptions,
     pub(crate) owner: Owner<'static>,
     pub(crate) supported: BTreeSet<AddressType>,
     pub(crate) wanted: Vec<Wanted>,
@@ -26,7 +27,7 @@ pub(crate) struct World {
     pub(crate) trigger_time: TriggerTime,
     pub(crate) hints: Option<HintMode>,
     pub(crate) nodes: Option<Vec<(&'static str, u64)>>,
-    pub(crate) existing: Vec<Slice>,
+    pub(crate) existing: Vec<CompactSlice>,
 }
 
 #[derive(Clone)]
@@ -44,11 +45,11 @@ impl World {
         let settings = &blueprint.settings;
         let supported: BTreeSet<AddressType> = settings.supported.iter().copied().collect();
         let mut world = Self {
-            options: Options {
+            options: PlanOptions {
                 packing: settings.packing,
                 placeholder: settings.placeholder,
                 ownership: settings.ownership,
-                owner_flags: OwnerFlags::default(),
+                owner_reference: OwnerReferenceOptions::default(),
             },
             owner: OWNER,
             supported,
@@ -111,8 +112,8 @@ impl World {
     }
 
     /// Wants what these slices hold, as far as their types are supported.
-    pub(crate) fn want(&mut self, slices: impl Iterator<Item = Slice>) {
-        let wanted = |slice: Slice| {
+    pub(crate) fn want(&mut self, slices: impl Iterator<Item = CompactSlice>) {
+        let wanted = |slice: CompactSlice| {
             let (address_type, ports) = key(&slice).filter(|_| self.supports(&slice))?;
             Some(Wanted {
                 address_type,
@@ -127,7 +128,7 @@ impl World {
     /// A controller that knows the nodes and has not planned yet.
     pub(crate) fn memory(&self) -> Memory {
         let mut memory = Memory::default();
-        let nodes = self.nodes.iter().flatten().map(|(zone, cpu)| NodeFacts {
+        let nodes = self.nodes.iter().flatten().map(|(zone, cpu)| NodeInfo {
             ready: true,
             excluded: false,
             zone: Some(zone),
@@ -143,18 +144,18 @@ impl World {
     }
 
     /// What is planned for these slices instead of those that there are.
-    pub(crate) fn plan_for(&self, existing: &[Slice], memory: &mut Memory) -> Plan {
-        let request = Request {
+    pub(crate) fn plan_for(&self, existing: &[CompactSlice], memory: &mut Memory) -> Plan {
+        let request = PlanRequest {
             owner: self.owner,
             partition: self.partition,
-            supported: self.supported.clone(),
-            groups: self.wanted.iter().map(Wanted::group).collect(),
+            address_types: self.supported.clone(),
+            desired: self.wanted.iter().map(Wanted::group).collect(),
             existing,
             metadata: &self.metadata,
             hints: self.hints,
             trigger_time: self.trigger_time.clone(),
             name_prefix: "web-",
-            names_taken: &[],
+            reserved_names: &[],
             topology: self.nodes.as_ref().map(|_| memory.entry(&())),
         };
         plan(request, &self.options).expect("only supported types are wanted")
@@ -177,12 +178,12 @@ impl World {
     }
 
     /// Whether a slice counts at all: it is here to stay, and of the slice set that is meant.
-    pub(crate) fn concerns(&self, slice: &Slice) -> bool {
+    pub(crate) fn concerns(&self, slice: &CompactSlice) -> bool {
         slice.metadata.deletion_timestamp.is_none() && self.partition.holds(slice)
     }
 
     /// Whether a slice counts for this owner: besides, it is ours or may become ours.
-    pub(crate) fn is_ours(&self, slice: &Slice) -> bool {
+    pub(crate) fn is_ours(&self, slice: &CompactSlice) -> bool {
         let mut references = slice.metadata.owner_references.iter().flatten();
         let ours = match self.options.ownership {
             Ownership::Enforce => self.owner.owns(slice),
@@ -194,7 +195,7 @@ impl World {
         ours && self.concerns(slice)
     }
 
-    pub(crate) fn supports(&self, slice: &Slice) -> bool {
+    pub(crate) fn supports(&self, slice: &CompactSlice) -> bool {
         let known = slice.address_type.as_ref();
         known.is_ok_and(|known| self.supported.contains(known))
     }
@@ -203,7 +204,7 @@ impl World {
     /// stays wanted there (I4).
     pub(crate) fn by_key(&self) -> BTreeMap<Key, Vec<&Endpoint>> {
         let mut by_key = self.as_asked();
-        by_key.retain(|(_, ports), _| ports.publishable().is_ok());
+        by_key.retain(|(_, ports), _| ports.validate().is_ok());
         let ours = || self.existing.iter().filter(|slice| self.is_ours(slice));
         for (group, endpoints) in &mut by_key {
             let barred = self.barred(group.0);
@@ -223,19 +224,19 @@ impl World {
         let asked = self.as_asked().into_iter();
         let counted = asked.map(|(key, endpoints)| (key, endpoints.len()));
         counted
-            .filter(|((_, ports), endpoints)| ports.publishable().is_err() && *endpoints > 0)
+            .filter(|((_, ports), endpoints)| ports.validate().is_err() && *endpoints > 0)
             .collect()
     }
 
     /// What groups of this type with bad ports want, in the order of these.
     pub(crate) fn barred(&self, address_type: AddressType) -> Vec<&Endpoint> {
         let mut asked = self.as_asked();
-        asked.retain(|(known, ports), _| *known == address_type && ports.publishable().is_err());
+        asked.retain(|(known, ports), _| *known == address_type && ports.validate().is_err());
         asked.into_values().flatten().collect()
     }
 
     /// Whether a slice of ours holds what a group with bad ports wants, and no group has its own: it stays as it is (I4).
-    pub(crate) fn is_spared(&self, slice: &Slice) -> bool {
+    pub(crate) fn is_spared(&self, slice: &CompactSlice) -> bool {
         let Some(group) = key(slice).filter(|_| self.is_ours(slice) && self.supports(slice)) else {
             return false;
         };
@@ -262,7 +263,7 @@ impl World {
 /// What the endpoints of one slice share.
 pub(crate) type Key = (AddressType, PortMapKey);
 
-pub(crate) fn key(slice: &Slice) -> Option<Key> {
+pub(crate) fn key(slice: &CompactSlice) -> Option<Key> {
     let address_type = slice.address_type.as_ref().ok()?;
     Some((*address_type, slice.ports.clone()))
 }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{Key, SyncFailure, SyncOutcome, WriteError};
-use slice_core::{Interner, Slice, WriteAnswer, WriteTicket};
+use slice_core::{CompactSlice, Interner, WriteOutcome, WriteTicket};
 use slice_reconciler::{Operation, Write};
 
 use crate::{
@@ -143,7 +143,7 @@ impl InFlight {
         }
     }
 
-    fn on_stored(&mut self, pending: Pending, key: Option<Key>, slice: Slice, slices: &mut Slices) {
+    fn on_stored(&mut self, pending: Pending, key: Option<Key>, slice: CompactSlice, slices: &mut Slices) {
         let writes = &mut self.outcome.writes;
         let (count, ticket) = match pending {
             Pending::Create { ticket, .. } => (&mut writes.created, ticket),
@@ -156,7 +156,7 @@ impl InFlight {
             }
         };
         *count += 1;
-        if slices.written(&self.key, ticket, slice) == WriteAnswer::Overtaken {
+        if slices.written(&self.key, ticket, slice) == WriteOutcome::Superseded {
             self.requeue_after = Some(Duration::ZERO);
         }
     }
@@ -169,7 +169,7 @@ impl InFlight {
     }
 
     /// Another writer was faster: if the slice is still ours, it is taken into the cache as it is now.
-    fn on_conflict(&mut self, pending: Pending, found: Option<(Option<Key>, Slice)>, slices: &mut Slices) {
+    fn on_conflict(&mut self, pending: Pending, found: Option<(Option<Key>, CompactSlice)>, slices: &mut Slices) {
         let (name, uid) = pending.slice();
         let (name, uid) = (name.to_owned(), uid.map(ToOwned::to_owned));
         let failure = pending.abort(&self.key, slices).into_failure(WriteError::Conflict);

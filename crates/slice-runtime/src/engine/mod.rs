@@ -22,7 +22,7 @@ use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::me
 use slice_controller::{
     Controller, ErrorChain, Event, EventContext, Key, SyncContext, SyncFailure, SyncOutcome, SyncResult,
 };
-use slice_core::names::MANAGED_BY_LABEL;
+use slice_core::well_known::MANAGED_BY_LABEL;
 use slice_reconciler::Write;
 
 use crate::{
@@ -269,7 +269,7 @@ impl<C: Controller> Engine<C> {
                 events,
                 requeue_after,
             }) => {
-                flight.is_active = !plan.summaries.is_empty() || !events.is_empty() || requeue_after.is_some();
+                flight.is_active = !plan.stats.is_empty() || !events.is_empty() || requeue_after.is_some();
                 flight.requeue_after = requeue_after;
                 batch.events.extend(events);
                 if self.config.dry_run {

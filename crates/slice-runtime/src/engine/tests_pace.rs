@@ -253,15 +253,15 @@ fn objects_missing_from_a_complete_relist_are_deleted() {
 #[test]
 fn resync_takes_keys_that_desire_something_or_have_slices() {
     let now = Instant::now();
-    let summary = slice_reconciler::Summary {
+    let summary = slice_reconciler::PlanStats {
         address_type: slice_core::AddressType::IPv4,
-        changes: slice_reconciler::Changes::default(),
+        changes: slice_reconciler::EndpointCounts::default(),
         endpoints: 0,
         slices: 0,
-        slices_needed: 0,
+        min_slices: 0,
     };
     let desired = Plan {
-        summaries: vec![summary],
+        stats: vec![summary],
         ..Plan::default()
     };
     let (mut engine, _) = engine(desired, &["a", "b"], now);

@@ -35,13 +35,13 @@ static KEYS_FAILING: MetricSpec = MetricSpec {
     labels: &[],
 };
 static LONGEST_FAILING: MetricSpec = MetricSpec {
-    name: "longest_failing_seconds",
+    name: "oldest_failing_key_seconds",
     help: "For how long the owner that has failed longest has been failing",
     kind: MetricKind::Gauge,
     labels: &[],
 };
 static WATCH_SILENCE: MetricSpec = MetricSpec {
-    name: "watch_silence_seconds",
+    name: "watch_last_activity_seconds",
     help: "Time since the API server was last heard about a resource",
     kind: MetricKind::Gauge,
     labels: &["resource"],
@@ -129,8 +129,8 @@ impl Metrics {
 
     /// How long each resource has been silent.
     pub fn watches(&self, health: &Health) {
-        for (kind, state) in health.sources() {
-            if let Some(silence) = state.silence(Instant::now()) {
+        for (kind, state) in health.watches() {
+            if let Some(silence) = state.idle_for(Instant::now()) {
                 self.record(&WATCH_SILENCE, &[kind], silence.as_secs_f64());
             }
         }

@@ -4,7 +4,7 @@ use std::{num::NonZeroU32, time::Duration};
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, ValueEnum, builder::BoolishValueParser};
 
-use super::{Complaints, Period, ProgramInfo};
+use super::{ConfigErrors, GoDuration, ProgramInfo};
 use crate::client::RateLimit;
 
 /// What the names of environment variables begin with.
@@ -36,7 +36,7 @@ pub struct CommonArgs {
     pub(super) dry_run: bool,
     /// How often everything is looked at although nothing happened: between this and twice as long; never, if 0
     #[arg(long, value_name = "DURATION", default_value = "12h")]
-    min_resync_period: Period,
+    min_resync_period: GoDuration,
     /// Requests to the API server in a second; no limit, if 0
     #[arg(long, value_name = "NUMBER", default_value_t = 0.0, allow_negative_numbers = true)]
     kube_api_qps: f64,
@@ -71,7 +71,7 @@ pub(super) enum LoggingFormat {
 impl CommonArgs {
     /// How often everything is looked at (R6). `chance` lies between 0 and 1.
     pub(super) fn resync(&self, chance: f64) -> Duration {
-        self.min_resync_period.get().mul_f64(1.0 + chance)
+        self.min_resync_period.as_duration().mul_f64(1.0 + chance)
     }
 
     pub(super) fn rate_limit(&self) -> Option<RateLimit> {
@@ -92,7 +92,7 @@ impl CommonArgs {
     }
 
     /// Complains about what is not there yet or cannot be.
-    pub(super) fn check(&self, complaints: &mut Complaints) {
+    pub(super) fn check(&self, complaints: &mut ConfigErrors) {
         if self.leader_elect {
             complaints.add(&"leader-elect must be false: there is no leader election yet, so run one instance only");
         }

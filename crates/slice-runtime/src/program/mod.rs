@@ -1,12 +1,12 @@
 //! What makes a program of a controller: flags, connection to the API server, logs, metrics and health over HTTP, signals.
 
-mod complaints;
+mod config_errors;
 mod connect;
 mod flags;
+mod go_duration;
 mod http;
 mod logging;
 mod pages;
-mod period;
 mod signals;
 mod usage;
 
@@ -15,12 +15,12 @@ use std::{num::NonZeroUsize, process::ExitCode, sync::Arc, time::Duration};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use slice_controller::Controller;
 
-pub use complaints::{CONCURRENCY, Complaints, ENDPOINTS_PER_SLICE};
+pub use config_errors::{CONCURRENCY, ConfigErrors, ENDPOINTS_PER_SLICE};
 pub use flags::CommonArgs;
-pub use period::Period;
-pub use usage::usage;
+pub use go_duration::GoDuration;
+pub use usage::print_usage_error;
 
-use crate::{Health, Metrics, Options, PreflightError, preflight};
+use crate::{Health, Metrics, PreflightError, RunOptions, preflight};
 use pages::Pages;
 
 /// What a program is, whatever its flags are.
@@ -100,7 +100,7 @@ const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(1);
 pub fn run<C: Controller + Send>(info: ProgramInfo, controller: impl FnOnce(&CommonArgs) -> C) -> ExitCode {
     run_with(&info, |args: DefaultArgs, complaints| ProgramSpec {
         controller: controller(&args.common),
-        concurrency: complaints.within("concurrency", args.concurrency, CONCURRENCY),
+        concurrency: complaints.in_range("concurrency", args.concurrency, CONCURRENCY),
         foreign_change_delay: FOREIGN_CHANGE_DELAY,
         common: args.common,
     })
@@ -108,14 +108,14 @@ pub fn run<C: Controller + Send>(info: ProgramInfo, controller: impl FnOnce(&Com
 
 /// As [`run`], for a program with flags `A` of its own: `prepare` makes the controller from them, and reports what is wrong
 /// with them.
-pub fn run_with<A, C>(info: &ProgramInfo, prepare: impl FnOnce(A, &mut Complaints) -> ProgramSpec<C>) -> ExitCode
+pub fn run_with<A, C>(info: &ProgramInfo, prepare: impl FnOnce(A, &mut ConfigErrors) -> ProgramSpec<C>) -> ExitCode
 where
     A: CommandFactory + FromArgMatches,
     C: Controller + Send,
 {
     let args = match flags::parse(info, std::env::args_os()) {
         Ok(args) => args,
-        Err(error) => return usage(&error, info.name),
+        Err(error) => return print_usage_error(&error, info.name),
     };
     match start(info, |complaints| prepare(args, complaints)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -128,11 +128,11 @@ where
     }
 }
 
-fn start<C>(info: &ProgramInfo, prepare: impl FnOnce(&mut Complaints) -> ProgramSpec<C>) -> Result<(), Complaints>
+fn start<C>(info: &ProgramInfo, prepare: impl FnOnce(&mut ConfigErrors) -> ProgramSpec<C>) -> Result<(), ConfigErrors>
 where
     C: Controller + Send,
 {
-    let mut complaints = Complaints::default();
+    let mut complaints = ConfigErrors::default();
     let program = prepare(&mut complaints);
     program.common.check(&mut complaints);
     complaints.check()?;
@@ -144,7 +144,7 @@ where
     ended
 }
 
-async fn run_until_stopped<C>(info: &ProgramInfo, program: ProgramSpec<C>) -> Result<(), Complaints>
+async fn run_until_stopped<C>(info: &ProgramInfo, program: ProgramSpec<C>) -> Result<(), ConfigErrors>
 where
     C: Controller + Send,
 {
@@ -166,7 +166,7 @@ where
     let listener = match common.http_address.as_str() {
         "" => None,
         address => Some(http::listen(address).await.map_err(|error| {
-            let mut complaints = Complaints::default();
+            let mut complaints = ConfigErrors::default();
             complaints.add(&format!("cannot listen at --http-address={address}: {error}"));
             complaints
         })?),
@@ -190,9 +190,9 @@ where
     Ok(())
 }
 
-fn options<C>(info: &ProgramInfo, program: &ProgramSpec<C>) -> Options {
+fn options<C>(info: &ProgramInfo, program: &ProgramSpec<C>) -> RunOptions {
     let common = &program.common;
-    Options {
+    RunOptions {
         managed_by: common.controller_name.clone(),
         event_source: info.event_source,
         namespace: common.namespace.clone(),
@@ -204,8 +204,8 @@ fn options<C>(info: &ProgramInfo, program: &ProgramSpec<C>) -> Options {
     }
 }
 
-fn refuse(errors: Vec<PreflightError>, url: &::http::Uri) -> Result<(), Complaints> {
-    let mut complaints = Complaints::default();
+fn refuse(errors: Vec<PreflightError>, url: &::http::Uri) -> Result<(), ConfigErrors> {
+    let mut complaints = ConfigErrors::default();
     for error in errors {
         complaints.add(&format!("{url}: {error}"));
     }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
 
-use crate::{Health, Metrics, SourceState, metrics::TEXT_FORMAT};
+use crate::{Health, Metrics, WatchState, metrics::TEXT_FORMAT};
 
 /// What there is to tell.
 #[derive(Clone)]
@@ -51,7 +51,7 @@ impl Pages {
         }
         let now = Instant::now();
         let mut page = String::new();
-        for (kind, state) in self.health.sources() {
+        for (kind, state) in self.health.watches() {
             page.push_str(&line(kind, &state, now));
         }
         let (status, verdict) = if ready {
@@ -63,7 +63,7 @@ impl Pages {
     }
 }
 
-fn line(kind: &str, state: &SourceState, now: Instant) -> String {
+fn line(kind: &str, state: &WatchState, now: Instant) -> String {
     let known = if state.synced {
         "; what was seen before is kept"
     } else {

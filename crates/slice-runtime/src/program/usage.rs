@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 
 /// Prints help in full, but a mistake in one line.
 #[must_use]
-pub fn usage(error: &clap::Error, program: &str) -> ExitCode {
+pub fn print_usage_error(error: &clap::Error, program: &str) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         print!("{error}");
         return ExitCode::SUCCESS;

@@ -11,7 +11,7 @@ use std::{
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use slice_controller::Key;
-use slice_core::{Deletion, Interner, Slice, SliceTracker, SliceVersion, WriteAnswer, WriteTicket};
+use slice_core::{CompactSlice, Interner, ObservedDeletion, SliceTracker, SliceVersion, WriteOutcome, WriteTicket};
 
 use version::{is_newer, of};
 
@@ -32,7 +32,7 @@ pub(crate) struct Slices {
 #[derive(Debug, Default)]
 struct Set {
     /// In the order of their names.
-    slices: Vec<Slice>,
+    slices: Vec<CompactSlice>,
     /// Names that others were found to have.
     taken: Vec<String>,
     /// Whether a plan is being carried out.
@@ -48,8 +48,8 @@ enum Held {
 }
 
 /// Reads a slice to be kept.
-pub(crate) fn read(slice: &EndpointSlice, interner: &mut Interner) -> Slice {
-    let mut slice = Slice::from_k8s(slice, interner);
+pub(crate) fn read(slice: &EndpointSlice, interner: &mut Interner) -> CompactSlice {
+    let mut slice = CompactSlice::from_k8s(slice, interner);
     // The server keeps its own account of who set what; sent back or not, it is the same.
     slice.metadata.managed_fields = None;
     slice
@@ -57,7 +57,7 @@ pub(crate) fn read(slice: &EndpointSlice, interner: &mut Interner) -> Slice {
 
 impl Slices {
     /// The slices of a key, in the order of their names.
-    pub(crate) fn of(&self, key: &Key) -> &[Slice] {
+    pub(crate) fn of(&self, key: &Key) -> &[CompactSlice] {
         self.sets.get(key).map_or(&[], |set| &set.slices)
     }
 
@@ -73,7 +73,7 @@ impl Slices {
     }
 
     /// Applies a watch event of a slice of ours, which belongs to this key. Returns the keys to enqueue.
-    pub(crate) fn show(&mut self, key: Option<Key>, slice: Slice) -> Vec<Key> {
+    pub(crate) fn show(&mut self, key: Option<Key>, slice: CompactSlice) -> Vec<Key> {
         let uid = slice.metadata.uid.clone().unwrap_or_default();
         let mut wake = Vec::new();
         if let Some(left) = self
@@ -94,12 +94,12 @@ impl Slices {
                 uid: uid.clone(),
                 generation: version.generation,
             };
-            self.tracker.seen_in(Some(&key), &uid);
+            self.tracker.observe(Some(&key), &uid);
             if !deleted && self.put(&key, slice) && news {
                 wake.extend(self.hold(key, shown));
             }
         } else {
-            self.tracker.seen_in(None, &uid);
+            self.tracker.observe(None, &uid);
             tracing::warn!(
                 slice = slice.metadata.name.as_deref(),
                 namespace = slice.metadata.namespace.as_deref(),
@@ -114,10 +114,10 @@ impl Slices {
         self.deleted.remove(uid);
         let home = self.remove(uid);
         match self.tracker.handle_deletion(uid) {
-            Deletion::Expected => None,
-            Deletion::Unexpected(key) => self.hold(key, Held::Lost),
+            ObservedDeletion::Expected => None,
+            ObservedDeletion::Unexpected(key) => self.hold(key, Held::Lost),
             // After a restart nothing is remembered of our writes, and yet it matters (W2).
-            Deletion::Unknown => home.and_then(|key| self.hold(key, Held::Lost)),
+            ObservedDeletion::Unknown => home.and_then(|key| self.hold(key, Held::Lost)),
         }
     }
 
@@ -168,10 +168,10 @@ impl Slices {
     }
 
     /// A create or update was answered. Answers whether the slice had left its set in the meantime.
-    pub(crate) fn written(&mut self, key: &Key, ticket: WriteTicket<Key>, slice: Slice) -> WriteAnswer {
+    pub(crate) fn written(&mut self, key: &Key, ticket: WriteTicket<Key>, slice: CompactSlice) -> WriteOutcome {
         let uid = slice.metadata.uid.clone().unwrap_or_default();
         let answer = self.tracker.finish_write(ticket, of(&slice.metadata, &uid));
-        if answer == WriteAnswer::Recorded {
+        if answer == WriteOutcome::Recorded {
             self.put(key, slice);
         }
         answer
@@ -209,7 +209,7 @@ impl Slices {
     }
 
     /// Puts a slice in its place, unless a newer version is there. Answers whether it was put.
-    fn put(&mut self, key: &Key, slice: Slice) -> bool {
+    fn put(&mut self, key: &Key, slice: CompactSlice) -> bool {
         let slices = &mut self.sets.entry(key.clone()).or_default().slices;
         match slices.binary_search_by(|known| known.metadata.name.cmp(&slice.metadata.name)) {
             Ok(place) => {

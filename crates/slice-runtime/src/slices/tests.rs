@@ -7,7 +7,7 @@ fn key(name: &str) -> Key {
 }
 
 /// A slice of a Service, at a version; its generation is the same number.
-fn slice(service: &str, name: &str, version: u32) -> Slice {
+fn slice(service: &str, name: &str, version: u32) -> CompactSlice {
     let slice = serde_json::from_value(json!({
         "metadata": {
             "namespace": "ns", "name": name, "uid": format!("uid-{name}"),
@@ -21,7 +21,7 @@ fn slice(service: &str, name: &str, version: u32) -> Slice {
 }
 
 /// The watch shows a slice, whose key is the Service that it names.
-fn show(slices: &mut Slices, slice: Slice) -> Vec<Key> {
+fn show(slices: &mut Slices, slice: CompactSlice) -> Vec<Key> {
     slices.show(Key::from_slice_labels(&slice.metadata), slice)
 }
 
@@ -45,7 +45,7 @@ fn seen(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// Writes a slice of the key `web` and has it answered so.
-fn write(slices: &mut Slices, name: &str, version: u32) -> WriteAnswer {
+fn write(slices: &mut Slices, name: &str, version: u32) -> WriteOutcome {
     let ticket = slices.begin_write(&key("web"));
     slices.written(&key("web"), ticket, slice("web", name, version))
 }
@@ -67,7 +67,7 @@ fn a_write_is_seen_at_once_and_an_older_event_does_not_undo_it() {
     let mut slices = Slices::default();
     show(&mut slices, slice("web", "a", 1));
     slices.begin(&key("web"));
-    assert_eq!(write(&mut slices, "a", 3), WriteAnswer::Recorded);
+    assert_eq!(write(&mut slices, "a", 3), WriteOutcome::Recorded);
     show(&mut slices, slice("web", "a", 2));
     assert_eq!(versions(&slices, "web"), seen(&[("a", "3")]));
     assert!(
@@ -163,7 +163,7 @@ fn an_answer_that_was_overtaken_by_a_deletion_brings_nothing_back() {
     show(&mut slices, slice("web", "a", 1));
     slices.gone("uid-a");
     let answer = slices.written(&key("web"), ticket, slice("web", "a", 1));
-    assert_eq!((answer, slices.of(&key("web")).len()), (WriteAnswer::Overtaken, 0));
+    assert_eq!((answer, slices.of(&key("web")).len()), (WriteOutcome::Superseded, 0));
     assert!(slices.finish(&key("web")));
 }
 

@@ -5,13 +5,13 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use slice_runtime::{Health, Metrics, Options, preflight, run};
+use slice_runtime::{Health, Metrics, RunOptions, preflight, run};
 use testenv::{ControlPlane, until};
 
 use crate::reporter::Reporter;
 
-fn options() -> Options {
-    Options {
+fn options() -> RunOptions {
+    RunOptions {
         managed_by: "pools.example.com".to_owned(),
         event_source: "pools",
         namespace: String::new(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use slice_controller::{Controller, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncResult, WatchSpec};
-use slice_runtime::{Health, SourceState};
+use slice_runtime::{Health, WatchState};
 use tokio::sync::mpsc;
 
 /// Longer than a resource that was absent takes to be tried again.
@@ -99,8 +99,8 @@ impl Reports {
     }
 
     /// How the optional resource is doing.
-    pub(crate) fn state(&self, health: &Health) -> SourceState {
-        let states = health.sources();
+    pub(crate) fn state(&self, health: &Health) -> WatchState {
+        let states = health.watches();
         let state = states.into_iter().find(|(name, _)| *name == self.resource);
         state.unwrap().1
     }

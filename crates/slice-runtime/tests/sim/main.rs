@@ -24,8 +24,8 @@ use slice_controller::{
     Controller, Decoded, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncResult, WatchSpec,
 };
 use slice_core::AddressType;
-use slice_reconciler::{Changes, Plan, Summary};
-use slice_runtime::{Health, Metrics, Options, PreflightError, preflight, run};
+use slice_reconciler::{EndpointCounts, Plan, PlanStats};
+use slice_runtime::{Health, Metrics, PreflightError, RunOptions, preflight, run};
 
 /// Watches namespaces, for which one key desires nothing but to be synced.
 struct Namespaces {
@@ -65,23 +65,23 @@ impl Controller for Namespaces {
 
     fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         self.syncs.fetch_add(1, Ordering::Relaxed);
-        let summary = Summary {
+        let summary = PlanStats {
             address_type: AddressType::IPv4,
-            changes: Changes::default(),
+            changes: EndpointCounts::default(),
             endpoints: 0,
             slices: 0,
-            slices_needed: 0,
+            min_slices: 0,
         };
         let plan = Plan {
-            summaries: vec![summary],
+            stats: vec![summary],
             ..Plan::default()
         };
         Ok(plan.into())
     }
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> RunOptions {
+    RunOptions {
         managed_by: "us".to_owned(),
         event_source: "us",
         namespace: String::new(),
@@ -101,7 +101,7 @@ fn server() -> (kube::Client, Faults) {
 }
 
 /// Runs a controller for a minute, which passes as soon as everybody waits for it.
-async fn run_for_a_minute(controller: Namespaces, options: Options) -> Arc<Metrics> {
+async fn run_for_a_minute(controller: Namespaces, options: RunOptions) -> Arc<Metrics> {
     let (client, _) = server();
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("test", "test")));
     let minute = tokio::time::sleep(Duration::from_secs(60));
@@ -115,7 +115,7 @@ async fn everything_is_looked_at_from_time_to_time_or_never() {
         let controller = Namespaces::default();
         let synced = Arc::clone(&controller.syncs);
         let resync_period = Duration::from_secs(resync_period);
-        let options = Options {
+        let options = RunOptions {
             resync_period,
             ..options()
         };
@@ -194,7 +194,7 @@ async fn what_is_not_served_is_told() {
 #[tokio::test]
 async fn a_selector_that_the_server_cannot_read_is_told() {
     let (client, _) = server();
-    let malformed = Options {
+    let malformed = RunOptions {
         managed_by: "a b".to_owned(),
         ..options()
     };
@@ -208,7 +208,7 @@ async fn a_selector_that_the_server_cannot_read_is_told() {
 #[tokio::test]
 async fn a_namespace_that_cannot_be_in_a_path_is_reported() {
     let (client, _) = server();
-    let malformed = Options {
+    let malformed = RunOptions {
         namespace: "a b".to_owned(),
         ..options()
     };

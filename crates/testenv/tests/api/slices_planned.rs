@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, net::Ipv4Addr, num::NonZeroUsize};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
-use slice_core::{EndpointSet, Slice, limits::ENDPOINTS_PER_SLICE_MAX};
+use slice_core::{CompactSlice, EndpointSet, limits::ENDPOINTS_PER_SLICE_MAX};
 use slice_reconciler::{
-    Group, MetadataPolicy, Options, Owner, OwnerFlags, Ownership, Packing, Partition, Request, TriggerTime,
-    label_value, plan,
+    Group, MetadataPolicy, Owner, OwnerReferenceOptions, Ownership, Packing, Partition, PlanOptions, PlanRequest,
+    TriggerTime, label_value, plan,
 };
 
 use super::objects::{slice, slice_of};
@@ -108,7 +108,7 @@ fn odd_slices() -> Vec<Value> {
 /// Whether the reconciler would write such a slice as it is.
 fn is_planned(slice: &Value) -> bool {
     let slice: EndpointSlice = serde_json::from_value(slice.clone()).unwrap();
-    let slice = Slice::from(&slice);
+    let slice = CompactSlice::from(&slice);
     let address_type = slice.address_type.clone().unwrap();
     let mut endpoints = EndpointSet::default();
     endpoints.extend(&slice.endpoints);
@@ -116,7 +116,7 @@ fn is_planned(slice: &Value) -> bool {
         labels: slice.metadata.labels.clone().unwrap_or_default(),
         ..MetadataPolicy::default()
     };
-    let request = Request {
+    let request = PlanRequest {
         owner: Owner {
             api_version: "example.com/v1",
             kind: "Pool",
@@ -126,8 +126,8 @@ fn is_planned(slice: &Value) -> bool {
             terminating: false,
         },
         partition: Partition::default(),
-        supported: BTreeSet::from([address_type]),
-        groups: vec![Group {
+        address_types: BTreeSet::from([address_type]),
+        desired: vec![Group {
             address_type,
             ports: slice.ports.clone(),
             endpoints,
@@ -138,17 +138,17 @@ fn is_planned(slice: &Value) -> bool {
         topology: None,
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: "odd-",
-        names_taken: &[],
+        reserved_names: &[],
     };
-    let options = Options {
+    let options = PlanOptions {
         packing: Packing::Fill {
             max: NonZeroUsize::new(ENDPOINTS_PER_SLICE_MAX).unwrap(),
         },
         placeholder: false,
         ownership: Ownership::Enforce,
-        owner_flags: OwnerFlags::default(),
+        owner_reference: OwnerReferenceOptions::default(),
     };
-    plan(request, &options).unwrap().left_out.is_empty()
+    plan(request, &options).unwrap().rejected.is_empty()
 }
 
 /// Servers take an IPv4 address for a domain name; somebody who wants one published so is mistaken.

@@ -84,7 +84,7 @@ fn slices_of_other_types_go_and_those_of_others_stay() {
     }
 }
 
-fn foreign() -> Slice {
+fn foreign() -> CompactSlice {
     let mut slice = stored("a", "IPv4", &json!([]), &json!([]));
     let labels = slice.metadata.labels.as_mut().unwrap();
     labels.insert(MANAGED_BY_LABEL.to_owned(), "something-else".to_owned());

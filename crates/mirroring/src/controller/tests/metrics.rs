@@ -2,7 +2,7 @@
 
 use slice_controller::{MetricKind, MetricValue, WriteCounts};
 use slice_core::AddressType;
-use slice_reconciler::{Changes, Summary};
+use slice_reconciler::{EndpointCounts, PlanStats};
 
 use super::{metrics::METRICS, *};
 
@@ -202,17 +202,17 @@ fn t_mir_61_to_65_gauges_are_sums_over_all_objects() {
     ] {
         let metrics = &mut stage.controller.metrics;
         let key = Key::new("test", name);
-        let summary = |(endpoints, slices): (usize, usize)| Summary {
+        let summary = |(endpoints, slices): (usize, usize)| PlanStats {
             address_type: AddressType::IPv4,
-            changes: Changes::default(),
+            changes: EndpointCounts::default(),
             endpoints,
             slices,
-            slices_needed: endpoints.div_ceil(100),
+            min_slices: endpoints.div_ceil(100),
         };
         match keys {
             Some(keys) => {
                 let plan = Plan {
-                    summaries: keys.map(summary).into(),
+                    stats: keys.map(summary).into(),
                     ..Plan::default()
                 };
                 metrics.record_plan(&key, &plan, 0);

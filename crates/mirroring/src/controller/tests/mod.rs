@@ -10,7 +10,7 @@ mod wakes;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slice_controller::{MetricValues, WriteError};
-use slice_core::Slice;
+use slice_core::CompactSlice;
 use slice_reconciler::{Operation, Plan};
 
 use super::*;
@@ -27,7 +27,7 @@ struct Stage {
     controller: MirroringController,
     metrics: MetricValues,
     context: EventContext,
-    slices: Vec<Slice>,
+    slices: Vec<CompactSlice>,
     taken: Vec<String>,
     now: Timestamp,
     version: u32,
@@ -102,7 +102,7 @@ impl Stage {
     }
 
     /// Our slices of the name.
-    fn ours(&self) -> Vec<Slice> {
+    fn ours(&self) -> Vec<CompactSlice> {
         let managed_by = &self.controller.config.managed_by;
         let ours = self.slices.iter().filter(|slice| {
             let labels = slice.metadata.labels.as_ref();
@@ -168,7 +168,7 @@ impl Stage {
 }
 
 /// A slice in the notation of [`testing`].
-fn content(slice: &Slice) -> String {
+fn content(slice: &CompactSlice) -> String {
     let endpoint = |endpoint: &slice_core::Endpoint| {
         let ready = endpoint.conditions.ready == Some(true);
         format!(" {}{}", if ready { "" } else { "!" }, endpoint.addresses[0])
@@ -206,7 +206,7 @@ fn pod_slice(name: &str, service: &str) -> Value {
 }
 
 /// A stored slice of ours, owned by the Endpoints object.
-fn stored(name: &str, address_type: &str, ports: &Value, endpoints: &Value) -> Slice {
+fn stored(name: &str, address_type: &str, ports: &Value, endpoints: &Value) -> CompactSlice {
     let slice = json!({
         "metadata": {
             "namespace": "test", "name": name, "uid": format!("uid-{name}"), "resourceVersion": "7",
@@ -215,7 +215,7 @@ fn stored(name: &str, address_type: &str, ports: &Value, endpoints: &Value) -> S
         },
         "addressType": address_type, "ports": ports, "endpoints": endpoints,
     });
-    Slice::from(&serde_json::from_value(slice).unwrap())
+    CompactSlice::from(&serde_json::from_value(slice).unwrap())
 }
 
 /// The object with one thing changed.

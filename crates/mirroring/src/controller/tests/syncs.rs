@@ -67,7 +67,7 @@ fn m87_to_m95_a_slice_says_whose_it_is() {
     assert_eq!(stage.sync(), "");
 }
 
-fn annotate(slice: &mut Slice, key: &str) {
+fn annotate(slice: &mut CompactSlice, key: &str) {
     let annotations = slice.metadata.annotations.get_or_insert_default();
     annotations.insert(key.to_owned(), "bar".to_owned());
 }
@@ -75,7 +75,7 @@ fn annotate(slice: &mut Slice, key: &str) {
 /// M83, T-MIR-27…30, T-MIR-47: what is a reason to write a slice that holds what it should.
 #[test]
 fn a_slice_is_written_when_it_differs() {
-    type Edit = fn(&mut Slice);
+    type Edit = fn(&mut CompactSlice);
     let update = "update IPv4 10.0.0.1 :80";
     let edits: [(&str, Edit, &str); 8] = [
         ("T-MIR-27", |_| {}, ""),

@@ -1,5 +1,5 @@
 use k8s_openapi::api::core::v1::Endpoints;
-use slice_core::Unpublishable;
+use slice_core::InvalidAddress;
 
 use super::*;
 use crate::testing::many_ports;
@@ -118,19 +118,22 @@ fn what_is_left_out_is_named_with_its_reason() {
     let written = endpoints("10.0.0.1 127.0.0.1 15 192.0.2.1 fe80::1%eth0 nowhere !0.0.0.0 :a/80 b/0");
     let subsets = Subsets::read(&written);
     let desired = subsets.desired(max(2));
-    let named = desired.left_out.iter().map(|left_out| match left_out {
-        LeftOut::Address { address, why } => (address.to_string(), Some(*why)),
-        LeftOut::Port { name, .. } | LeftOut::SameName { name, .. } => ((*name).to_owned(), None),
-    });
+    let named = desired
+        .skipped_entries
+        .iter()
+        .map(|skipped_entries| match skipped_entries {
+            SkippedEntry::Address { address, reason } => (address.to_string(), Some(*reason)),
+            SkippedEntry::Port { name, .. } | SkippedEntry::SameName { name, .. } => ((*name).to_owned(), None),
+        });
     let expected = [
         ("b", None),
-        ("127.0.0.1", Some(Reason::Unpublishable(Unpublishable::Loopback))),
-        ("15", Some(Reason::NotAnIp)),
-        ("fe80::1%eth0", Some(Reason::OverCap)),
-        ("nowhere", Some(Reason::OverCap)),
-        ("0.0.0.0", Some(Reason::OverCap)),
+        ("127.0.0.1", Some(AddressSkipReason::Invalid(InvalidAddress::Loopback))),
+        ("15", Some(AddressSkipReason::NotAnIp)),
+        ("fe80::1%eth0", Some(AddressSkipReason::LimitExceeded)),
+        ("nowhere", Some(AddressSkipReason::LimitExceeded)),
+        ("0.0.0.0", Some(AddressSkipReason::LimitExceeded)),
     ]
-    .map(|(name, why)| (name.to_owned(), why));
+    .map(|(name, reason)| (name.to_owned(), reason));
     assert_eq!(named.collect::<Vec<_>>(), expected);
     assert_eq!((desired.skipped, desired.invalid), (5, 2));
     assert_eq!(groups(desired.groups), "IPv4 10.0.0.1 192.0.2.1 :a/80; IPv6  :a/80");
@@ -144,7 +147,10 @@ fn f25_of_ports_of_one_name_a_hundred_are_mirrored() {
     let subsets = Subsets::read(&written);
     let desired = subsets.desired(max(1000));
     assert_eq!(desired.groups.len(), 2 * 100, "one of each family");
-    assert_eq!(desired.left_out, [LeftOut::SameName { name: "", ports: 50 }]);
+    assert_eq!(
+        desired.skipped_entries,
+        [SkippedEntry::SameName { name: "", ports: 50 }]
+    );
 }
 
 /// F25: which ports no slice may have is for the plan to say. Those of one name never share a slice, so they do not count
@@ -166,6 +172,9 @@ fn f25_a_subset_with_more_ports_than_a_slice_may_have_is_handed_on() {
             .collect();
         let expected: Vec<_> = sizes.iter().map(|size| (*size, 1)).collect();
         assert_eq!(of_groups, expected);
-        assert_eq!((desired.skipped, desired.invalid, desired.left_out.len()), (2, 0, 2));
+        assert_eq!(
+            (desired.skipped, desired.invalid, desired.skipped_entries.len()),
+            (2, 0, 2)
+        );
     }
 }

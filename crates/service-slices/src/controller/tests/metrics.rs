@@ -2,7 +2,7 @@
 
 use slice_controller::{MetricKind, MetricValue};
 use slice_core::AddressType;
-use slice_reconciler::{Changes, Plan, Summary, hints::TrafficDistribution};
+use slice_reconciler::{EndpointCounts, Plan, PlanStats, hints::TrafficDistribution};
 
 use super::{metrics::METRICS, *};
 
@@ -194,7 +194,7 @@ fn t_met_04_one_more_service_costs_the_same_however_many_there_are() {
     let metrics = &mut stage.controller.metrics;
     let (small, large) = (summary(182, 2), summary(356, 4));
     let plan = Plan {
-        summaries: vec![small, large],
+        stats: vec![small, large],
         ..Plan::default()
     };
     for name in 0..50_000 {
@@ -219,12 +219,12 @@ fn t_mc_04_each_controller_has_metrics_of_its_own() {
     assert_eq!(number(&mut other, "endpoints_desired", &[]), Some(0.0));
 }
 
-fn summary(endpoints: usize, slices: usize) -> Summary {
-    Summary {
+fn summary(endpoints: usize, slices: usize) -> PlanStats {
+    PlanStats {
         address_type: AddressType::IPv4,
-        changes: Changes::default(),
+        changes: EndpointCounts::default(),
         endpoints,
         slices,
-        slices_needed: slices,
+        min_slices: slices,
     }
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use slice_controller::{MetricValues, WriteError};
-use slice_core::Slice;
+use slice_core::CompactSlice;
 use slice_reconciler::Operation;
 
 use super::*;
@@ -20,7 +20,7 @@ struct Stage {
     controller: ServiceController,
     metrics: MetricValues,
     context: EventContext,
-    slices: BTreeMap<String, Slice>,
+    slices: BTreeMap<String, CompactSlice>,
     version: i64,
 }
 
@@ -93,8 +93,8 @@ impl Stage {
     }
 
     fn plan(&mut self, name: &str) -> SyncResult {
-        let of_service = |slice: &&Slice| Key::from_slice_labels(&slice.metadata) == Some(Key::new("ns", name));
-        let existing: Vec<Slice> = self.slices.values().filter(of_service).cloned().collect();
+        let of_service = |slice: &&CompactSlice| Key::from_slice_labels(&slice.metadata) == Some(Key::new("ns", name));
+        let existing: Vec<CompactSlice> = self.slices.values().filter(of_service).cloned().collect();
         let context = SyncContext {
             existing: &existing,
             reserved_names: &[],
@@ -143,7 +143,7 @@ impl Stage {
         &self.metrics
     }
 
-    fn store(&mut self, mut slice: Slice, verb: &str) -> String {
+    fn store(&mut self, mut slice: CompactSlice, verb: &str) -> String {
         slice.metadata.resource_version = Some(self.version.to_string());
         let words = format!("{verb} {}", slice.endpoints.len());
         self.slices.insert(slice.metadata.name.clone().unwrap(), slice);

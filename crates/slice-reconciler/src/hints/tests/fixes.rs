@@ -20,7 +20,7 @@ fn t_x_03_hd3_hints_come_back_with_the_nodes() {
     let mut cache = cache(HALVES);
     let (stored, ..) = sync(HintMode::Auto, &[in_zones(1, &["a", "b"])], Some(&mut cache));
     let (a, b, joins) = (node("a", 1000), node("b", 1000), node("b", 100));
-    assert_eq!(cache.set_nodes([a, b, NodeFacts { zone: None, ..joins }]), [OWNER]);
+    assert_eq!(cache.set_nodes([a, b, NodeInfo { zone: None, ..joins }]), [OWNER]);
     let (stored, _, event) = sync(HintMode::Auto, &stored, Some(&mut cache));
     assert_eq!(hints(&stored), [["", ""]]);
     assert_eq!(event, Some(warning(UNKNOWN_NODES)));
@@ -140,7 +140,7 @@ fn hd17_a_share_that_cannot_be_had_is_no_reason_to_write() {
 /// HD17: what is written anyway is opened before anything else is, in whatever order they come.
 #[test]
 fn hd17_no_slice_is_opened_that_need_not_be() {
-    let named = |name: &str, slice: Slice| Slice {
+    let named = |name: &str, slice: CompactSlice| CompactSlice {
         metadata: ObjectMeta {
             name: Some(name.to_owned()),
             ..ObjectMeta::default()

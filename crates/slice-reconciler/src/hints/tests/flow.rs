@@ -57,7 +57,7 @@ fn h11_switching_off_is_told_to_who_had_hints() {
 /// HD3: nodes that get their zones later.
 #[test]
 fn hd3_hints_come_with_the_zones() {
-    let nowhere = NodeFacts {
+    let nowhere = NodeInfo {
         zone: None,
         ..node("", 100)
     };

@@ -7,9 +7,9 @@ mod traffic;
 use std::{hash::Hash, mem, ptr};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use slice_core::{Address, AddressType, Conditions, Endpoint, EventType, Hints, PortMapKey, Slice};
+use slice_core::{Address, AddressType, CompactSlice, Conditions, Endpoint, EventType, Hints, PortMapKey};
 
-use super::{HintEvent, HintMode, HintOutcome, NodeFacts, TopologyCache};
+use super::{HintEvent, HintMode, HintOutcome, NodeInfo, TopologyCache};
 use crate::{
     lists::{self, Update},
     planned::PlannedSlice,
@@ -18,9 +18,9 @@ use crate::{
 /// The lists, with whole slices: easy to make and to compare.
 #[derive(Debug, Default)]
 pub(super) struct Lists<'a> {
-    pub(super) create: Vec<Slice>,
-    pub(super) update: Vec<Slice>,
-    pub(super) unchanged: Vec<&'a Slice>,
+    pub(super) create: Vec<CompactSlice>,
+    pub(super) update: Vec<CompactSlice>,
+    pub(super) unchanged: Vec<&'a CompactSlice>,
 }
 
 impl Lists<'_> {
@@ -35,7 +35,7 @@ impl Lists<'_> {
         let result = work(&mut lists);
         self.create = lists.create.into_iter().map(PlannedSlice::into_slice).collect();
         self.update = lists.update.into_iter().map(|update| update.to.into_slice()).collect();
-        let is_left = |slice: &Slice| lists.unchanged.iter().any(|left| ptr::eq(*left, slice));
+        let is_left = |slice: &CompactSlice| lists.unchanged.iter().any(|left| ptr::eq(*left, slice));
         self.unchanged.retain(|slice| is_left(slice));
         result
     }
@@ -94,23 +94,23 @@ pub(super) fn unready(mut endpoint: Endpoint) -> Endpoint {
     endpoint
 }
 
-pub(super) fn slice(endpoints: Vec<Endpoint>) -> Slice {
-    Slice {
+pub(super) fn slice(endpoints: Vec<Endpoint>) -> CompactSlice {
+    CompactSlice {
         metadata: ObjectMeta::default(),
         address_type: Ok(AddressType::IPv4),
-        ports: PortMapKey::of(None),
+        ports: PortMapKey::from_k8s(None),
         endpoints,
     }
 }
 
 /// A slice with one ready endpoint per zone, numbered from the first on.
-pub(super) fn in_zones(first: usize, zones: &[&str]) -> Slice {
+pub(super) fn in_zones(first: usize, zones: &[&str]) -> CompactSlice {
     let numbered = (first..).zip(zones);
     slice(numbered.map(|(number, zone)| endpoint(number, zone)).collect())
 }
 
-pub(super) fn node(zone: &str, cpu_milli: u64) -> NodeFacts<'_> {
-    NodeFacts {
+pub(super) fn node(zone: &str, cpu_milli: u64) -> NodeInfo<'_> {
+    NodeInfo {
         ready: true,
         excluded: false,
         zone: Some(zone),
@@ -138,9 +138,9 @@ pub(super) fn auto(cache: &mut TopologyCache<&'static str>, lists: &mut Lists<'_
 /// One more sync of slices that nobody else changes; what is stored afterwards, and how many were written.
 pub(super) fn sync(
     mode: HintMode,
-    stored: &[Slice],
+    stored: &[CompactSlice],
     cache: Option<&mut TopologyCache<&'static str>>,
-) -> (Vec<Slice>, usize, Option<HintEvent>) {
+) -> (Vec<CompactSlice>, usize, Option<HintEvent>) {
     let mut lists = Lists {
         unchanged: stored.iter().collect(),
         ..Lists::default()
@@ -153,7 +153,7 @@ pub(super) fn sync(
 }
 
 /// Endpoint for endpoint, the zones and nodes that it is meant for, as `a@node-1`.
-pub(super) fn hints(slices: &[Slice]) -> Vec<Vec<String>> {
+pub(super) fn hints(slices: &[CompactSlice]) -> Vec<Vec<String>> {
     let text = |endpoint: &Endpoint| {
         endpoint.hints.as_ref().map_or_else(String::new, |hints| {
             let nodes = hints.for_nodes.iter().map(|node| format!("@{node}"));
@@ -168,7 +168,7 @@ pub(super) fn hints(slices: &[Slice]) -> Vec<Vec<String>> {
 }
 
 /// How many endpoints are meant for each zone, and how many for another one than their own.
-pub(super) fn tally(slices: &[Slice]) -> (std::collections::BTreeMap<String, usize>, usize) {
+pub(super) fn tally(slices: &[CompactSlice]) -> (std::collections::BTreeMap<String, usize>, usize) {
     let (mut zones, mut crossing) = (std::collections::BTreeMap::new(), 0);
     for endpoint in slices.iter().flat_map(|slice| &slice.endpoints) {
         for zone in endpoint.hints.iter().flat_map(|hints| &hints.for_zones) {

@@ -13,7 +13,7 @@ const LEAST: f64 = 1.0 / (1.0 + OVERLOAD);
 
 /// Why there are no topology hints; displayed as the owner is told (H29, H36).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum HintsUnavailable {
     /// The nodes do not say enough. One zone in the whole cluster is reported like this too (HD12).
     #[error("Insufficient Node information: allocatable CPU or zone not specified on one or more nodes")]
     UnknownNodes,
@@ -44,7 +44,7 @@ pub enum Refusal {
     EndpointWithoutZone,
 }
 
-impl Refusal {
+impl HintsUnavailable {
     /// Whether other nodes could change it (HD3).
     pub(super) fn depends_on_nodes(self) -> bool {
         !matches!(self, Self::EndpointWithoutZone)
@@ -63,20 +63,20 @@ pub(super) struct Allocation {
 }
 
 /// One allocation per zone, in the order of the ratios (H27–H29).
-pub(super) fn allocate(ratios: Option<&Ratios>, endpoints: usize) -> Result<Vec<Allocation>, Refusal> {
-    let ratios = ratios.ok_or(Refusal::UnknownNodes)?;
+pub(super) fn allocate(ratios: Option<&Ratios>, endpoints: usize) -> Result<Vec<Allocation>, HintsUnavailable> {
+    let ratios = ratios.ok_or(HintsUnavailable::UnknownNodes)?;
     let zones = ratios.len();
     if zones < 2 {
-        return Err(Refusal::OneZone);
+        return Err(HintsUnavailable::OneZone);
     }
     if zones > endpoints {
-        return Err(Refusal::TooFewEndpoints { endpoints, zones });
+        return Err(HintsUnavailable::TooFewEndpoints { endpoints, zones });
     }
     let mut allocations: Vec<_> = ratios.iter().map(|(_, ratio)| share(ratio, endpoints)).collect();
     let least: usize = allocations.iter().map(|allocation| allocation.min).sum();
     let slack = endpoints
         .checked_sub(least)
-        .ok_or(Refusal::Overload { endpoints, zones })?;
+        .ok_or(HintsUnavailable::Overload { endpoints, zones })?;
     for allocation in &mut allocations {
         allocation.max = allocation.min + slack;
     }

@@ -6,7 +6,7 @@ use slice_core::{EndpointSource, HintInterner};
 
 use super::{
     super::is_ready,
-    Refusal,
+    HintsUnavailable,
     allocation::{Allocation, allocate, count_hints, fits},
     balance::Moves,
     listed::Listed,
@@ -34,9 +34,9 @@ pub(super) fn assign<E: EndpointSource>(
     ratios: Option<&Ratios>,
     endpoints: usize,
     lists: &mut Lists<'_, E>,
-) -> Result<Counts, Refusal> {
+) -> Result<Counts, HintsUnavailable> {
     let allocations = allocate(ratios, endpoints)?;
-    let ratios = ratios.ok_or(Refusal::UnknownNodes)?;
+    let ratios = ratios.ok_or(HintsUnavailable::UnknownNodes)?;
     let mut slices = Slices::new(lists);
     let opened = slices.to_be_written(ratios);
     // Before anything is copied: with a zone missing, nothing would come of it (HD7).

@@ -11,7 +11,7 @@ use slice_core::AddressType;
 
 use super::{
     super::HintEvent,
-    NodeFacts, Refusal,
+    HintsUnavailable, NodeInfo,
     allocation::{allocate, overloaded},
     assign::Counts,
     nodes::Ratios,
@@ -53,7 +53,7 @@ struct Owner {
 enum State {
     Hinted(Counts),
     Refused {
-        refusal: Refusal,
+        refusal: HintsUnavailable,
         /// How many endpoints were ready.
         ready: usize,
     },
@@ -83,7 +83,7 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
     /// asked for hints: those of whose endpoints a zone has too few now (H46, R103), and those that were refused and would
     /// get another answer (HD3).
     #[must_use = "these owners need a sync"]
-    pub fn set_nodes<'n>(&mut self, nodes: impl IntoIterator<Item = NodeFacts<'n>>) -> Vec<K> {
+    pub fn set_nodes<'n>(&mut self, nodes: impl IntoIterator<Item = NodeInfo<'n>>) -> Vec<K> {
         let ratios = Ratios::of(nodes, self.options.ignore_incomplete_nodes);
         self.set_ratios(ratios)
     }
@@ -95,7 +95,7 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
     pub fn set_zones<'n>(&mut self, zones: impl IntoIterator<Item = (&'n str, u64)>) -> Vec<K> {
         let nodes = zones
             .into_iter()
-            .map(|(zone, weight)| NodeFacts::standing_for(zone, weight));
+            .map(|(zone, weight)| NodeInfo::standing_for(zone, weight));
         let ratios = Ratios::of(nodes, true);
         self.set_ratios(ratios)
     }
@@ -130,7 +130,7 @@ impl<K: Eq + Hash + Clone> TopologyCache<K> {
     }
 
     /// Who asked for hints and has them, or does not and why (H67).
-    pub fn answers(&self) -> impl Iterator<Item = (&K, AddressType, Result<(), Refusal>)> {
+    pub fn answers(&self) -> impl Iterator<Item = (&K, AddressType, Result<(), HintsUnavailable>)> {
         self.owners.iter().flat_map(|(key, owner)| {
             let answers = owner.by_type.iter();
             answers.map(move |(address_type, state)| match state {
@@ -160,8 +160,12 @@ pub(crate) trait Entry {
     fn switch_off(&mut self, address_type: AddressType) -> Option<HintEvent>;
     /// The result of a request for hints; an event when hints begin, once per address type (HD9), or when the kind of reason
     /// that there are none changes (HD10).
-    fn record(&mut self, address_type: AddressType, ready: usize, answer: Result<Counts, Refusal>)
-    -> Option<HintEvent>;
+    fn record(
+        &mut self,
+        address_type: AddressType,
+        ready: usize,
+        answer: Result<Counts, HintsUnavailable>,
+    ) -> Option<HintEvent>;
     fn forget_type(&mut self, address_type: AddressType);
 }
 
@@ -181,7 +185,7 @@ impl<K: Eq + Hash + Clone> Entry for (&mut TopologyCache<K>, &K) {
         &mut self,
         address_type: AddressType,
         ready: usize,
-        answer: Result<Counts, Refusal>,
+        answer: Result<Counts, HintsUnavailable>,
     ) -> Option<HintEvent> {
         let (cache, owner) = self;
         let state = match answer {

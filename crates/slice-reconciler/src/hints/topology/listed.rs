@@ -1,6 +1,6 @@
 //! Slices as far as their hints go, to be written or existing.
 
-use slice_core::{Endpoint, EndpointSource, Hints, Slice};
+use slice_core::{CompactSlice, Endpoint, EndpointSource, Hints};
 
 use super::super::is_ready;
 use crate::planned::{PlannedEndpoint, PlannedSlice};
@@ -8,7 +8,7 @@ use crate::planned::{PlannedEndpoint, PlannedSlice};
 /// A slice.
 pub(super) enum Listed<'s, E> {
     Written(&'s PlannedSlice<'s, E>),
-    Stored(&'s Slice),
+    Stored(&'s CompactSlice),
 }
 
 /// What matters of an endpoint of a slice.

@@ -16,11 +16,11 @@ mod tests;
 
 use slice_core::{AddressType, EndpointSource};
 
-pub use allocation::Refusal;
+pub use allocation::HintsUnavailable;
 pub use cache::{TopologyCache, TopologyEntry, TopologyOptions};
-pub use nodes::NodeFacts;
+pub use nodes::NodeInfo;
 
-use super::{HintOutcome, Verdict, strip};
+use super::{HintOutcome, HintResult, strip};
 use crate::lists::Lists;
 
 /// Gives hints for zones, or removes all hints where that is not possible.
@@ -31,7 +31,7 @@ pub(super) fn apply<E: EndpointSource>(
 ) -> HintOutcome {
     let ready = assign::ready_endpoints(lists);
     let answer = assign::assign(topology.0.ratios(), ready, lists);
-    let verdict = Verdict::Topology(answer.as_ref().map(|_| ()).map_err(|refusal| *refusal));
+    let verdict = HintResult::Topology(answer.as_ref().map(|_| ()).map_err(|refusal| *refusal));
     if answer.is_err() {
         strip::apply(lists);
     }

@@ -8,7 +8,7 @@ use super::super::can_be_hinted;
 ///
 /// A controller compares these to see whether an update of a node matters (HD5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NodeFacts<'a> {
+pub struct NodeInfo<'a> {
     /// Whether its first condition of type `Ready` is `True`.
     pub ready: bool,
     /// Whether it is set apart as a control plane: it has the label `node-role.kubernetes.io/control-plane` or
@@ -20,7 +20,7 @@ pub struct NodeFacts<'a> {
     pub cpu_milli: Option<u64>,
 }
 
-impl<'a> NodeFacts<'a> {
+impl<'a> NodeInfo<'a> {
     /// A node that has all that there is of a zone.
     pub(super) fn standing_for(zone: &'a str, weight: u64) -> Self {
         Self {
@@ -39,7 +39,7 @@ pub(crate) struct Ratios(Vec<(Arc<str>, f64)>);
 
 impl Ratios {
     /// Nothing when the nodes do not say enough (H23).
-    pub(super) fn of<'n>(nodes: impl IntoIterator<Item = NodeFacts<'n>>, ignore_incomplete: bool) -> Option<Self> {
+    pub(super) fn of<'n>(nodes: impl IntoIterator<Item = NodeInfo<'n>>, ignore_incomplete: bool) -> Option<Self> {
         let cpu = cpu_by_zone(nodes, ignore_incomplete).filter(|cpu| cpu.len() > 1)?;
         let total = cpu.values().fold(0, |total: u64, cpu| total.saturating_add(*cpu));
         let ratio = |cpu| precise(cpu) / precise(total);
@@ -89,7 +89,7 @@ pub(super) enum Home {
 
 /// The CPUs of each zone, or nothing when a node that counts lacks a zone or CPUs (H22): who knows how many are missing.
 fn cpu_by_zone<'n>(
-    nodes: impl IntoIterator<Item = NodeFacts<'n>>,
+    nodes: impl IntoIterator<Item = NodeInfo<'n>>,
     ignore_incomplete: bool,
 ) -> Option<BTreeMap<&'n str, u64>> {
     let mut by_zone = BTreeMap::<&str, u64>::new();
@@ -120,8 +120,8 @@ fn precise(cpu_milli: u64) -> f64 {
 mod tests {
     use super::*;
 
-    const fn node(zone: &'static str, cpu_milli: u64) -> NodeFacts<'static> {
-        NodeFacts {
+    const fn node(zone: &'static str, cpu_milli: u64) -> NodeInfo<'static> {
+        NodeInfo {
             ready: true,
             excluded: false,
             zone: Some(zone),
@@ -129,15 +129,15 @@ mod tests {
         }
     }
 
-    fn unready(node: NodeFacts<'static>) -> NodeFacts<'static> {
-        NodeFacts { ready: false, ..node }
+    fn unready(node: NodeInfo<'static>) -> NodeInfo<'static> {
+        NodeInfo { ready: false, ..node }
     }
 
-    fn control_plane(node: NodeFacts<'static>) -> NodeFacts<'static> {
-        NodeFacts { excluded: true, ..node }
+    fn control_plane(node: NodeInfo<'static>) -> NodeInfo<'static> {
+        NodeInfo { excluded: true, ..node }
     }
 
-    fn seven() -> Vec<NodeFacts<'static>> {
+    fn seven() -> Vec<NodeInfo<'static>> {
         vec![
             node("a", 1000),
             node("a", 1000),
@@ -187,20 +187,20 @@ mod tests {
     fn hd11_a_node_without_zone_or_cpu_spoils_everything_unless_told_otherwise() {
         let whole = node("a", 1000);
         for incomplete in [
-            NodeFacts { zone: None, ..whole },
-            NodeFacts {
+            NodeInfo { zone: None, ..whole },
+            NodeInfo {
                 zone: Some(""),
                 ..whole
             },
-            NodeFacts {
+            NodeInfo {
                 zone: Some("not a label"),
                 ..whole
             },
-            NodeFacts {
+            NodeInfo {
                 cpu_milli: None,
                 ..whole
             },
-            NodeFacts {
+            NodeInfo {
                 cpu_milli: Some(0),
                 ..whole
             },

@@ -3,7 +3,7 @@
 use slice_core::EndpointSource;
 
 use super::{
-    Refusal,
+    HintsUnavailable,
     allocation::{Allocation, count_hints},
     balance::{Moves, balance},
     float,
@@ -26,7 +26,7 @@ impl Shares {
     pub(super) fn count<'s, E: EndpointSource + 's>(
         ratios: &Ratios,
         slices: impl Iterator<Item = (Listed<'s, E>, bool)>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, HintsUnavailable> {
         let mut shares = Self {
             held: vec![0; ratios.len()],
             own: vec![0; ratios.len()],
@@ -39,7 +39,10 @@ impl Shares {
             }
             let mut ready = slice.endpoints().filter(|endpoint| endpoint.is_ready);
             ready.try_for_each(|endpoint| {
-                match ratios.home(endpoint.zone).ok_or(Refusal::EndpointWithoutZone)? {
+                match ratios
+                    .home(endpoint.zone)
+                    .ok_or(HintsUnavailable::EndpointWithoutZone)?
+                {
                     Home::Zone(zone) => shares.own[zone] += 1,
                     Home::Elsewhere => shares.strays += 1,
                 }

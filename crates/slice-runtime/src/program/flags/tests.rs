@@ -13,7 +13,7 @@ struct Only {
 fn read(flags: &[&str]) -> Result<CommonArgs, String> {
     let command_line = std::iter::once(&"a-program").chain(flags);
     let parsed = parse::<Only>(&INFO, command_line).map_err(|error| error.to_string())?;
-    let mut complaints = Complaints::default();
+    let mut complaints = ConfigErrors::default();
     parsed.common.check(&mut complaints);
     complaints
         .check()

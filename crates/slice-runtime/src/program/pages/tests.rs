@@ -104,7 +104,7 @@ fn metrics_are_in_the_text_format() {
     );
     let silence = body
         .lines()
-        .find_map(|line| line.strip_prefix("stub_watch_silence_seconds{resource=\"pods\"} "));
+        .find_map(|line| line.strip_prefix("stub_watch_last_activity_seconds{resource=\"pods\"} "));
     assert!(silence.unwrap().parse::<f64>().unwrap() >= 0.0, "{body}");
     assert!(
         body.contains("workqueue_work_duration_seconds_bucket{name=\"stub\",le=\"1e-08\"} 0\n"),

@@ -18,14 +18,14 @@ fn equal_zones(zones: usize) -> Ratios {
 fn h29_refusals_in_order() {
     let thirds = equal_zones(3);
     for (ratios, endpoints, expected) in [
-        (None, 0, Refusal::UnknownNodes),
-        (Some(Ratios::default()), 0, Refusal::OneZone),
+        (None, 0, HintsUnavailable::UnknownNodes),
+        (Some(Ratios::default()), 0, HintsUnavailable::OneZone),
         (
             Some(thirds.clone()),
             2,
-            Refusal::TooFewEndpoints { endpoints: 2, zones: 3 },
+            HintsUnavailable::TooFewEndpoints { endpoints: 2, zones: 3 },
         ),
-        (Some(thirds), 4, Refusal::Overload { endpoints: 4, zones: 3 }),
+        (Some(thirds), 4, HintsUnavailable::Overload { endpoints: 4, zones: 3 }),
     ] {
         assert_eq!(allocate(ratios.as_ref(), endpoints), Err(expected));
     }

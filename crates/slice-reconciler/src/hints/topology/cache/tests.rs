@@ -4,8 +4,8 @@ const A: AddressType = AddressType::IPv4;
 
 type Cache = TopologyCache<&'static str>;
 
-fn node(zone: &str, cpu_milli: u64) -> NodeFacts<'_> {
-    NodeFacts {
+fn node(zone: &str, cpu_milli: u64) -> NodeInfo<'_> {
+    NodeInfo {
         ready: true,
         excluded: false,
         zone: Some(zone),
@@ -41,7 +41,7 @@ pub(in super::super) fn stored_counts<'c, K: Eq + Hash>(
 /// Nodes, hints per zone, and whether the owner is named.
 type Named = (
     &'static str,
-    Vec<NodeFacts<'static>>,
+    Vec<NodeInfo<'static>>,
     &'static [(&'static str, usize)],
     bool,
 );
@@ -52,7 +52,7 @@ fn h46_owners_short_of_endpoints_in_a_zone_are_named() {
     let (b, c) = (node("b", 2000), node("c", 2000));
     let a = node("a", 100);
     let small = vec![a, node("b", 1000), node("c", 2000)];
-    let unready = NodeFacts { ready: false, ..a };
+    let unready = NodeInfo { ready: false, ..a };
     let steps = vec![node("a", 2000), node("b", 1000), node("c", 100)];
     let cases: Vec<Named> = vec![
         ("01", vec![], &[], false),
@@ -66,13 +66,13 @@ fn h46_owners_short_of_endpoints_in_a_zone_are_named() {
         ("04", vec![b, b, c, c], &[("b", 5), ("c", 4)], false),
         (
             "05",
-            vec![b, NodeFacts { zone: None, ..b }, c, c],
+            vec![b, NodeInfo { zone: None, ..b }, c, c],
             &[("b", 5), ("c", 4)],
             true,
         ),
         (
             "06",
-            vec![b, NodeFacts { cpu_milli: None, ..b }, c, c],
+            vec![b, NodeInfo { cpu_milli: None, ..b }, c, c],
             &[("b", 5), ("c", 4)],
             true,
         ),
@@ -134,7 +134,7 @@ fn hd2_a_forgotten_owner_is_a_new_one() {
 #[test]
 fn hd3_refused_owners_are_named_when_nodes_change_the_answer() {
     let (a, b, c) = (node("a", 1000), node("b", 1000), node("c", 1000));
-    let nowhere = NodeFacts { zone: None, ..c };
+    let nowhere = NodeInfo { zone: None, ..c };
     let mut cache = Cache::default();
     refused(&mut cache, "early", 2);
     assert_eq!(cache.set_nodes([a, b]), ["early"], "nodes are known now");
@@ -150,7 +150,10 @@ fn hd3_refused_owners_are_named_when_nodes_change_the_answer() {
     assert_eq!(cache.set_nodes([a, b]), ["two"], "one endpoint is still too few");
 
     assert!(cache.set_nodes([a, b]).is_empty(), "nothing changed");
-    cache.entry(&"lost").0.record(A, 2, Err(Refusal::EndpointWithoutZone));
+    cache
+        .entry(&"lost")
+        .0
+        .record(A, 2, Err(HintsUnavailable::EndpointWithoutZone));
     assert_eq!(cache.set_nodes([a, b, c]), [""; 0], "nodes cannot help");
 }
 
@@ -159,7 +162,7 @@ fn hd3_refused_owners_are_named_when_nodes_change_the_answer() {
 fn hd5_cpu_and_exclusion_matter() {
     let (a, b) = (node("a", 1000), node("b", 1000));
     let doubled = node("b", 2000);
-    let excluded = NodeFacts { excluded: true, ..b };
+    let excluded = NodeInfo { excluded: true, ..b };
     assert!(b != doubled && b != excluded);
     let mut cache = Cache::default();
     assert!(cache.set_nodes([a, b]).is_empty());
@@ -172,10 +175,10 @@ fn hd5_cpu_and_exclusion_matter() {
 /// T-X-10 (HD10), and as it was.
 #[test]
 fn hd10_a_warning_when_the_kind_of_reason_changes() {
-    let few = |endpoints| Refusal::TooFewEndpoints { endpoints, zones: 3 };
+    let few = |endpoints| HintsUnavailable::TooFewEndpoints { endpoints, zones: 3 };
     let script = [
-        (Err(Refusal::UnknownNodes), true),
-        (Err(Refusal::UnknownNodes), false),
+        (Err(HintsUnavailable::UnknownNodes), true),
+        (Err(HintsUnavailable::UnknownNodes), false),
         (Err(few(1)), true),
         (Err(few(2)), false),
         (Ok(counts(&[("a", 1)])), true),

@@ -15,9 +15,9 @@ const fn number(number: usize) -> NonZeroUsize {
 
 /// What keeps a program from running, one line each.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Complaints(Vec<String>);
+pub struct ConfigErrors(Vec<String>);
 
-impl Complaints {
+impl ConfigErrors {
     /// Adds one more.
     pub fn add(&mut self, complaint: &impl ToString) {
         // What others say may have several lines.
@@ -31,7 +31,7 @@ impl Complaints {
 
     /// Takes a number from a flag, and complains in kube-controller-manager's words if it is too small or too large (R2,
     /// M129). The answer lies within in any case.
-    pub fn within(&mut self, flag: &str, value: i64, allowed: RangeInclusive<NonZeroUsize>) -> NonZeroUsize {
+    pub fn in_range(&mut self, flag: &str, value: i64, allowed: RangeInclusive<NonZeroUsize>) -> NonZeroUsize {
         let (least, most) = allowed.into_inner();
         match usize::try_from(value).ok().and_then(NonZeroUsize::new) {
             Some(value) if value > most => {
@@ -57,7 +57,7 @@ impl Complaints {
     }
 }
 
-impl<E: std::error::Error + 'static> From<E> for Complaints {
+impl<E: std::error::Error + 'static> From<E> for ConfigErrors {
     fn from(error: E) -> Self {
         let mut complaints = Self::default();
         complaints.add(&ErrorChain(&error));
@@ -72,8 +72,8 @@ mod tests {
     /// R2, M129.
     #[test]
     fn numbers_out_of_range_are_told_in_the_words_of_kube_controller_manager() {
-        let mut complaints = Complaints::default();
-        let taken = [-1, 0, 1, 50, 51].map(|value| complaints.within("a", value, CONCURRENCY).get());
+        let mut complaints = ConfigErrors::default();
+        let taken = [-1, 0, 1, 50, 51].map(|value| complaints.in_range("a", value, CONCURRENCY).get());
         assert_eq!(taken, [1, 1, 1, 50, 50]);
         assert_eq!(
             complaints.lines().collect::<Vec<_>>(),
@@ -84,12 +84,12 @@ mod tests {
             ]
         );
         assert_eq!(complaints.check().unwrap_err().lines().count(), 3);
-        assert_eq!(Complaints::default().check(), Ok(()));
+        assert_eq!(ConfigErrors::default().check(), Ok(()));
     }
 
     #[test]
     fn a_complaint_is_one_line() {
         let error = std::io::Error::other("one\n  two");
-        assert_eq!(Complaints::from(error).lines().collect::<Vec<_>>(), ["one two"]);
+        assert_eq!(ConfigErrors::from(error).lines().collect::<Vec<_>>(), ["one two"]);
     }
 }

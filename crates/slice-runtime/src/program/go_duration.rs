@@ -6,17 +6,17 @@ use jiff::{SignedDuration, fmt::friendly::SpanParser};
 
 /// A duration on the command line: `1m30s`, `500ms`, `0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Period(Duration);
+pub struct GoDuration(Duration);
 
-impl Period {
+impl GoDuration {
     /// What is below zero means none, as for kube-controller-manager (R1).
     #[must_use]
-    pub fn get(self) -> Duration {
+    pub fn as_duration(self) -> Duration {
         self.0
     }
 }
 
-impl FromStr for Period {
+impl FromStr for GoDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -29,7 +29,7 @@ impl FromStr for Period {
     }
 }
 
-impl fmt::Display for Period {
+impl fmt::Display for GoDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.0)
     }
@@ -41,7 +41,11 @@ mod tests {
 
     #[test]
     fn periods_are_written_as_in_go() {
-        let millis = |text: &str| text.parse::<Period>().ok().map(|period| period.get().as_millis());
+        let millis = |text: &str| {
+            text.parse::<GoDuration>()
+                .ok()
+                .map(|period| period.as_duration().as_millis())
+        };
         for (text, expected) in [
             ("0", 0),
             ("0s", 0),
@@ -64,6 +68,6 @@ mod tests {
 
     #[test]
     fn less_than_nothing_is_none() {
-        assert_eq!("-5s".parse(), Ok(Period(Duration::ZERO)));
+        assert_eq!("-5s".parse(), Ok(GoDuration(Duration::ZERO)));
     }
 }

@@ -4,13 +4,13 @@ use crate::limits::{DNS_LABEL_MAX, DNS_NAME_MAX, LABEL_VALUE_MAX};
 
 /// One part of a domain name, such as a hostname or the name of a port: lower case letters, digits and inner dashes.
 #[must_use]
-pub fn is_dns_label(text: &str) -> bool {
+pub fn is_dns1123_label(text: &str) -> bool {
     text.len() <= DNS_LABEL_MAX && is_dns_part(text.as_bytes())
 }
 
 /// A domain name of one part or more, such as the name of a node or a slice.
 #[must_use]
-pub fn is_dns_name(text: &str) -> bool {
+pub fn is_dns1123_subdomain(text: &str) -> bool {
     text.len() <= DNS_NAME_MAX && text.split('.').all(|part| is_dns_part(part.as_bytes()))
 }
 
@@ -18,7 +18,7 @@ pub fn is_dns_name(text: &str) -> bool {
 #[must_use]
 pub fn is_fqdn(text: &str) -> bool {
     let name = text.strip_suffix('.').unwrap_or(text);
-    name.len() <= DNS_NAME_MAX && name.contains('.') && name.split('.').all(is_dns_label)
+    name.len() <= DNS_NAME_MAX && name.contains('.') && name.split('.').all(is_dns1123_label)
 }
 
 /// What a label may say: nothing, or letters, digits and, inside, `-`, `_` and `.`.
@@ -33,7 +33,7 @@ pub fn is_qualified_name(text: &str) -> bool {
     let (domain, name) = text
         .split_once('/')
         .map_or((None, text), |(domain, name)| (Some(domain), name));
-    domain.is_none_or(is_dns_name) && name.len() <= LABEL_VALUE_MAX && is_label_text(name)
+    domain.is_none_or(is_dns1123_subdomain) && name.len() <= LABEL_VALUE_MAX && is_label_text(name)
 }
 
 fn is_dns_part(text: &[u8]) -> bool {
@@ -84,7 +84,7 @@ mod tests {
             (&format!("{long}.a"), false, true, false, false, false),
         ] {
             assert_eq!(
-                (is_dns_label(text), is_dns_name(text), is_fqdn(text)),
+                (is_dns1123_label(text), is_dns1123_subdomain(text), is_fqdn(text)),
                 (label, name, fqdn),
                 "{text:?}"
             );
@@ -106,7 +106,11 @@ mod tests {
                 .flat_map(|text| ["a", "1", "-", ".", "_"].map(|end| format!("{text}{end}")));
             texts = longer.chain([String::new()]).collect();
             for text in &texts {
-                assert_eq!(is_dns_name(text), text.split('.').all(is_dns_label), "{text:?}");
+                assert_eq!(
+                    is_dns1123_subdomain(text),
+                    text.split('.').all(is_dns1123_label),
+                    "{text:?}"
+                );
             }
         }
     }

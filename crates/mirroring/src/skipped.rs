@@ -1,18 +1,18 @@
 //! What an Endpoints object holds and its slices will not, and why.
 
-use slice_core::{Address, Unpublishable};
+use slice_core::{Address, InvalidAddress};
 
 /// Something that is not mirrored; the rest of the object is. Ports that no slice may have are named by
-/// [`slice_reconciler::LeftOut`].
+/// [`slice_reconciler::Rejected`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LeftOut<'a> {
+pub enum SkippedEntry<'a> {
     /// An address, once for each canonical subset that it is missing from.
-    #[error("address {:?} is left out: {why}", address.to_string())]
+    #[error("address {:?} is left out: {reason}", address.to_string())]
     Address {
         /// As its author wrote it, if it is not an IP address.
         address: &'a Address,
         /// What is wrong with it.
-        why: Reason,
+        reason: AddressSkipReason,
     },
     /// A port whose number none can have. Its addresses are treated as if they had no port (M49).
     #[error("port {name:?} is left out: {number} is not between 1 and 65535")]
@@ -37,16 +37,16 @@ pub(crate) const SAME_NAME_MAX: usize = 100;
 
 /// Why an address is not mirrored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum AddressSkipReason {
     /// It cannot be read (M58, M61).
     #[error("it is not an IP address")]
     NotAnIp,
     /// The API server would refuse the whole slice because of it (W23).
     #[error("{0}")]
-    Unpublishable(Unpublishable),
+    Invalid(InvalidAddress),
     /// As many as are mirrored of a subset came before it (M69). It was not looked at: it may be invalid as well.
     #[error("its subset holds more addresses than are mirrored")]
-    OverCap,
+    LimitExceeded,
 }
 
 #[cfg(test)]
@@ -56,28 +56,28 @@ mod tests {
     #[test]
     fn every_omission_can_be_told_to_a_person() {
         let address = Address::from_canonical("::1");
-        let unpublishable = Reason::Unpublishable(Unpublishable::Loopback);
-        for (left_out, expected) in [
+        let unpublishable = AddressSkipReason::Invalid(InvalidAddress::Loopback);
+        for (skipped_entries, expected) in [
             (
-                LeftOut::Address {
+                SkippedEntry::Address {
                     address: &address,
-                    why: unpublishable,
+                    reason: unpublishable,
                 },
                 "address \"::1\" is left out: it is a loopback address",
             ),
             (
-                LeftOut::Port {
+                SkippedEntry::Port {
                     name: "",
                     number: 70_000,
                 },
                 "port \"\" is left out: 70000 is not between 1 and 65535",
             ),
             (
-                LeftOut::SameName { name: "http", ports: 2 },
+                SkippedEntry::SameName { name: "http", ports: 2 },
                 "2 ports of the name \"http\" are left out: 100 others of it are mirrored",
             ),
         ] {
-            assert_eq!(left_out.to_string(), expected);
+            assert_eq!(skipped_entries.to_string(), expected);
         }
     }
 }

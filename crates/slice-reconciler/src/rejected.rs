@@ -3,26 +3,26 @@
 use std::fmt;
 
 use slice_core::{
-    Address, AddressType, Endpoint, PortMapKey, PortProblem, Target, Unpublishable,
+    Address, AddressType, Endpoint, InvalidAddress, InvalidPorts, PortMapKey, Target,
     limits::{ADDRESSES_PER_ENDPOINT_MAX, LABEL_VALUE_MAX},
 };
 
 /// Something that was asked for and that the API server would refuse, with the whole slice it is in. It is left out; the rest
 /// goes on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LeftOut {
+pub enum Rejected {
     /// An endpoint.
-    #[error("{address_type} endpoint{} is left out: {why}", Named(endpoint))]
+    #[error("{address_type} endpoint{} is left out: {reason}", Named(endpoint))]
     Endpoint {
         /// The type of its group.
         address_type: AddressType,
         /// As it was asked for.
         endpoint: Box<Endpoint>,
         /// What is wrong with it.
-        why: EndpointProblem,
+        reason: InvalidEndpoint,
     },
     /// A group, for the sake of its ports. Stored slices that hold its endpoints with other ports are left as they are.
-    #[error("{endpoints} {address_type} endpoints are left out: {why}")]
+    #[error("{endpoints} {address_type} endpoints are left out: {reason}")]
     Group {
         /// Its type.
         address_type: AddressType,
@@ -31,7 +31,7 @@ pub enum LeftOut {
         /// How many endpoints it has.
         endpoints: usize,
         /// What is wrong with its ports.
-        why: PortProblem,
+        reason: InvalidPorts,
     },
     /// An endpoint whose address is no IP address, or of a type that the owner's slices do not have.
     #[error("endpoint {address:?} is left out: {}", address_problem(*.address_type))]
@@ -42,18 +42,18 @@ pub enum LeftOut {
         address_type: Option<AddressType>,
     },
     /// A label that is copied from the owner.
-    #[error("label {key:?} is left out: {why}")]
+    #[error("label {key:?} is left out: {reason}")]
     Label {
         /// Its key.
         key: String,
         /// What is wrong with it.
-        why: LabelProblem,
+        reason: InvalidLabel,
     },
 }
 
 /// Why no slice may hold an endpoint (R143, R144, R146).
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EndpointProblem {
+pub enum InvalidEndpoint {
     /// It is nowhere.
     #[error("it has no address")]
     NoAddress,
@@ -67,16 +67,16 @@ pub enum EndpointProblem {
         address: Address,
     },
     /// An address that cannot be reached from elsewhere, or not at all.
-    #[error("{:?} cannot be published: {why}", address.to_string())]
+    #[error("{:?} cannot be published: {reason}", address.to_string())]
     Address {
         /// The address.
         address: Address,
         /// What is wrong with it.
-        why: Unpublishable,
+        reason: InvalidAddress,
     },
     /// Its group has more endpoints than are published, and others were there before it.
     #[error("its group has more than the {0} endpoints that are published")]
-    OverCap(usize),
+    LimitExceeded(usize),
     /// A hostname that is none; empty is no hostname either, while absent is fine.
     #[error("its hostname {0:?} is not a DNS label")]
     Hostname(String),
@@ -87,7 +87,7 @@ pub enum EndpointProblem {
 
 /// Why no object may have a label.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LabelProblem {
+pub enum InvalidLabel {
     /// The key is not a qualified name.
     #[error("its key is not a qualified name")]
     Key,

@@ -1,6 +1,7 @@
 //! The commands of this repository: `cargo xtask --help`.
 
 mod bench;
+mod deny;
 mod fuzz;
 mod libraries;
 mod programs;
@@ -8,6 +9,7 @@ mod steps;
 mod targets;
 mod test;
 mod tidy;
+mod words;
 
 use std::process::ExitCode;
 
@@ -34,6 +36,8 @@ enum Command {
     Conformance(Arguments),
     /// Measure how fast we are beside upstream
     Bench(bench::Args),
+    /// Generate docs/reference from the code: flags, metrics, events, RBAC
+    Reference(Arguments),
     /// Build the real control plane that tests run against, once per user
     ControlPlane(Arguments),
 }
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         Command::Catalogue(arguments) => exec("spec-coverage", arguments),
         Command::Conformance(arguments) => exec("conformance", arguments),
         Command::Bench(args) => bench::run(args),
+        Command::Reference(arguments) => exec("reference", arguments),
         Command::ControlPlane(arguments) => exec("control-plane-assets", arguments),
     })
 }

@@ -1,14 +1,15 @@
-//! `cargo xtask test`: everything that CI asks for.
+//! `cargo xtask test`: every check that CI runs.
 
 use std::process::Command;
 
 use devtools::{TestRun, cargo, quiet_unless_terminal, recorder};
 
-use crate::{fuzz, libraries, programs, steps::Steps, targets, tidy};
+use crate::{deny, fuzz, libraries, programs, steps::Steps, targets, tidy, words};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Leave out what takes minutes: the fuzz target, the packages, and what needs Go: the recorder and the real control plane
+    /// Skip the slow steps: cargo-deny, the fuzz target, the packages, and what needs Go: the recorder and the real control
+    /// plane
     #[arg(long)]
     quick: bool,
 }
@@ -19,6 +20,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let mut steps = Steps::default();
     steps.command("format", cargo().args(["fmt", "--all", "--check"]));
     steps.run("tidy", tidy::run);
+    steps.run("words", words::run);
     steps.run("pure crates", libraries::stay_pure);
     steps.command(
         "lints",
@@ -44,13 +46,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     );
     steps.tests("examples in the documentation", &mut test_command(["--doc"]));
     steps.command("a program outside of the workspace", &mut libraries::run_consumer()?);
+    steps.run("reference pages", || programs::run("reference", "--check"));
     if args.quick {
         println!(
-            "\nleft out by --quick: the fuzz target, the packages, and because they need Go, the tests of the recorder and the \
-             test programs {}",
+            "\nskipped by --quick: cargo-deny, the fuzz target, the packages, and because they need Go, the tests of the recorder \
+             and the test programs {}",
             targets.with_control_plane.join(", ")
         );
     } else {
+        steps.run("licences, bans and sources", deny::run);
         steps.command("fuzz target", &mut fuzz::check_target()?);
         steps.run("packages", libraries::package);
         steps.run("control plane", || programs::run("control-plane-assets", "--all"));
@@ -59,9 +63,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             run.host(&mut test_command(test_arguments(&targets.with_control_plane))),
         );
         steps.command("tests of the recorder", &mut recorder::test());
-        // By cargo: the tests may have built this program anew, the file that runs here is then gone.
+        // Through Cargo: the tests may have rebuilt xtask, which replaces the file of this process.
         steps.command("conformance", run.host(cargo().args(["xtask", "conformance"])));
-        steps.run("nothing is left behind", || run.nothing_left());
+        steps.run("no leaked processes or files", || run.nothing_left());
     }
     steps.finish()
 }

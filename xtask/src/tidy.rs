@@ -1,6 +1,7 @@
-//! Rules about source files that no lint knows: their length, and that each of them is compiled.
+//! Rules about source files that no lint covers: their length, the layout of modules and tests, and that each file is compiled.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -10,29 +11,77 @@ use devtools::{read, rust_files};
 
 /// A file that needs more is more than one thing.
 const FILE_LINES_MAX: usize = 500;
+/// A longer inline `mod tests` belongs in `x/tests.rs` or `x/tests/`.
+const INLINE_TESTS_LINES_MAX: usize = 120;
+/// Modules that only tests compile.
+const TEST_MODULES: [&str; 3] = ["tests", "fixtures", "harness"];
 
-/// Checks every Rust file that Git knows or would take.
+/// Checks every Rust file that Git tracks or would take.
 pub(crate) fn run() -> anyhow::Result<()> {
-    let mut complaints = Vec::new();
-    for path in &rust_files(Path::new("."))? {
-        let lines = read(path)?.lines().count();
+    let files = rust_files(Path::new("."))?;
+    let directories: BTreeSet<&Path> = files.iter().filter_map(|path| path.parent()).collect();
+    let mut findings = Vec::new();
+    for path in &files {
+        let text = read(path)?;
+        let mut add = |finding: String| findings.push(format!("{}: {finding}", path.display()));
+        let lines = text.lines().count();
         if lines > FILE_LINES_MAX {
-            complaints.push(format!(
-                "{} has {lines} lines, {FILE_LINES_MAX} at most: split it",
-                path.display()
-            ));
+            add(format!("{lines} lines, {FILE_LINES_MAX} at most: split it"));
         }
         if !is_compiled(path, |parent| fs::read_to_string(parent).ok()) {
-            complaints.push(format!(
-                "{} is in no `mod` list, so it is never compiled",
-                path.display()
-            ));
+            add("in no `mod` list, so it is never compiled".to_owned());
         }
+        if !is_target(path) && directories.contains(path.with_extension("").as_path()) {
+            add("has submodules: move it to mod.rs in their directory".to_owned());
+        }
+        layout_of_tests(&text).into_iter().for_each(&mut add);
     }
-    if !complaints.is_empty() {
-        bail!("{}", complaints.join("\n"));
+    if !findings.is_empty() {
+        bail!("{}", findings.join("\n"));
     }
     Ok(())
+}
+
+/// Whether a file is the root of an integration test or an example, whose modules are beside it.
+fn is_target(path: &Path) -> bool {
+    let directory = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+    let is_in_crate_root = path.components().all(|component| component.as_os_str() != "src");
+    is_in_crate_root && matches!(directory, Some("tests" | "examples"))
+}
+
+/// What of a file's tests has the wrong form.
+fn layout_of_tests(text: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    let lines: Vec<&str> = text.lines().collect();
+    for (index, line) in lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.trim() == "#[cfg(test)]")
+    {
+        let Some(module) = lines.get(index + 1).and_then(|line| line.split_once("mod ")) else {
+            continue;
+        };
+        match module.1.split_once(';') {
+            Some((name, _)) if !TEST_MODULES.contains(&name) => {
+                findings.push(format!("test module `{name}`: name it {}", TEST_MODULES.join(", ")));
+            }
+            Some(_) => {}
+            None => {
+                let indentation = &line[..line.len() - line.trim_start().len()];
+                let end = format!("{indentation}}}");
+                let length = lines[index..]
+                    .iter()
+                    .position(|line| *line == end)
+                    .map_or(0, |length| length + 1);
+                if length > INLINE_TESTS_LINES_MAX {
+                    findings.push(format!(
+                        "{length} lines of inline tests, {INLINE_TESTS_LINES_MAX} at most: move them to tests.rs"
+                    ));
+                }
+            }
+        }
+    }
+    findings
 }
 
 /// Whether a file is the root of a crate, or its parent names it as a module.
@@ -92,6 +141,30 @@ fn declares(text: &str, module: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn test_modules_have_one_of_three_names_and_inline_tests_are_short() {
+        for name in TEST_MODULES {
+            assert_eq!(layout_of_tests(&format!("#[cfg(test)]\nmod {name};\n")), [""; 0]);
+        }
+        assert_eq!(layout_of_tests("#[cfg(test)]\npub(crate) mod plans;\n").len(), 1);
+        assert_eq!(layout_of_tests("#[cfg(test)]\nuse std::fs;\n"), [""; 0]);
+        let inline = |lines: usize| format!("#[cfg(test)]\nmod tests {{\n{}}}\n", "    fn f() {}\n".repeat(lines));
+        assert_eq!(layout_of_tests(&inline(INLINE_TESTS_LINES_MAX - 3)), [""; 0]);
+        assert_eq!(layout_of_tests(&inline(INLINE_TESTS_LINES_MAX)).len(), 1);
+    }
+
+    #[test]
+    fn integration_tests_may_have_modules_beside_them() {
+        assert!(is_target(Path::new("crates/a/tests/it.rs")));
+        for module in [
+            "crates/a/src/it.rs",
+            "crates/a/src/tests/it.rs",
+            "crates/a/tests/it/x.rs",
+        ] {
+            assert!(!is_target(Path::new(module)), "{module}");
+        }
+    }
 
     #[test]
     fn a_file_is_compiled_when_its_parent_names_it() {

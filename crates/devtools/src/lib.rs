@@ -10,5 +10,5 @@ pub mod recorder;
 
 pub use cargo::{build, cargo, quiet_unless_terminal};
 pub use command::run;
-pub use files::{read, rust_files};
+pub use files::{files, read, rust_files};
 pub use leftovers::TestRun;

@@ -15,7 +15,7 @@ const VERSION: &str = "0.20.2";
 pub(crate) fn run() -> anyhow::Result<()> {
     let program = installed()?;
     let status = std::process::Command::new(&program)
-        .args(["--offline", "check", "licenses", "bans", "sources"])
+        .args(["check", "licenses", "bans", "sources"])
         .status()
         .with_context(|| format!("cannot start {}", program.display()))?;
     ensure!(

@@ -1,18 +1,18 @@
-//! Metrics as plain data: a controller describes and records them, and what runs it exposes them.
+//! Metrics as plain data: a controller describes and records them, the runtime exposes them.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::Key;
 
-/// Upper bounds of the buckets that Prometheus clients use by default, in seconds.
+/// The default histogram buckets of Prometheus clients: upper bounds in seconds.
 pub const DEFAULT_BUCKETS: [f64; 11] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Upper bounds of buckets of which each is `factor` times the one before.
+/// Histogram buckets whose upper bounds grow by `factor`.
 #[must_use]
 pub const fn exponential_buckets<const N: usize>(start: f64, factor: f64) -> [f64; N] {
     let mut bounds = [start; N];
     let mut index = 1;
-    // Multiplied step by step, as Go's client does: powers would end in other digits.
+    // Multiplied step by step like in Go's client: powers would round to other digits.
     while index < N {
         bounds[index] = bounds[index - 1] * factor;
         index += 1;
@@ -33,16 +33,16 @@ pub struct MetricSpec {
     pub labels: &'static [&'static str],
 }
 
-/// The type of a metric, which decides what is done with a recorded value.
+/// The type of a metric, which determines how measurements are applied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MetricKind {
-    /// Values are added up.
+    /// The sum of all values.
     Counter,
-    /// The last value counts.
+    /// The last value.
     Gauge,
-    /// Values are counted by size.
+    /// The number of values per bucket.
     Histogram {
-        /// The upper bounds of the buckets, ascending; a last bucket without bound is implied.
+        /// The upper bounds of the buckets, ascending; a last bucket without a bound is implied.
         buckets: &'static [f64],
     },
 }
@@ -56,11 +56,11 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// A value, with one value for each label of the metric. Label values are fixed strings, so that the number of time
+    /// A measurement, with one value per label of the metric. Label values are static strings, so that the number of time
     /// series is bounded.
     ///
     /// # Panics
-    /// If the number of label values is not that of the labels.
+    /// If the number of label values differs from the number of labels.
     #[must_use]
     pub fn new(metric: &'static MetricSpec, labels: &[&'static str], value: f64) -> Self {
         assert_eq!(labels.len(), metric.labels.len(), "label values of {}", metric.name);
@@ -71,7 +71,7 @@ impl Measurement {
         }
     }
 
-    /// A number of things, with label values as in [`new`](Self::new).
+    /// A measurement of a count, with label values as in [`new`](Self::new).
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
     pub fn of_count(metric: &'static MetricSpec, labels: &[&'static str], count: usize) -> Self {
@@ -79,30 +79,29 @@ impl Measurement {
     }
 }
 
-/// Measurements that wait to be applied.
+/// A buffer of measurements.
 #[derive(Debug, Default)]
 pub struct Measurements(Vec<Measurement>);
 
 impl Measurements {
-    /// Records a value, as [`Measurement::new`] takes it.
+    /// Records a value, with label values as in [`Measurement::new`].
     pub fn record(&mut self, metric: &'static MetricSpec, labels: &[&'static str], value: f64) {
         self.0.push(Measurement::new(metric, labels, value));
     }
 
-    /// Records a number of things.
+    /// Records a count.
     pub fn record_count(&mut self, metric: &'static MetricSpec, labels: &[&'static str], count: usize) {
         self.0.push(Measurement::of_count(metric, labels, count));
     }
 
-    /// Takes what was recorded.
+    /// Takes the recorded measurements.
     #[must_use]
     pub fn take(&mut self) -> Vec<Measurement> {
         std::mem::take(&mut self.0)
     }
 }
 
-/// Gauges that are sums over keys. What each key contributes is kept, so that a change of one key costs the same however
-/// many there are.
+/// Gauges that are sums over keys. The contribution of each key is cached, so that an update takes constant time.
 #[derive(Debug)]
 pub struct GaugeSums<const N: usize> {
     gauges: [(&'static MetricSpec, &'static [&'static str]); N],
@@ -111,7 +110,7 @@ pub struct GaugeSums<const N: usize> {
 }
 
 impl<const N: usize> GaugeSums<N> {
-    /// Sums of no keys, for these gauges with these label values.
+    /// Sums without any key, for these gauges with these label values.
     #[must_use]
     pub fn new(gauges: [(&'static MetricSpec, &'static [&'static str]); N]) -> Self {
         Self {
@@ -121,13 +120,13 @@ impl<const N: usize> GaugeSums<N> {
         }
     }
 
-    /// Replaces what a key contributes to each gauge, and records the sums that change.
+    /// Replaces the contribution of a key to each gauge, and records the sums that change.
     pub fn replace(&mut self, key: &Key, contribution: Option<[usize; N]>, measurements: &mut Measurements) {
         let before = match contribution {
             Some(contribution) => self.contributions.insert(key.clone(), contribution),
             None => self.contributions.remove(key),
         };
-        // A key that is not known contributes nothing.
+        // An unknown key contributes nothing.
         let (before, now) = (before.unwrap_or([0; N]), contribution.unwrap_or([0; N]));
         for index in 0..N {
             if before[index] != now[index] {
@@ -139,31 +138,31 @@ impl<const N: usize> GaugeSums<N> {
     }
 }
 
-/// The values of metrics: what measurements add up to.
+/// The current values of all metrics.
 #[derive(Debug, Default)]
 pub struct MetricValues {
     families: BTreeMap<&'static str, MetricFamily>,
 }
 
-/// A metric and its values, by the values of its labels.
+/// A metric with its time series.
 #[derive(Debug)]
 pub struct MetricFamily {
     /// The metric.
     pub metric: &'static MetricSpec,
-    /// Its values.
+    /// The values, by label values.
     pub series: BTreeMap<Vec<&'static str>, MetricValue>,
 }
 
-/// The value of a metric.
+/// The value of a time series.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MetricValue {
-    /// That of a counter or a gauge.
+    /// The value of a counter or a gauge.
     Number(f64),
-    /// That of a histogram.
+    /// The value of a histogram.
     Histogram {
         /// The upper bounds of the buckets, without the last one, which has none.
         bounds: &'static [f64],
-        /// How many values are in each bucket.
+        /// The number of values in each bucket.
         counts: Vec<u64>,
         /// The sum of all values.
         sum: f64,
@@ -171,10 +170,10 @@ pub enum MetricValue {
 }
 
 impl MetricValues {
-    /// Makes a metric known. Without labels it has a value from the start.
+    /// Registers a metric. A metric without labels has the value zero at once.
     ///
     /// # Panics
-    /// If another metric has its name.
+    /// If another metric has the same name.
     pub fn register(&mut self, metric: &'static MetricSpec) {
         let family = self.family(metric);
         assert_eq!(family.metric, metric, "two metrics are named {}", metric.name);
@@ -197,12 +196,12 @@ impl MetricValues {
         }
     }
 
-    /// All metrics that have a value, sorted by name.
+    /// The metrics that have a value, sorted by name.
     pub fn families(&self) -> impl Iterator<Item = &MetricFamily> {
         self.families.values().filter(|family| !family.series.is_empty())
     }
 
-    /// The value of a metric for these values of its labels.
+    /// The value of a metric for these label values.
     #[must_use]
     pub fn get(&self, name: &str, labels: &[&'static str]) -> Option<&MetricValue> {
         self.families.get(name)?.series.get(labels)

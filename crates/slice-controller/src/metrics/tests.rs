@@ -1,3 +1,5 @@
+//! Tests of recording and applying measurements.
+
 use super::*;
 
 static SIZES: MetricSpec = MetricSpec {
@@ -19,7 +21,7 @@ static KNOWN: MetricSpec = MetricSpec {
     labels: &[],
 };
 
-fn applied(measurements: &mut Measurements) -> MetricValues {
+fn apply_all(measurements: &mut Measurements) -> MetricValues {
     let mut values = MetricValues::default();
     for metric in [&SIZES, &WRITES, &KNOWN] {
         values.register(metric);
@@ -38,14 +40,14 @@ fn number(values: &MetricValues, name: &str, labels: &[&'static str]) -> Option<
 }
 
 #[test]
-fn counters_add_gauges_keep_the_last_value_and_histograms_count_by_size() {
+fn counters_add_gauges_keep_the_last_value_and_histograms_count_per_bucket() {
     let mut measurements = Measurements::default();
     for value in [0.5, 1.0, 1.5, 3.0] {
         measurements.record(&SIZES, &[], value);
         measurements.record(&KNOWN, &[], value);
         measurements.record(&WRITES, &["create"], value);
     }
-    let values = applied(&mut measurements);
+    let values = apply_all(&mut measurements);
     let histogram = MetricValue::Histogram {
         bounds: &[1.0, 2.0],
         counts: vec![2, 1, 1],
@@ -59,7 +61,7 @@ fn counters_add_gauges_keep_the_last_value_and_histograms_count_by_size() {
 
 #[test]
 fn only_metrics_without_labels_have_a_value_before_the_first_measurement() {
-    let values = applied(&mut Measurements::default());
+    let values = apply_all(&mut Measurements::default());
     let names: Vec<_> = values.families().map(|family| family.metric.name).collect();
     assert_eq!(names, ["known", "sizes"]);
     assert_eq!(number(&values, "known", &[]), Some(0.0));
@@ -67,22 +69,22 @@ fn only_metrics_without_labels_have_a_value_before_the_first_measurement() {
 
 #[test]
 #[should_panic(expected = "two metrics are named known")]
-fn a_name_is_that_of_one_metric() {
+fn registering_two_metrics_with_one_name_panics() {
     static OTHER: MetricSpec = MetricSpec {
         kind: MetricKind::Counter,
         ..KNOWN
     };
-    applied(&mut Measurements::default()).register(&OTHER);
+    apply_all(&mut Measurements::default()).register(&OTHER);
 }
 
 #[test]
 #[should_panic(expected = "label values of writes")]
-fn every_label_has_a_value() {
+fn missing_label_value_panics() {
     Measurements::default().record(&WRITES, &[], 1.0);
 }
 
 #[test]
-fn sums_follow_what_each_key_contributes() {
+fn gauge_is_the_sum_of_all_contributions() {
     let mut measurements = Measurements::default();
     let mut sums = GaugeSums::new([(&KNOWN, &[])]);
     for (name, contribution, expected) in [
@@ -107,7 +109,7 @@ fn sums_follow_what_each_key_contributes() {
     }
 }
 
-/// Upstream's buckets of work queues, with the digits of its text.
+/// The work queue buckets of upstream, with the same digits.
 #[test]
 fn exponential_buckets_are_products_not_powers() {
     let bounds: [f64; 5] = exponential_buckets(1e-8, 10.0);

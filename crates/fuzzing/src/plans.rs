@@ -20,9 +20,9 @@ pub(crate) fn check(step: &Step) {
         let compact = Service::from(service);
         let pods: Vec<Pod> = step.pods.iter().map(Pod::from).collect();
         let mut interner = Interner::default();
-        let interned: Vec<Pod> = step.pods.iter().map(|pod| Pod::from_k8s(pod, &mut interner)).collect();
+        let shared: Vec<Pod> = step.pods.iter().map(|pod| Pod::from_k8s(pod, &mut interner)).collect();
         let plan = plan_twice(&step.existing, service_planner(step, &compact, &pods));
-        let from_interned = plan_twice(&step.existing, service_planner(step, &compact, &interned));
+        let from_interned = plan_twice(&step.existing, service_planner(step, &compact, &shared));
         assert_eq!(plan, from_interned, "interned strings give the same plan");
     }
     if let Some(endpoints) = &step.endpoints {

@@ -37,7 +37,7 @@ impl FromStr for AddressType {
     fn from_str(text: &str) -> Result<Self, UnknownAddressType> {
         [Self::IPv4, Self::IPv6, Self::Fqdn]
             .into_iter()
-            .find(|known| known.as_str() == text)
+            .find(|address_type| address_type.as_str() == text)
             .ok_or_else(|| UnknownAddressType(text.to_owned()))
     }
 }
@@ -53,8 +53,8 @@ mod tests {
 
     #[test]
     fn r141_address_types_are_parsed_exactly() {
-        for known in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
-            assert_eq!(known.to_string().parse(), Ok(known));
+        for address_type in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
+            assert_eq!(address_type.to_string().parse(), Ok(address_type));
         }
         for unknown in ["", "IP", "ipv4", "Fqdn"] {
             assert_eq!(

@@ -5,7 +5,7 @@
 pub enum EventType {
     /// For information.
     Normal,
-    /// Something needs attention.
+    /// For problems that need attention.
     Warning,
 }
 

@@ -33,11 +33,11 @@ impl Interner {
             identities,
             hasher,
         } = self;
-        let names = [namespace, name, uid];
+        let fields = [namespace, name, uid];
         identities.get(
-            hasher.hash_one(hash_input(names)),
-            |known| known.names() == names,
-            |known| hasher.hash_one(hash_input(known.names())),
+            hasher.hash_one(hash_input(fields)),
+            |known| known.fields() == fields,
+            |known| hasher.hash_one(hash_input(known.fields())),
             || {
                 Arc::new(TargetIdentity {
                     namespace: namespace.map(|namespace| strings.intern(namespace, hasher)),

@@ -44,7 +44,7 @@ pub enum InvalidSelector {
         operator: String,
     },
     /// Values where the operator has none, or no values where it needs some.
-    #[error("operator {operator:?} for label {key:?} takes values exactly if it is In or NotIn")]
+    #[error("operator {operator:?} for label {key:?}: In and NotIn require values, Exists and DoesNotExist take none")]
     Values {
         /// The label.
         key: String,
@@ -118,12 +118,12 @@ mod tests {
             (
                 "In",
                 json!([]),
-                "operator \"In\" for label \"app\" takes values exactly if it is In or NotIn",
+                "operator \"In\" for label \"app\": In and NotIn require values, Exists and DoesNotExist take none",
             ),
             (
                 "Exists",
                 json!(["a"]),
-                "operator \"Exists\" for label \"app\" takes values exactly if it is In or NotIn",
+                "operator \"Exists\" for label \"app\": In and NotIn require values, Exists and DoesNotExist take none",
             ),
             (
                 "Gt",

@@ -23,7 +23,7 @@ pub struct TargetIdentity {
 }
 
 impl TargetIdentity {
-    pub(crate) fn names(&self) -> [Option<&str>; 3] {
+    pub(crate) fn fields(&self) -> [Option<&str>; 3] {
         [&self.namespace, &self.name, &self.uid].map(Option::as_deref)
     }
 }

@@ -107,12 +107,12 @@ fn compact_form_has_no_hints() {
 #[test]
 fn endpoints_with_one_interned_target_identity_can_differ_in_other_fields() {
     let mut interner = Interner::default();
-    let mut interned = |reference: &ObjectReference| {
+    let mut with_reference = |reference: &ObjectReference| {
         let target = Target::from_k8s(reference, &mut interner);
         changed(|endpoint| endpoint.target = Some(target))
     };
-    let pod = interned(&reference());
-    let other_kind = interned(&ObjectReference {
+    let pod = with_reference(&reference());
+    let other_kind = with_reference(&ObjectReference {
         kind: None,
         ..reference()
     });

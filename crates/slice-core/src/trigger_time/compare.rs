@@ -1,6 +1,6 @@
 //! Comparison of an owner's sources with those of the last commit.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, iter, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -69,12 +69,7 @@ pub(super) fn compare<'s>(
     };
     let mut sources = committed.to_vec();
     Diff::Times(times).apply(&mut sources);
-    rematch(
-        &[],
-        std::iter::once(first_new).chain(current),
-        &mut sources,
-        &mut earliest,
-    );
+    rematch(&[], iter::once(first_new).chain(current), &mut sources, &mut earliest);
     (earliest, Diff::Sources(sources))
 }
 

@@ -49,7 +49,7 @@ impl Interner {
     }
 }
 
-/// The hashed part of an identity: the uid where there is one, which is unique and saves a cache miss per further string.
+/// The hashed part of an identity: the uid alone where there is one, since each further string may cost a cache miss.
 fn hash_input([namespace, name, uid]: [Option<&str>; 3]) -> [Option<&str>; 2] {
     match uid {
         Some(_) => [uid, None],

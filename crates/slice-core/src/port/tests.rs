@@ -11,7 +11,7 @@ fn key(ports: Value) -> PortMapKey {
     PortMapKey::from_k8s(ports.as_deref())
 }
 
-/// Slices of old API servers have `null` ports (T-CUT-53, T-MIR-80, T-HASH-03, trap 23).
+/// The API server returns empty lists as `null` (T-CUT-53, T-MIR-80, T-HASH-03, trap 23).
 #[test]
 fn no_list_equals_an_empty_list() {
     assert_eq!(key(Value::Null), key(json!([])));

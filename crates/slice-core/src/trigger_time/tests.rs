@@ -92,7 +92,8 @@ fn trigger_time_is_the_earliest_time_that_grew() {
     }
 }
 
-/// A deleted and recreated Service starts with its creation time (R114, R116, T-TRG-07, T-TTT-07).
+/// An unknown owner starts with its own time: after a restart, or when it was deleted and created again (R114, R116, T-TRG-07,
+/// T-TTT-07).
 #[test]
 fn forgotten_owner_is_new_again() {
     let mut times = TriggerTimeTracker::new();

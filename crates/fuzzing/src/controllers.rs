@@ -1,4 +1,4 @@
-//! Objects as a watch sends them, handled by the controllers: decoded by their own decoders, applied, synced and deleted.
+//! Watch events for both controllers: objects are decoded by the watches, applied, synced and deleted.
 
 use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
 
@@ -9,7 +9,7 @@ use slice_controller::{Controller, EventContext, Key, SyncContext, SyncOutcome, 
 use slice_core::CompactSlice;
 use slice_reconciler::{Operation, Plan, Write};
 
-/// Both controllers, each from its first object to its last. Every object is taken for whatever a controller watches.
+/// Runs both controllers with these objects. Each object is decoded by every watch, whatever its kind is.
 pub(crate) fn check(objects: &[Vec<u8>], existing: &[CompactSlice], max: NonZeroUsize) {
     let service = service_slices::controller::Config {
         managed_by: service_slices::MANAGED_BY.to_owned(),
@@ -17,22 +17,22 @@ pub(crate) fn check(objects: &[Vec<u8>], existing: &[CompactSlice], max: NonZero
         batch_period: Duration::ZERO,
         service_selector: String::new(),
     };
-    live(ServiceController::new(service), objects, existing);
+    run(ServiceController::new(service), objects, existing);
     let mirroring = mirroring::controller::Config {
         managed_by: mirroring::MANAGED_BY.to_owned(),
         max_endpoints_per_subset: max,
         batch_period: Duration::ZERO,
         service_selector: String::new(),
     };
-    live(MirroringController::new(mirroring), objects, existing);
+    run(MirroringController::new(mirroring), objects, existing);
 }
 
-fn live<C: Controller>(mut controller: C, objects: &[Vec<u8>], existing: &[CompactSlice]) {
+fn run<C: Controller>(mut controller: C, objects: &[Vec<u8>], existing: &[CompactSlice]) {
     let watches = controller.watches();
     let mut context = EventContext::default();
     let mut applied = Vec::new();
     for watch in &watches {
-        // What cannot be decoded is not applied: the runtime skips it, too.
+        // Undecodable objects are skipped, as in the runtime.
         for decoded in objects.iter().filter_map(|object| watch.decode(object).ok()) {
             applied.push((watch.id, decoded.object_ref));
             controller.apply(decoded.object, &mut context);
@@ -50,12 +50,12 @@ fn live<C: Controller>(mut controller: C, objects: &[Vec<u8>], existing: &[Compa
         let deletes = |write: &Write| matches!(write.operation, Operation::Delete(_));
         assert!(
             writes.iter().all(deletes),
-            "nothing is left to be published: {writes:?}"
+            "after all objects are deleted, slices are only deleted: {writes:?}"
         );
     });
 }
 
-/// Syncs all keys that were enqueued as if every write succeeded, and returns them.
+/// Syncs all enqueued keys as if every write succeeded, and returns the keys.
 fn sync_enqueued<C: Controller>(
     controller: &mut C,
     context: &mut EventContext,
@@ -70,7 +70,7 @@ fn sync_enqueued<C: Controller>(
             reserved_names: &[],
             now: Timestamp::UNIX_EPOCH,
         };
-        // An owner that cannot be planned for is an error, not a panic.
+        // An invalid owner is an error, not a panic.
         if let Ok(SyncResult { plan, .. }) = controller.sync(key, &context) {
             check(&plan);
         }

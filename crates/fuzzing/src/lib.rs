@@ -1,15 +1,15 @@
-//! Whatever an API server sends: it is read, judged, and nothing panics.
+//! Fuzzing of decoders, controllers and planners: arbitrary API objects never cause a panic.
 //!
-//! Two programs share this crate: the fuzz target in `fuzz/`, for which `cargo xtask fuzz` fetches the recorded steps as
-//! seeds, and an ordinary test that goes through the same steps and a bounded number of mutations of them, so that the
-//! target cannot rot where there is no fuzzer. The mutations also serve `slice-runtime`, for the lines and pages around objects.
+//! [`check`] has two callers. `cargo xtask fuzz` runs the fuzz target in `fuzz/`, with the recorded steps as seeds. An ordinary
+//! test checks some of these steps and a bounded number of mutations, so that the target stays correct where no fuzzer is
+//! installed. `slice-runtime` uses [`mutate`] for its own tests of watch streams and list pages.
 
 mod controllers;
 mod mutate;
-mod objects;
 mod plans;
 mod seeds;
-mod texts;
+mod step;
+mod strings;
 
 pub use mutate::mutate;
 pub use seeds::seeds;
@@ -18,31 +18,31 @@ use std::num::NonZeroUsize;
 
 use serde_json::Value;
 
-/// Reads the input as the JSON of a recorded step: all texts in it as addresses and times, its objects as what they claim to
-/// be. What cannot be read is left out, the rest goes all the way to plans of writes for the Service and the Endpoints object.
-/// The same objects, and the input itself, go to both controllers as the bytes that a watch sends.
+/// Checks one input, the JSON of a recorded step. Each string is parsed as an address and a time. The objects are decoded, and
+/// invalid ones are skipped; slices are planned for the Service and the Endpoints object. Both controllers handle the same
+/// objects, and the input itself, as the bytes of watch events.
 ///
 /// # Panics
 ///
-/// When something is wrong with our code, never because something is wrong with the input.
+/// If the code under test has a defect; never for invalid input alone.
 pub fn check(input: &[u8]) {
     let Ok(step) = serde_json::from_slice::<Value>(input) else {
-        texts::check(&String::from_utf8_lossy(input));
+        strings::check(&String::from_utf8_lossy(input));
         return controllers::check(&[input.to_vec()], &[], NonZeroUsize::MIN);
     };
-    check_texts(&step);
-    let mut objects = objects::written(&step);
+    check_strings(&step);
+    let mut objects = step::encode_objects(&step);
     objects.push(input.to_vec());
-    let step = objects::Step::read(&step);
+    let step = step::Step::decode(&step);
     controllers::check(&objects, &step.existing, step.max);
     plans::check(&step);
 }
 
-fn check_texts(value: &Value) {
+fn check_strings(value: &Value) {
     match value {
-        Value::String(text) => texts::check(text),
-        Value::Array(items) => items.iter().for_each(check_texts),
-        Value::Object(fields) => fields.values().for_each(check_texts),
+        Value::String(text) => strings::check(text),
+        Value::Array(items) => items.iter().for_each(check_strings),
+        Value::Object(fields) => fields.values().for_each(check_strings),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

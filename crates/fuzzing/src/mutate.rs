@@ -1,12 +1,12 @@
-//! Changes to JSON that leave it JSON, mostly: a change of bytes alone would hardly ever come past the parser.
+//! Mutations of JSON values. Mutations of bytes alone would hardly ever pass the parser.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-/// Mutations in a row.
-const CHANGES_MAX: usize = 4;
-/// Texts that mean something to those who read objects, or nearly so.
-const TEXTS: [&str; 21] = [
+/// The maximum number of mutations of one input.
+const MUTATIONS_MAX: usize = 4;
+/// Strings that are valid values of API fields, or nearly valid.
+const STRINGS: [&str; 21] = [
     "",
     "0",
     "10.1.0.2",
@@ -31,25 +31,29 @@ const TEXTS: [&str; 21] = [
 ];
 const NUMBERS: [i64; 8] = [i64::MIN, i32::MIN as i64, -1, 0, 1, 65536, i32::MAX as i64, i64::MAX];
 
-/// Another input that resembles this one: the same for the same `seed`.
+/// Returns a similar input. Equal seeds give equal results.
 #[must_use]
 pub fn mutate(input: &[u8], seed: u64) -> Vec<u8> {
     let mut rng = Rng::with_seed(seed);
     let Ok(mut step) = serde_json::from_slice::<Value>(input) else {
-        return damage(input.to_vec(), &mut rng);
+        return mutate_bytes(input.to_vec(), &mut rng);
     };
-    for _ in 0..rng.usize(1..=CHANGES_MAX) {
+    for _ in 0..rng.usize(1..=MUTATIONS_MAX) {
         let count = count(&step);
         let other = nth(&mut step, &mut rng.usize(..count)).cloned();
         if let Some(value) = nth(&mut step, &mut rng.usize(..count)) {
-            change(value, other.unwrap_or_default(), &mut rng);
+            mutate_value(value, other.unwrap_or_default(), &mut rng);
         }
     }
     let text = step.to_string().into_bytes();
-    if rng.u8(..8) == 0 { damage(text, &mut rng) } else { text }
+    if rng.u8(..8) == 0 {
+        mutate_bytes(text, &mut rng)
+    } else {
+        text
+    }
 }
 
-/// How many values a value consists of, itself included.
+/// The number of nested values, including the value itself.
 fn count(value: &Value) -> usize {
     1 + match value {
         Value::Array(items) => items.iter().map(count).sum(),
@@ -58,7 +62,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// The nth of the values that a value consists of; where there are fewer, `n` becomes the rest.
+/// The nth nested value in depth-first order. If there are fewer, `n` is reduced by their number.
 fn nth<'v>(value: &'v mut Value, n: &mut usize) -> Option<&'v mut Value> {
     if *n == 0 {
         return Some(value);
@@ -71,8 +75,8 @@ fn nth<'v>(value: &'v mut Value, n: &mut usize) -> Option<&'v mut Value> {
     }
 }
 
-/// Changes a value; `other` is some value of the same input.
-fn change(value: &mut Value, other: Value, rng: &mut Rng) {
+/// Mutates a value; `other` is another value of the same input.
+fn mutate_value(value: &mut Value, other: Value, rng: &mut Rng) {
     match (rng.u8(..4), &mut *value) {
         (0, Value::Array(items)) if !items.is_empty() => {
             items.remove(rng.usize(..items.len()));
@@ -83,12 +87,12 @@ fn change(value: &mut Value, other: Value, rng: &mut Rng) {
         }
         (1, Value::Array(items)) => items.push(other),
         (0 | 1, Value::String(text)) => {
-            let place = text
+            let position = text
                 .char_indices()
                 .nth(rng.usize(..=text.len()))
-                .map(|(place, _)| place);
+                .map(|(position, _)| position);
             text.insert(
-                place.unwrap_or(text.len()),
+                position.unwrap_or(text.len()),
                 rng.choice(['0', '.', ':', '%', '-', 'A', '\u{e9}']).unwrap_or('x'),
             );
         }
@@ -102,17 +106,21 @@ fn leaf(rng: &mut Rng) -> Value {
         0 => json!(rng.choice(NUMBERS)),
         1 => Value::Null,
         2 => json!(rng.bool()),
-        _ => json!(rng.choice(TEXTS)),
+        _ => json!(rng.choice(STRINGS)),
     }
 }
 
-/// Changes bytes, as a broken connection would.
-fn damage(mut bytes: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
-    let place = rng.usize(..=bytes.len());
+/// Truncates, inserts or replaces bytes, as a broken connection would.
+fn mutate_bytes(mut bytes: Vec<u8>, rng: &mut Rng) -> Vec<u8> {
+    let position = rng.usize(..=bytes.len());
     match rng.u8(..3) {
-        0 => bytes.truncate(place),
-        1 => bytes.insert(place, rng.u8(..)),
-        _ => bytes.iter_mut().skip(place).take(1).for_each(|byte| *byte = rng.u8(..)),
+        0 => bytes.truncate(position),
+        1 => bytes.insert(position, rng.u8(..)),
+        _ => bytes
+            .iter_mut()
+            .skip(position)
+            .take(1)
+            .for_each(|byte| *byte = rng.u8(..)),
     }
     bytes
 }

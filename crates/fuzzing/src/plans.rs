@@ -1,4 +1,4 @@
-//! From objects to writes, and once more when these are carried out.
+//! Planning, and a second plan after the first is applied, which must have no writes.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +12,7 @@ use slice_reconciler::{
     plan,
 };
 
-use crate::objects::Step;
+use crate::step::Step;
 
 /// Plans for the Service and for the Endpoints object of a step.
 pub(crate) fn check(step: &Step) {
@@ -21,32 +21,33 @@ pub(crate) fn check(step: &Step) {
         let pods: Vec<Pod> = step.pods.iter().map(Pod::from).collect();
         let mut interner = Interner::default();
         let shared: Vec<Pod> = step.pods.iter().map(|pod| Pod::from_k8s(pod, &mut interner)).collect();
-        let plan = settle(&step.existing, planner_of_service(step, &compact, &pods));
-        let from_interned = settle(&step.existing, planner_of_service(step, &compact, &shared));
-        assert_eq!(plan, from_interned, "interning does not change a plan");
+        let plan = plan_twice(&step.existing, service_planner(step, &compact, &pods));
+        let from_interned = plan_twice(&step.existing, service_planner(step, &compact, &shared));
+        assert_eq!(plan, from_interned, "interned strings give the same plan");
     }
     if let Some(endpoints) = &step.endpoints {
         let _ = check_mirrored(endpoints, step.service.as_ref());
-        settle(&step.existing, |existing| plan_of_endpoints(step, endpoints, existing));
+        plan_twice(&step.existing, |existing| plan_endpoints(step, endpoints, existing));
     }
 }
 
-/// Plans, carries the plan out and plans again: then there is nothing to do. Owners that cannot be planned for have no plan.
-fn settle(existing: &[CompactSlice], mut planner: impl FnMut(&[CompactSlice]) -> Option<Plan>) -> Option<Plan> {
+/// Plans, applies the writes and plans again: the second plan has no writes. Returns the first plan, or `None` if the owner
+/// is invalid.
+fn plan_twice(existing: &[CompactSlice], mut planner: impl FnMut(&[CompactSlice]) -> Option<Plan>) -> Option<Plan> {
     let first = planner(existing)?;
     let mut slices = existing.to_vec();
     for write in &first.writes {
         write.operation.apply_to(&mut slices);
     }
     let second = planner(&slices)?;
-    if can_be_stored(existing) {
+    if names_are_unique(existing) {
         assert_eq!(second.writes, [], "after {:#?}", first.writes);
     }
     Some(first)
 }
 
-/// Slices as an API server may hold them, in as far as their names tell them apart.
-fn can_be_stored(slices: &[CompactSlice]) -> bool {
+/// Whether an API server could store these slices together.
+fn names_are_unique(slices: &[CompactSlice]) -> bool {
     let names: BTreeSet<_> = slices
         .iter()
         .filter_map(|slice| slice.metadata.name.as_deref())
@@ -54,8 +55,8 @@ fn can_be_stored(slices: &[CompactSlice]) -> bool {
     names.len() == slices.len()
 }
 
-/// Plans for a Service, as a controller that lives on from one plan to the next.
-fn planner_of_service<'s>(
+/// A planner for a Service with one topology cache for all its plans, as in a controller.
+fn service_planner<'s>(
     step: &'s Step,
     service: &'s Service,
     pods: &'s [Pod],
@@ -66,8 +67,8 @@ fn planner_of_service<'s>(
         .map(|node| (node.metadata.name.as_deref().unwrap_or_default(), Node::from(node)))
         .collect();
     let mut topology = TopologyCache::new(TopologyOptions::default());
-    // Nobody is known yet, so nobody needs a look.
-    let _ = topology.set_nodes(step.nodes.iter().map(facts));
+    // The cache has no owners yet that would have to be enqueued.
+    let _ = topology.set_nodes(step.nodes.iter().map(node_info));
     move |existing| {
         let desired = desired(service, pods, &nodes);
         let metadata = service.metadata_policy();
@@ -84,7 +85,7 @@ fn planner_of_service<'s>(
     }
 }
 
-fn plan_of_endpoints(step: &Step, endpoints: &api::Endpoints, existing: &[CompactSlice]) -> Option<Plan> {
+fn plan_endpoints(step: &Step, endpoints: &api::Endpoints, existing: &[CompactSlice]) -> Option<Plan> {
     let subsets = Subsets::read(endpoints);
     let metadata = MetadataPolicy::from(Metadata::of(endpoints));
     let owner = Owner::from_meta("v1", "Endpoints", &endpoints.metadata);
@@ -97,8 +98,8 @@ fn plan_of_endpoints(step: &Step, endpoints: &api::Endpoints, existing: &[Compac
     plan(request, &options).ok()
 }
 
-/// Not as a controller would read them, but as odd as they can be.
-fn facts(node: &api::Node) -> NodeInfo<'_> {
+/// The topology input of a node, unlike in a controller without any validation.
+fn node_info(node: &api::Node) -> NodeInfo<'_> {
     let labels = node.metadata.labels.as_ref();
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
     NodeInfo {

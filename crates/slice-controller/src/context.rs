@@ -1,4 +1,4 @@
-//! What the runtime lends a controller while it handles a watch event.
+//! The context in which a controller handles a watch event.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use slice_core::Interner;
 
 use crate::Key;
 
-/// Takes the keys that a watch event concerns, and interns strings.
+/// Collects the keys that a watch event enqueues, and interns strings.
 #[derive(Debug, Default)]
 pub struct EventContext {
     interner: Interner,
@@ -14,22 +14,22 @@ pub struct EventContext {
 }
 
 impl EventContext {
-    /// Enqueues a key to be synced as soon as possible.
+    /// Enqueues a key without delay.
     pub fn enqueue(&mut self, key: Key) {
         self.enqueue_after(key, Duration::ZERO);
     }
 
-    /// Enqueues a key to be synced after this delay, or earlier if something else asks for it.
+    /// Enqueues a key after this delay, or earlier if another enqueue of the key is due first.
     pub fn enqueue_after(&mut self, key: Key, delay: Duration) {
         self.enqueued.push((key, delay));
     }
 
-    /// The strings of the controller and of the slices that the runtime caches, each kept once.
+    /// The interner that the controller shares with the slice cache of the runtime.
     pub fn interner(&mut self) -> &mut Interner {
         &mut self.interner
     }
 
-    /// Takes the keys that were enqueued.
+    /// Takes the enqueued keys with their delays.
     pub fn take_enqueued(&mut self) -> Vec<(Key, Duration)> {
         std::mem::take(&mut self.enqueued)
     }

@@ -1,4 +1,4 @@
-//! The trait that the author of a controller implements, with what it is given and returns.
+//! The `Controller` trait, the input of a sync and its results.
 
 use std::time::Duration;
 
@@ -9,36 +9,36 @@ use slice_reconciler::Plan;
 
 use crate::{Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncError, SyncFailure, WatchSpec};
 
-/// A controller: what it watches, which keys a change concerns, and which slices a key should have.
+/// A controller: declares its watches, enqueues the keys that a watch event affects, and plans the slices of a key.
 ///
-/// The rest belongs to the runtime: reflectors, relists, the work queue, retries, the cache of existing slices and the
-/// writes. Everything that a controller knows arrives by [`apply`](Self::apply) and [`delete`](Self::delete).
+/// Reflectors, relists, the work queue, retries, the slice cache and the writes belong to the runtime. A controller learns of
+/// objects only by [`apply`](Self::apply) and [`delete`](Self::delete).
 pub trait Controller {
-    /// How the controller tells its watches apart: an enum, or `()` for a single one.
+    /// The id of a watch: an enum, or `()` for a single watch.
     type WatchId: Copy + Send + Sync + 'static;
     /// A watched object, decoded; an enum if several types are watched.
     type Object: Send + 'static;
 
-    /// What to watch.
+    /// The resources to watch.
     fn watches(&self) -> Vec<WatchSpec<Self::WatchId, Self::Object>>;
 
-    /// An object is new or has changed: keeps what matters of it, and enqueues the keys that the change concerns. After a
-    /// relist, objects arrive again that have not changed; they should enqueue nothing.
+    /// Handles a new or changed object: caches the fields that matter, and enqueues the affected keys. A relist repeats
+    /// unchanged objects; they should enqueue nothing.
     fn apply(&mut self, object: Self::Object, context: &mut EventContext);
 
-    /// An object was deleted: forgets it, and enqueues the keys that this concerns. The object may be unknown.
+    /// Handles a deleted object: removes it from the cache, and enqueues the affected keys. The object may be unknown.
     fn delete(&mut self, watch: Self::WatchId, object: &ObjectRef, context: &mut EventContext);
 
-    /// Decides which slices a key should have. Called with complete knowledge only: every watch has been listed.
+    /// Plans the slices of a key. Called only after the initial lists of all watches are complete.
     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError>;
 
-    /// The key of a slice with our managed-by label; none if the slice is not to be touched. A key has the namespace of its
+    /// The key of a slice with our managed-by label; `None` if the slice should be ignored. A key has the namespace of its
     /// slices.
     fn key_of(&self, slice: &ObjectMeta) -> Option<Key> {
         Key::from_slice_labels(slice)
     }
 
-    /// Called before keys are synced, for work that is better done once for many watch events than for each.
+    /// Called before keys are synced, for work that is done once per batch of watch events.
     fn before_sync(&mut self, _context: &mut EventContext) {}
 
     /// Called with the outcome of each sync, before the next sync of that key.
@@ -49,7 +49,7 @@ pub trait Controller {
         None
     }
 
-    /// The metrics that it records.
+    /// The metrics that the controller records.
     fn metrics(&self) -> &'static [&'static MetricSpec] {
         &[]
     }
@@ -61,28 +61,28 @@ pub trait Controller {
     }
 }
 
-/// What a decision is made with, besides what the controller knows.
+/// The input of a sync, besides the state of the controller.
 #[derive(Clone, Copy, Debug)]
 pub struct SyncContext<'a> {
     /// The existing slices of the key in the order of their names, terminating ones included.
     pub existing: &'a [CompactSlice],
-    /// Names that new slices must not have: objects of others were found to have them.
+    /// Names that new slices must not have, because foreign slices have them.
     pub reserved_names: &'a [String],
     /// The current time.
     pub now: Timestamp,
 }
 
-/// What was decided about a key.
+/// The result of a sync.
 ///
-/// A key without slices is forgotten until it is enqueued again if its plan has no summaries, and there are no events and no
-/// requeue. All other keys are synced at every resync.
+/// The runtime drops a key without slices if the plan has no stats and the result has no events and no requeue. All other
+/// keys are synced at every resync.
 #[derive(Clone, Debug, Default)]
 pub struct SyncResult {
-    /// The writes.
+    /// The writes to execute.
     pub plan: Plan,
     /// Events to record, whether or not the writes succeed.
     pub events: Vec<Event>,
-    /// When to sync the key again, even if nothing changes.
+    /// Requeues the key after this time.
     pub requeue_after: Option<Duration>,
 }
 
@@ -95,16 +95,16 @@ impl From<Plan> for SyncResult {
     }
 }
 
-/// How a sync ended.
+/// The outcome of a sync and its writes.
 #[derive(Debug, Default)]
 pub struct SyncOutcome {
-    /// Writes that succeeded.
+    /// The writes that succeeded.
     pub writes: WriteCounts,
-    /// What failed; empty after success.
+    /// The failures; empty after success.
     pub failures: Vec<SyncFailure>,
-    /// Whether creates were refused because the namespace is terminating, which is no failure (R107).
+    /// Whether the API server rejected creates because the namespace is terminating, which is no failure (R107).
     pub namespace_terminating: bool,
-    /// The time from the decision to the last response.
+    /// The time from the sync to the last response.
     pub duration: Duration,
 }
 
@@ -116,7 +116,7 @@ impl SyncOutcome {
     }
 }
 
-/// Numbers of writes.
+/// Numbers of writes by operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteCounts {
     /// Slices created.
@@ -128,13 +128,13 @@ pub struct WriteCounts {
 }
 
 impl WriteCounts {
-    /// Whether there are any.
+    /// Whether any write is counted.
     #[must_use]
     pub fn any(self) -> bool {
         self != Self::default()
     }
 
-    /// The number of writes of each operation, by its name in metrics.
+    /// The number of writes per operation, with the label value for metrics.
     #[must_use]
     pub fn by_operation(self) -> [(&'static str, usize); 3] {
         [

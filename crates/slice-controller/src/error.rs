@@ -1,25 +1,25 @@
-//! What can go wrong with a sync.
+//! Errors of syncs and writes.
 
 use std::{error::Error, fmt, time::Duration};
 
 use slice_reconciler::PlanError;
 
-/// An error of any type, as the author of a controller or a client library has it.
+/// An error of any type.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why a controller could not decide about a key.
+/// The error of [`Controller::sync`](crate::Controller::sync).
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// There is no plan for the key.
+    /// The reconciler could not plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// An error of the controller's own.
+    /// Any other error of the controller.
     #[error(transparent)]
     Other(BoxError),
 }
 
 impl SyncError {
-    /// An error of the controller's own: an error value, or a text.
+    /// Any other error of the controller, from an error value or a text.
     pub fn other(error: impl Into<BoxError>) -> Self {
         Self::Other(error.into())
     }
@@ -28,7 +28,7 @@ impl SyncError {
 /// One failure of a sync.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncFailure {
-    /// The controller could not decide.
+    /// The controller could not plan.
     #[error(transparent)]
     Sync(#[from] SyncError),
     /// A slice could not be created.
@@ -57,13 +57,13 @@ pub enum SyncFailure {
 /// Why a write of a slice failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// Another writer changed, created or deleted the slice first.
-    #[error("another writer changed it first")]
+    /// Another client changed, created or deleted the slice first.
+    #[error("conflict: another client changed the slice first")]
     Conflict,
     /// The request could not be built, and was not sent.
     #[error(transparent)]
     Request(BoxError),
-    /// The API server answered with an error.
+    /// The API server responded with an error.
     #[error("{message}")]
     Api {
         /// The HTTP status code.
@@ -73,22 +73,22 @@ pub enum WriteError {
         /// The text of the `Status`, or the status code if there is none.
         message: String,
     },
-    /// The API server did not answer in time; whether it carried out the write is unknown.
-    #[error("no answer within {} s", .0.as_secs())]
+    /// The API server did not respond in time; whether it executed the write is unknown.
+    #[error("no response within {} s", .0.as_secs())]
     Timeout(Duration),
-    /// The connection failed; whether the API server carried out the write is unknown.
+    /// The connection failed; whether the API server executed the write is unknown.
     #[error(transparent)]
     Transport(BoxError),
-    /// The API server carried out the write, but its response cannot be decoded.
+    /// The API server executed the write, but its response cannot be decoded.
     #[error("the response cannot be decoded")]
     Response(#[source] serde_json::Error),
-    /// The task that sent the write ended before the response came.
-    #[error("the write was aborted before the response came")]
+    /// The writer task ended before the response arrived.
+    #[error("the write was aborted before the response arrived")]
     Aborted,
 }
 
-/// Displays an error with all its sources, the outermost first. A source whose text is part of what was displayed before is
-/// left out: some libraries repeat their sources in their own texts.
+/// Displays an error with all its sources, the outermost first. Skips a source whose text is already displayed: some
+/// libraries repeat their sources in their own texts.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorChain<'a>(pub &'a (dyn Error + 'static));
 

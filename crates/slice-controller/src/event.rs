@@ -1,4 +1,4 @@
-//! Events to record.
+//! Kubernetes events to record.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use slice_core::EventType;
 use slice_reconciler::Owner;
 
-/// An event to be recorded on an object.
+/// A Kubernetes event to be recorded on an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// The object that it is about.
+    /// The object that the event is about.
     pub regarding: ObjectReference,
     /// Normal or warning.
     pub event_type: EventType,
-    /// One of the reasons in [`slice_core::well_known`], or a controller's own.
+    /// The reason: one of [`slice_core::well_known`], or a controller's own.
     pub reason: Cow<'static, str>,
-    /// The text for users.
+    /// The message for users.
     pub message: String,
 }
 
@@ -42,7 +42,7 @@ impl Event {
         }
     }
 
-    /// A warning about the owner of slices.
+    /// A warning event about the owner of slices.
     pub fn warning(owner: &Owner<'_>, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self::new(owner, EventType::Warning, reason, message)
     }

@@ -1,9 +1,9 @@
-//! The text of an event about failures.
+//! The message of events about failures.
 
 use crate::{ErrorChain, Key, SyncFailure};
 
-/// All failures of a key as one text in upstream's form: one as itself, several in brackets, equal ones once. `kind` is the
-/// owner's, such as `Service`.
+/// Formats the failures of a key as one message in upstream's form: several failures in brackets, equal ones once. `kind` is
+/// that of the owner, such as `Service`.
 #[must_use]
 pub fn describe_failures(kind: &str, key: &Key, failures: &[SyncFailure]) -> String {
     let mut texts: Vec<String> = Vec::new();
@@ -41,9 +41,9 @@ mod tests {
     use super::*;
     use crate::{SyncError, WriteError};
 
-    /// R107, R132, M103.
+    /// The form of upstream's aggregate errors (R107, R132, M103).
     #[test]
-    fn one_failure_stands_alone_and_several_in_brackets() {
+    fn several_failures_are_in_brackets_and_equal_ones_once() {
         let key = Key::new("ns", "db");
         let no = || WriteError::Transport("no".into());
         let create = || SyncFailure::Create(no());

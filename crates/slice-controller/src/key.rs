@@ -7,10 +7,11 @@ use slice_core::well_known::SERVICE_NAME_LABEL;
 
 use crate::ObjectRef;
 
-/// A key of the work queue: the owner of slices, by name. A sync reads the current state, not the event that enqueued the key.
+/// A work queue key: namespace and name of the owner of slices. Level-triggered: a sync reads the current state, not the event
+/// that enqueued the key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
-    /// What tells owners of one namespace and name apart, such as their kind or cluster; empty where there is only one.
+    /// Distinguishes owners of equal namespace and name, such as by kind or cluster. Empty where all owners are of one kind.
     pub scope: Arc<str>,
     /// The namespace of the owner, and of its slices.
     pub namespace: Arc<str>,
@@ -19,12 +20,12 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of an owner, where all are of one kind.
+    /// The key of an owner, without a scope.
     pub fn new(namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self::scoped(Arc::<str>::default(), namespace, name)
     }
 
-    /// The key of an owner in a scope.
+    /// The key of an owner, with a scope.
     pub fn scoped(scope: impl Into<Arc<str>>, namespace: impl Into<Arc<str>>, name: impl Into<Arc<str>>) -> Self {
         Self {
             scope: scope.into(),
@@ -33,7 +34,7 @@ impl Key {
         }
     }
 
-    /// The Service that a slice names by its label, if it does (R11).
+    /// The key of the Service in the label `kubernetes.io/service-name` of a slice (R11).
     #[must_use]
     pub fn from_slice_labels(slice: &ObjectMeta) -> Option<Self> {
         let name = slice.labels.as_ref()?.get(SERVICE_NAME_LABEL)?;
@@ -58,7 +59,7 @@ impl From<&ObjectRef> for Key {
     }
 }
 
-/// `namespace/name`, after the scope if there is one: `scope/namespace/name`.
+/// `namespace/name`, or `scope/namespace/name`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { scope, namespace, name } = self;
@@ -84,24 +85,24 @@ mod tests {
         }
     }
 
-    /// R8, T-KEY-01…03, T-UTL-17…19: there is always a slice; the emptiest has no Service.
+    /// A slice without the label, or with an empty one, has no key (R8, T-KEY-01…03, T-UTL-17…19).
     #[test]
-    fn r11_a_slice_names_its_service_by_label() {
-        let named = slice(&[(SERVICE_NAME_LABEL, "svc")]);
-        assert_eq!(Key::from_slice_labels(&named), Some(Key::new("ns", "svc")));
-        assert_eq!(Key::from_slice_labels(&named).unwrap().to_string(), "ns/svc");
-        for nobody in [
+    fn r11_key_of_a_slice_is_its_service_name_label() {
+        let labelled = slice(&[(SERVICE_NAME_LABEL, "svc")]);
+        assert_eq!(Key::from_slice_labels(&labelled), Some(Key::new("ns", "svc")));
+        assert_eq!(Key::from_slice_labels(&labelled).unwrap().to_string(), "ns/svc");
+        for slice in [
             slice(&[("foo", "bar")]),
             slice(&[(SERVICE_NAME_LABEL, "")]),
             ObjectMeta::default(),
         ] {
-            assert_eq!(Key::from_slice_labels(&nobody), None, "{nobody:?}");
+            assert_eq!(Key::from_slice_labels(&slice), None, "{slice:?}");
         }
     }
 
-    /// G1: a Service and another object of its name never share a key.
+    /// A Service and another owner of its name never share a key (G1).
     #[test]
-    fn scopes_tell_owners_of_one_name_apart() {
+    fn keys_with_different_scopes_differ() {
         let (plain, scoped) = (Key::new("shop", "db"), Key::scoped("EndpointSelector", "shop", "db"));
         assert_ne!(plain, scoped);
         assert_eq!(

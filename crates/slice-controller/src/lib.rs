@@ -1,83 +1,66 @@
-//! The interface between a controller and the runtime that runs it.
+//! The interface between a controller that writes EndpointSlices and the runtime that runs it.
 //!
-//! A [`Controller`] determines what to watch, which keys a change concerns, and which slices a key should have. It is a state
-//! machine without I/O: tasks, sockets, relists, retries and clocks belong to `slice-runtime`, or to a test.
+//! A [`Controller`] declares its watches, enqueues the keys that a watch event affects, and plans the slices of a key. It is a
+//! state machine without I/O: reflectors, relists, the work queue, retries, the slice cache, writes and clocks belong to
+//! `slice-runtime`, or to a test.
+//!
+//! ```text
+//!                  slice-runtime, or a test                 Controller
+//! API server ───►  reflector, WatchSpec::decode  ────────►  apply, delete
+//!                  work queue  ◄──── EventContext ────────  └─ enqueue keys
+//!                  due key  ──────── SyncContext ────────►  sync
+//! API server ◄───  writers  ◄─────── SyncResult ──────────  └─ plan of writes, events
+//!                  last response  ── SyncOutcome ────────►  on_sync_result
+//! ```
+//!
+//! | part of a controller | items |
+//! |---|---|
+//! | watches and decoding | [`WatchSpec`], [`Decoded`], [`ObjectRef`], [`SlimMetadata`], [`AnnotatedMetadata`] |
+//! | cache of watched objects | [`ObjectStore`] |
+//! | work queue keys | [`Key`], [`EventContext`] |
+//! | sync and its outcome | [`SyncContext`], [`SyncResult`], [`SyncOutcome`], [`WriteCounts`] |
+//! | errors | [`SyncError`], [`SyncFailure`], [`WriteError`], [`ErrorChain`], [`describe_failures`] |
+//! | Kubernetes events | [`Event`] |
+//! | metrics | [`MetricSpec`], [`Measurements`], [`GaugeSums`]; for the runtime [`MetricValues`] |
+//!
+//! A controller that publishes the address in an annotation of each Service:
 //!
 //! ```
-//! use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-//! use serde::Deserialize;
-//! use slice_controller::{
-//!     Controller, Event, EventContext, Key, ObjectRef, ObjectStore, SyncContext, SyncError, SyncResult, WatchSpec,
-//! };
-//! use slice_reconciler::{EndpointSpec, LeftOut, Owner, Partition, Port, Reconciler, plan_deletion};
-//!
-//! #[derive(Deserialize)]
-//! struct Service {
-//!     metadata: ObjectMeta,
-//! }
-//!
-//! /// Publishes the address that a Service has in an annotation.
-//! struct Annotated {
-//!     reconciler: Reconciler,
-//!     services: ObjectStore<ObjectMeta>,
-//! }
-//!
-//! impl Controller for Annotated {
+//! # use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+//! # use slice_controller::*;
+//! # use slice_reconciler::{EndpointSpec, Owner, Partition, Port, Reconciler, plan_deletion};
+//! # #[derive(serde::Deserialize)]
+//! # struct Service { metadata: ObjectMeta }
+//! # struct AddressController { reconciler: Reconciler, services: ObjectStore<ObjectMeta> }
+//! impl Controller for AddressController {
 //!     type WatchId = ();
 //!     type Object = ObjectMeta;
-//!
 //!     fn watches(&self) -> Vec<WatchSpec<(), ObjectMeta>> {
 //!         vec![WatchSpec::new((), "v1", "services", |service: Service| service.metadata).metadata_only()]
 //!     }
-//!
 //!     fn apply(&mut self, service: ObjectMeta, context: &mut EventContext) {
 //!         if let Some(key) = self.services.apply(Key::from(&service), service) {
 //!             context.enqueue(key);
 //!         }
 //!     }
-//!
 //!     fn delete(&mut self, _watch: (), service: &ObjectRef, context: &mut EventContext) {
-//!         if let Some(key) = self.services.delete(Key::from(service)) {
-//!             context.enqueue(key);
-//!         }
+//!         self.services.delete(Key::from(service));
+//!         context.enqueue(Key::from(service));
 //!     }
-//!
 //!     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
 //!         let Some(service) = self.services.get(key) else {
 //!             return Ok(plan_deletion(context.existing, Partition::default()).into());
 //!         };
 //!         let address = service.annotations.as_ref().and_then(|all| all.get("example.com/address"));
-//!         let endpoints = address.map(|address| EndpointSpec::new(address).ready(true));
+//!         let desired = [([Port::tcp("http", 80)], address.map(|ip| EndpointSpec::new(ip).ready(true)))];
 //!         let owner = Owner::from_meta("v1", "Service", service);
-//!         let groups = [([Port::tcp("http", 80)], endpoints)];
-//!         let plan = self.reconciler.plan_slices(owner, groups, context.existing, context.reserved_names)?;
-//!         // An address that cannot be published is reported, and the others are published.
-//!         let event = |left_out: &LeftOut| Event::warning(&owner, "NotPublished", left_out.to_string());
-//!         let events = plan.left_out.iter().map(event).collect();
-//!         Ok(SyncResult { events, plan, requeue_after: None })
+//!         Ok(self.reconciler.plan_slices(owner, desired, context.existing, context.reserved_names)?.into())
 //!     }
 //! }
-//!
-//! // In a test: decode objects by the watch, apply them, and sync the keys that they enqueue.
-//! let mut controller = Annotated {
-//!     reconciler: Reconciler::builder("annotated.example.com").build(),
-//!     services: ObjectStore::default(),
-//! };
-//! let mut context = EventContext::default();
-//! for (address, writes, events) in [("10.0.0.1", 1, 0), ("nowhere", 0, 1)] {
-//!     let service = format!(
-//!         r#"{{"metadata": {{"namespace": "shop", "name": "db", "uid": "51fe",
-//!             "annotations": {{"example.com/address": "{address}"}}}}}}"#
-//!     );
-//!     let decoded = controller.watches()[0].decode(service.as_bytes())?;
-//!     controller.apply(decoded.object, &mut context);
-//!     let (key, _) = context.take_enqueued().pop().ok_or("the Service has changed")?;
-//!     let context = SyncContext { existing: &[], reserved_names: &[], now: jiff::Timestamp::UNIX_EPOCH };
-//!     let result = controller.sync(&key, &context)?;
-//!     assert_eq!((result.plan.writes.len(), result.events.len()), (writes, events));
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! `tests/address_controller.rs` has it with its test, and with events about rejected addresses. `slice-runtime` has a complete
+//! program, `examples/annotated_pods.rs`.
 
 mod context;
 mod controller;

@@ -1,15 +1,14 @@
-//! What controllers read of the metadata of any object; the rest is skipped.
+//! Slim decoding of object metadata: only the fields that controllers need.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Deserialize;
 
-/// What matters of the metadata of most objects. The annotations of pods can be larger than all the rest, so they are not
-/// part of it.
+/// Object metadata without annotations, which can be larger than the rest of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-#[expect(missing_docs, reason = "they are the fields of ObjectMeta")]
+#[expect(missing_docs, reason = "the fields of ObjectMeta")]
 pub struct SlimMetadata {
     pub namespace: Option<String>,
     pub name: Option<String>,
@@ -35,11 +34,11 @@ impl From<SlimMetadata> for ObjectMeta {
     }
 }
 
-/// The same with annotations, for objects whose annotations say something.
+/// Object metadata with annotations, for objects whose annotations matter.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct AnnotatedMetadata {
-    /// The rest.
+    /// All other fields.
     #[serde(flatten)]
     pub slim: SlimMetadata,
     /// The annotations.

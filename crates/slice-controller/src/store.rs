@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::Key;
 
-/// The objects of a watch, by key: what a small controller keeps of what it watches.
+/// The objects of one watch by key, for controllers without an index of their own.
 #[derive(Clone, Debug)]
 pub struct ObjectStore<T>(HashMap<Key, T>);
 
@@ -22,7 +22,7 @@ impl<T: PartialEq> ObjectStore<T> {
         changed.then_some(key)
     }
 
-    /// Removes an object. Returns its key if it was known.
+    /// Removes an object. Returns its key if it was stored.
     pub fn delete(&mut self, key: Key) -> Option<Key> {
         self.0.remove(&key).map(|_| key)
     }
@@ -33,7 +33,7 @@ impl<T: PartialEq> ObjectStore<T> {
         self.0.get(key)
     }
 
-    /// The objects of a namespace; reads through all there are.
+    /// The objects of a namespace, in linear time over all objects.
     pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = (&Key, &T)> {
         self.0.iter().filter(move |(key, _)| *key.namespace == *namespace)
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_changes_return_the_key() {
+    fn apply_and_delete_return_the_key_of_changes_only() {
         let mut store = ObjectStore::default();
         let key = |name: &str| Key::new("ns", name);
         assert_eq!(store.apply(key("a"), 1), Some(key("a")));

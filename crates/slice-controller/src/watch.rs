@@ -1,29 +1,29 @@
-//! What a controller watches.
+//! Watched resources and the decoding of their objects.
 
 use std::{fmt, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, de::DeserializeOwned};
 
-/// A resource to watch, and how its objects are decoded.
+/// A resource to watch, with the decoder of its objects.
 ///
-/// Decode only what matters to the controller: the runtime keeps nothing else of an object.
+/// Decode only the fields that the controller needs: the runtime caches nothing else of an object.
 pub struct WatchSpec<W, O> {
-    /// How the controller tells its watches apart.
+    /// The id of the watch, which [`Controller::delete`](crate::Controller::delete) gets.
     pub id: W,
-    /// Name in logs, metrics and `/readyz`; the resource unless set otherwise. A resource may be watched twice.
+    /// The name in logs, metrics and `/readyz`; by default the resource. Set it where a resource is watched twice.
     pub name: &'static str,
     /// The group and version, such as `v1` or `discovery.k8s.io/v1`.
     pub group_version: &'static str,
     /// The resource in plural, such as `pods`.
     pub resource: &'static str,
-    /// Whether its objects have a namespace.
+    /// Whether the resource is namespaced.
     pub namespaced: bool,
-    /// Which objects are watched; all, if empty.
+    /// The label selector of the watch; all objects if empty.
     pub label_selector: String,
     /// Whether only the metadata of objects is requested.
     pub metadata_only: bool,
-    /// Whether the API server may lack the resource.
+    /// Whether the controller works without the resource.
     pub optional: bool,
     decode: Decoder<O>,
 }
@@ -31,10 +31,10 @@ pub struct WatchSpec<W, O> {
 type Decoder<O> = Arc<dyn Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error> + Send + Sync>;
 
 impl<W, O> WatchSpec<W, O> {
-    /// Watches a namespaced resource. `wrap` makes the controller's object from any type that can be deserialized; an enum
+    /// Watches a namespaced resource. `wrap` converts any type that can be deserialized to the controller's object; an enum
     /// variant will do.
     ///
-    /// Each object is parsed a second time for its name. Where that matters, use [`with_decoder`](Self::with_decoder).
+    /// Each object is parsed a second time for its metadata. Where that matters, use [`with_decoder`](Self::with_decoder).
     pub fn new<T: DeserializeOwned>(
         id: W,
         group_version: &'static str,
@@ -49,7 +49,7 @@ impl<W, O> WatchSpec<W, O> {
         })
     }
 
-    /// Watches a namespaced resource with a decoder of its own.
+    /// Watches a namespaced resource with a custom decoder.
     pub fn with_decoder(
         id: W,
         group_version: &'static str,
@@ -75,7 +75,7 @@ impl<W, O> WatchSpec<W, O> {
         Self { name, ..self }
     }
 
-    /// The objects have no namespace.
+    /// Watches a cluster-scoped resource.
     #[must_use]
     pub fn cluster_scoped(self) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl<W, O> WatchSpec<W, O> {
         }
     }
 
-    /// Watches only objects with these labels.
+    /// Watches only objects that match this label selector.
     #[must_use]
     pub fn labels(self, selector: impl Into<String>) -> Self {
         Self {
@@ -102,8 +102,8 @@ impl<W, O> WatchSpec<W, O> {
         }
     }
 
-    /// The API server may lack the resource: that is no error, the runtime tries again, and no sync waits for it. A resource
-    /// that disappears later deletes nothing.
+    /// The resource is optional: if the API server lacks it, the runtime retries, and no sync waits for its initial list. If it
+    /// disappears later, its objects stay in the cache.
     #[must_use]
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
@@ -144,23 +144,23 @@ impl<W: fmt::Debug, O> fmt::Debug for WatchSpec<W, O> {
 /// A decoded object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded<O> {
-    /// Which object, and which version of it.
+    /// The reference of the object.
     pub object_ref: ObjectRef,
-    /// What matters of it.
+    /// The decoded fields.
     pub object: O,
 }
 
-/// Which object, and which version of it: part of the object's `metadata`, and can be deserialized from that.
+/// Reference to one version of an object. Deserializes from the object's `metadata`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ObjectRef {
-    /// Its namespace; empty for objects without one.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: Box<str>,
-    /// Its name.
+    /// The name.
     pub name: Box<str>,
-    /// Its uid.
+    /// The uid.
     pub uid: Box<str>,
-    /// Its version; empty where only a relist showed that the object is gone.
+    /// The resourceVersion; empty if a relist showed the deletion of the object.
     pub resource_version: Box<str>,
 }
 
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn any_type_that_can_be_deserialized_is_decoded_with_its_name() {
+    fn any_deserializable_type_is_decoded_with_its_metadata() {
         let spec = WatchSpec::new((), "example.com/v1", "pools", Object::Pool);
         let pool =
             br#"{"metadata": {"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "7"}, "members": ["b"]}"#;
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_core_group_has_a_path_of_its_own() {
+    fn core_group_has_its_own_api_path() {
         let path = |group_version| WatchSpec::new((), group_version, "a", Object::Pool).api_path();
         assert_eq!([path("v1"), path("apps/v1")], ["api/v1", "apis/apps/v1"]);
     }

@@ -1,4 +1,4 @@
-//! Addresses in their canonical form, so that two of them are equal exactly when they mean the same.
+//! Endpoint addresses in canonical form: equal values are equal addresses.
 
 use std::{
     fmt,
@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::{AddressType, validation::is_fqdn};
 
-/// The addresses of an endpoint. Nearly all have one, which then needs no allocation.
+/// The addresses of an endpoint. A single one, which is the rule, needs no allocation.
 pub type Addresses = SmallVec<[Address; 1]>;
 
 /// One address of an endpoint.
@@ -19,35 +19,35 @@ pub type Addresses = SmallVec<[Address; 1]>;
 pub enum Address {
     /// An IPv4 address.
     V4(Ipv4Addr),
-    /// An IPv6 address that is not an IPv4 address in disguise.
+    /// An IPv6 address; IPv4-mapped addresses are `V4`.
     V6(Ipv6Addr),
-    /// Anything else, byte for byte: a domain name, or what a stored slice holds in another spelling than ours.
+    /// Any other text, unchanged: a domain name, or a non-canonical IP address of an existing slice.
     Other(Arc<str>),
 }
 
 impl Address {
-    /// Reads an IP address as leniently as Kubernetes always has (R60, M58–M60): leading zeros are decimal, an IPv4-mapped
-    /// IPv6 address is IPv4, a zone (`%eth0`) is refused.
+    /// Parses an IP address as leniently as Kubernetes does: leading zeros are decimal, an IPv4-mapped IPv6 address is IPv4,
+    /// a zone (`%eth0`) is invalid (R60, M58–M60).
     #[must_use]
     pub fn parse_ip(text: &str) -> Option<Self> {
         let address = text.parse().ok().or_else(|| parse_with_leading_zeros(text));
         address.map(Self::from)
     }
 
-    /// Reads an address of an existing slice. Only the canonical form becomes an IP address: any other is not what we
-    /// would write, and has to be replaced.
+    /// Parses an address of an existing slice. Only the canonical form becomes an IP address: any other form differs from
+    /// the desired one, so that it is replaced.
     #[must_use]
     pub fn from_canonical(text: &str) -> Self {
         let address = text.parse().map(|ip: IpAddr| Self::from(ip));
         match address {
-            // The only form of an IPv4 address that std accepts is canonical.
+            // std accepts only the canonical form of an IPv4 address.
             Ok(address @ Self::V4(_)) if !text.contains(':') => address,
             Ok(address @ Self::V6(_)) if address.to_string() == text => address,
             _ => Self::Other(text.into()),
         }
     }
 
-    /// The type of slice that this address belongs into.
+    /// The address type of slices with this address.
     #[must_use]
     pub fn address_type(&self) -> AddressType {
         match self {
@@ -57,20 +57,20 @@ impl Address {
         }
     }
 
-    /// Why the API server would refuse a slice with this address, if it would (R144). One such address makes the whole
-    /// slice unwritable, so it has to be left out before (W23).
+    /// Validates the address as the API server does (R144). One invalid address makes the API server reject the whole slice,
+    /// so skip it before (W23).
     #[inline]
     pub fn validate(&self) -> Result<(), InvalidAddress> {
-        let refused = match self {
-            Self::V4(address) => v4_refusal(*address),
-            Self::V6(address) => v6_refusal(*address),
+        let error = match self {
+            Self::V4(address) => v4_error(*address),
+            Self::V6(address) => v6_error(*address),
             Self::Other(text) => (!is_fqdn(text)).then_some(InvalidAddress::NotADomainName),
         };
-        refused.map_or(Ok(()), Err)
+        error.map_or(Ok(()), Err)
     }
 }
 
-/// Why an address cannot be published in a slice.
+/// Why the API server rejects an address in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum InvalidAddress {
     /// `0.0.0.0` or `::`.
@@ -90,7 +90,7 @@ pub enum InvalidAddress {
     NotADomainName,
 }
 
-fn v4_refusal(address: Ipv4Addr) -> Option<InvalidAddress> {
+fn v4_error(address: Ipv4Addr) -> Option<InvalidAddress> {
     if address.is_unspecified() {
         Some(InvalidAddress::Unspecified)
     } else if address.is_loopback() {
@@ -102,7 +102,7 @@ fn v4_refusal(address: Ipv4Addr) -> Option<InvalidAddress> {
     }
 }
 
-fn v6_refusal(address: Ipv6Addr) -> Option<InvalidAddress> {
+fn v6_error(address: Ipv6Addr) -> Option<InvalidAddress> {
     if address.is_unspecified() {
         Some(InvalidAddress::Unspecified)
     } else if address.is_loopback() {
@@ -139,7 +139,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// What std's parser refuses and Kubernetes takes: superfluous leading zeros in octets and groups.
+/// Parses IP addresses with extra leading zeros in octets or groups, which Kubernetes accepts and std does not.
 fn parse_with_leading_zeros(text: &str) -> Option<IpAddr> {
     let separator = text.find(['.', ':'])?;
     let mut trimmed = String::with_capacity(text.len());
@@ -164,9 +164,9 @@ fn parse_with_leading_zeros(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// T-MIR-N11, G-25, trap 24.
+    /// Leading zeros, IPv4-mapped addresses and upper case are accepted (T-MIR-N11, G-25, trap 24).
     #[test]
-    fn r60_ip_addresses_are_read_leniently_and_printed_canonically() {
+    fn r60_ip_addresses_are_parsed_leniently_and_formatted_canonically() {
         for (text, expected) in [
             ("10.1.2.3", Some("10.1.2.3")),
             ("010.001.000.009", Some("10.1.0.9")),
@@ -194,32 +194,32 @@ mod tests {
             ("12345", None),
             ("", None),
         ] {
-            let printed = Address::parse_ip(text).map(|address| address.to_string());
-            assert_eq!(printed.as_deref(), expected, "{text:?}");
+            let formatted = Address::parse_ip(text).map(|address| address.to_string());
+            assert_eq!(formatted.as_deref(), expected, "{text:?}");
         }
     }
 
     #[test]
-    fn a_stored_address_in_another_spelling_is_another_address() {
+    fn non_canonical_address_of_a_slice_is_kept_as_text() {
         for canonical in ["10.1.2.3", "2001:db8::a", "::"] {
             assert_eq!(Some(Address::from_canonical(canonical)), Address::parse_ip(canonical));
         }
-        for other in [
+        for text in [
             "010.1.2.3",
             "2001:DB8::a",
             "2001:db8:0::a",
             "::ffff:10.1.2.3",
             "example.com",
         ] {
-            let stored = Address::from_canonical(other);
-            assert_eq!(stored, Address::Other(other.into()));
-            assert_eq!(stored.to_string(), other);
+            let address = Address::from_canonical(text);
+            assert_eq!(address, Address::Other(text.into()));
+            assert_eq!(address.to_string(), text);
         }
     }
 
-    /// R144, W23, G-25.
+    /// The API server rejects these addresses (R144, W23, G-25).
     #[test]
-    fn what_the_api_server_refuses_is_known_before() {
+    fn addresses_are_validated_like_the_api_server_does() {
         for (text, expected) in [
             ("10.0.0.1", Ok(())),
             ("fd00::1", Ok(())),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_knows_its_type() {
+    fn address_has_an_address_type() {
         let address_type = |text| Address::from_canonical(text).address_type();
         assert_eq!(address_type("10.0.0.1"), AddressType::IPv4);
         assert_eq!(address_type("fd00::1"), AddressType::IPv6);

@@ -1,20 +1,20 @@
-//! The family of the addresses in a slice.
+//! The address type of slices.
 
 use std::{fmt, str::FromStr};
 
-/// What the addresses of a slice are. A slice holds one type, and never changes it.
+/// The type of all addresses of a slice. It is immutable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AddressType {
     /// IPv4 addresses.
     IPv4,
     /// IPv6 addresses.
     IPv6,
-    /// Domain names. The API server still takes them and warns; the built-in controllers never write them.
+    /// Domain names. The API server accepts them with a warning; the built-in controllers never write them.
     Fqdn,
 }
 
 impl AddressType {
-    /// As the API spells it.
+    /// The value of the API field `addressType`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl FromStr for AddressType {
     fn from_str(text: &str) -> Result<Self, UnknownAddressType> {
         [Self::IPv4, Self::IPv6, Self::Fqdn]
             .into_iter()
-            .find(|known| known.as_str() == text)
+            .find(|address_type| address_type.as_str() == text)
             .ok_or_else(|| UnknownAddressType(text.to_owned()))
     }
 }
@@ -52,9 +52,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r141_the_api_knows_three_spellings() {
-        for known in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
-            assert_eq!(known.to_string().parse(), Ok(known));
+    fn r141_address_types_are_parsed_exactly() {
+        for address_type in [AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn] {
+            assert_eq!(address_type.to_string().parse(), Ok(address_type));
         }
         for unknown in ["", "IP", "ipv4", "Fqdn"] {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! Desired endpoints, built field by field.
+//! A builder for desired endpoints.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use k8s_openapi::{
 
 use crate::{Address, AddressType, Endpoint, Target};
 
-/// A desired endpoint: one address, and what is published with it.
+/// A desired endpoint with one address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointSpec {
     endpoint: Endpoint,
-    /// None for a text that is no IP address.
+    /// `None` if the address is invalid.
     address_type: Option<AddressType>,
 }
 
 impl EndpointSpec {
-    /// An endpoint with an IP address. Any other text is left out of the plan and reported.
+    /// An endpoint with an IP address. The reconciler rejects and reports invalid ones.
     #[must_use]
     pub fn new(ip: &str) -> Self {
         let address = Address::parse_ip(ip);
@@ -32,7 +32,7 @@ impl EndpointSpec {
         Self::with_address(Address::Other(name.into()), Some(AddressType::Fqdn))
     }
 
-    /// An endpoint with an address of a pod: its conditions, its node, and the pod as the target.
+    /// An endpoint with an address of a pod. Conditions, node and target are those of the pod.
     #[must_use]
     pub fn for_pod(ip: &str, pod: &Pod) -> Self {
         let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
@@ -59,55 +59,56 @@ impl EndpointSpec {
         }
     }
 
-    /// The endpoint, and the type of its address; none if that is no IP address.
+    /// The endpoint and its address type; `None` if the IP address is invalid.
     #[must_use]
     pub fn into_parts(self) -> (Endpoint, Option<AddressType>) {
         (self.endpoint, self.address_type)
     }
 
-    /// Whether it takes new connections.
+    /// Sets whether it accepts new connections.
     #[must_use]
     pub fn ready(mut self, ready: bool) -> Self {
         self.endpoint.conditions.ready = Some(ready);
         self
     }
 
-    /// Whether it answers, also while it is terminating.
+    /// Sets whether it serves requests, even while terminating.
     #[must_use]
     pub fn serving(mut self, serving: bool) -> Self {
         self.endpoint.conditions.serving = Some(serving);
         self
     }
 
-    /// Whether it is terminating.
+    /// Sets whether it is terminating.
     #[must_use]
     pub fn terminating(mut self, terminating: bool) -> Self {
         self.endpoint.conditions.terminating = Some(terminating);
         self
     }
 
-    /// The name by which it is found in DNS.
+    /// Sets the DNS hostname.
     #[must_use]
     pub fn hostname(mut self, hostname: impl Into<Arc<str>>) -> Self {
         self.endpoint.hostname = Some(hostname.into());
         self
     }
 
-    /// The node it runs on.
+    /// Sets the node it runs on.
     #[must_use]
     pub fn node(mut self, node: impl Into<Arc<str>>) -> Self {
         self.endpoint.node_name = Some(node.into());
         self
     }
 
-    /// The zone it is in.
+    /// Sets the zone it is in.
     #[must_use]
     pub fn zone(mut self, zone: impl Into<Arc<str>>) -> Self {
         self.endpoint.zone = Some(zone.into());
         self
     }
 
-    /// The object behind it, such as a `Pod`. Endpoints with one address and different objects are different endpoints.
+    /// Sets the object behind the endpoint, such as a `Pod`. The target is part of the identity: endpoints with equal
+    /// addresses and different targets are different endpoints.
     #[must_use]
     pub fn target(mut self, kind: &str, metadata: &ObjectMeta) -> Self {
         self.endpoint.target = Some(Target::from(&ObjectReference {
@@ -128,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_gives_conditions_node_and_target() {
+    fn pod_endpoint_has_conditions_node_and_target() {
         let pod = |status: &str, deleted: Option<&str>| -> Pod {
             serde_json::from_value(json!({
                 "metadata": {"namespace": "ns", "name": "web-0", "uid": "1", "deletionTimestamp": deleted},
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_ip_address_has_no_type() {
+    fn invalid_ip_address_has_no_address_type() {
         let address_type = |spec: EndpointSpec| spec.into_parts().1;
         assert_eq!(address_type(EndpointSpec::new("fd00::1")), Some(AddressType::IPv6));
         assert_eq!(address_type(EndpointSpec::new("10.0.0.256")), None);

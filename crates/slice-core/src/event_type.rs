@@ -1,16 +1,16 @@
-//! The type of an event.
+//! The type of Kubernetes events.
 
-/// The type of an event that is recorded on an object.
+/// The type of a Kubernetes event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventType {
     /// For information.
     Normal,
-    /// Something needs attention.
+    /// For problems that need attention.
     Warning,
 }
 
 impl EventType {
-    /// The value in the API.
+    /// The value of the API field `type`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

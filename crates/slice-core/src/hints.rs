@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-/// How many hints are compared before another copy is made.
+/// The maximum number of hints that an interner keeps; hints beyond it are not shared.
 const INTERNED_MAX: usize = 8;
 
 /// The topology hints of an endpoint, shared by endpoints with equal hints.
@@ -12,10 +12,10 @@ const INTERNED_MAX: usize = 8;
 #[serde(rename_all = "camelCase")]
 pub struct Hints {
     /// The zones whose traffic the endpoint should get, in order.
-    #[serde(serialize_with = "named", skip_serializing_if = "Vec::is_empty")]
+    #[serde(serialize_with = "serialize_names", skip_serializing_if = "Vec::is_empty")]
     pub for_zones: Vec<Arc<str>>,
     /// The nodes whose traffic the endpoint should get, in order.
-    #[serde(serialize_with = "named", skip_serializing_if = "Vec::is_empty")]
+    #[serde(serialize_with = "serialize_names", skip_serializing_if = "Vec::is_empty")]
     pub for_nodes: Vec<Arc<str>>,
 }
 
@@ -29,32 +29,32 @@ impl Hints {
         })
     }
 
-    /// Whether they name this zone and this node and no others.
+    /// Whether these are hints for exactly this zone and this node.
     #[must_use]
     pub fn matches_exactly(&self, zone: Option<&str>, node: Option<&str>) -> bool {
-        self.names(zone, node)
+        self.equals(zone, node)
     }
 
-    fn names<'a>(&self, zones: impl IntoIterator<Item = &'a str>, nodes: impl IntoIterator<Item = &'a str>) -> bool {
+    fn equals<'a>(&self, zones: impl IntoIterator<Item = &'a str>, nodes: impl IntoIterator<Item = &'a str>) -> bool {
         self.for_zones.iter().map(|zone| &**zone).eq(zones) && self.for_nodes.iter().map(|node| &**node).eq(nodes)
     }
 }
 
-/// The API lists objects that have nothing but a name.
-fn named<S: Serializer>(names: &[Arc<str>], serializer: S) -> Result<S::Ok, S::Error> {
+/// Serializes names as the API does: a list of objects with the field `name`.
+fn serialize_names<S: Serializer>(names: &[Arc<str>], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Named<'a> {
+    struct HintTarget<'a> {
         name: &'a str,
     }
-    serializer.collect_seq(names.iter().map(|name| Named { name }))
+    serializer.collect_seq(names.iter().map(|name| HintTarget { name }))
 }
 
-/// A few hints that were made before, so that endpoints with equal hints share them.
+/// Interns hints, so that endpoints with equal hints share one `Arc`.
 #[derive(Debug, Default)]
 pub struct HintInterner(Vec<Arc<Hints>>);
 
 impl HintInterner {
-    /// The shared hints for these zones and nodes, with strings made by `intern`.
+    /// The shared hints for these zones and nodes, with strings interned by `intern`.
     pub fn get<'a>(
         &mut self,
         zones: impl IntoIterator<Item = &'a str> + Clone,
@@ -62,7 +62,7 @@ impl HintInterner {
         mut intern: impl FnMut(&'a str) -> Arc<str>,
     ) -> Arc<Hints> {
         let mut known = self.0.iter();
-        if let Some(known) = known.find(|known| known.names(zones.clone(), nodes.clone())) {
+        if let Some(known) = known.find(|known| known.equals(zones.clone(), nodes.clone())) {
             return Arc::clone(known);
         }
         let hints = Arc::new(Hints {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_match_goes_by_zones_and_nodes() {
+    fn exact_match_compares_zones_and_nodes() {
         let samples = [
             hints(&["a"], &[]),
             hints(&["c"], &[]),
@@ -116,14 +116,14 @@ mod tests {
     }
 
     #[test]
-    fn equal_hints_are_made_once_up_to_a_bound() {
+    fn equal_hints_are_interned_up_to_a_maximum() {
         let mut interner = HintInterner::default();
         let zones: Vec<String> = (0..2 * INTERNED_MAX).map(|number| number.to_string()).collect();
         let mut get = |zone: &String| interner.get([&**zone], ["1"], Arc::from);
         let first: Vec<_> = zones.iter().map(&mut get).collect();
-        let again: Vec<_> = zones.iter().map(&mut get).collect();
-        assert_eq!(first, again);
-        let shared = first.iter().zip(&again).filter(|(a, b)| Arc::ptr_eq(a, b));
+        let second: Vec<_> = zones.iter().map(&mut get).collect();
+        assert_eq!(first, second);
+        let shared = first.iter().zip(&second).filter(|(a, b)| Arc::ptr_eq(a, b));
         assert_eq!(shared.count(), INTERNED_MAX);
     }
 }

@@ -1,5 +1,5 @@
-//! The identity of an endpoint (R76, G5): its addresses in any order, its hostname, and the namespace and name of its target.
-//! Absent and empty are the same here.
+//! The identity of an endpoint: its addresses in any order, its hostname, and the namespace and name of its target (R76, G5).
+//! Absent and empty names are equal.
 
 use std::{
     cmp::Ordering,
@@ -24,26 +24,27 @@ fn name(target: Option<TargetView<'_>>) -> &str {
 }
 
 /// Whether two endpoints have the same identity.
-pub(crate) fn is_same(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
-    have_same_addresses(a, b) && have_same_names(a, b)
+pub(crate) fn same_identity(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
+    same_addresses(a, b) && same_names(a, b)
 }
 
-fn have_same_names(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
+fn same_names(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
     let same_target = match (a.target(), b.target()) {
-        (Some(a), Some(b)) if a.shares_identity(b) => true,
+        (Some(a), Some(b)) if a.same_identity_ptr(b) => true,
         (a, b) => same_str(name(a), name(b)) && same_str(namespace(a), namespace(b)),
     };
     same_target && same_str(hostname(a), hostname(b))
 }
 
-pub(crate) fn have_same_addresses(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
+/// Whether two endpoints have the same addresses, in any order.
+pub(crate) fn same_addresses(a: &impl EndpointSource, b: &impl EndpointSource) -> bool {
     match (a.addresses(), b.addresses()) {
         ([a], [b]) => a == b,
         (a, b) => compare_sets(a, b).is_eq(),
     }
 }
 
-/// An order in which endpoints compare equal exactly when they are the same one.
+/// A total order of endpoints by identity.
 pub(crate) fn compare(a: &impl EndpointSource, b: &impl EndpointSource) -> Ordering {
     compare_sets(a.addresses(), b.addresses())
         .then_with(|| hostname(a).cmp(hostname(b)))
@@ -51,14 +52,14 @@ pub(crate) fn compare(a: &impl EndpointSource, b: &impl EndpointSource) -> Order
         .then_with(|| name(a.target()).cmp(name(b.target())))
 }
 
-/// The first part of the sort order: the lowest address. [`compare`] is only needed for endpoints that share it.
-pub(crate) fn rank(endpoint: &impl EndpointSource) -> Option<(u8, [u8; 16])> {
-    let rank = |address: &Address| match address {
+/// Sort key: the lowest address. [`compare`] is only needed for endpoints with equal keys.
+pub(crate) fn sort_key(endpoint: &impl EndpointSource) -> Option<(u8, [u8; 16])> {
+    let key = |address: &Address| match address {
         Address::V4(address) => (0, u128::from(address.to_bits()).to_be_bytes()),
         Address::V6(address) => (1, address.octets()),
         Address::Other(_) => (2, [0; 16]),
     };
-    endpoint.addresses().iter().map(rank).min()
+    endpoint.addresses().iter().map(key).min()
 }
 
 fn compare_sets(a: &[Address], b: &[Address]) -> Ordering {
@@ -73,11 +74,11 @@ fn compare_sets(a: &[Address], b: &[Address]) -> Ordering {
     sorted(a).cmp(&sorted(b))
 }
 
-/// Hash key of an endpoint's addresses, which alone tell nearly all endpoints apart.
+/// Hash key of an endpoint's addresses, which are nearly always unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AddressKey {
     /// A single IPv4 address: equal keys are equal addresses.
-    Exact(u32),
+    Ipv4(u32),
     /// A hash of any other addresses.
     Hashed(u32),
 }
@@ -85,24 +86,24 @@ pub(crate) enum AddressKey {
 impl AddressKey {
     pub(crate) fn of(endpoint: &impl EndpointSource) -> Self {
         match endpoint.addresses() {
-            [Address::V4(address)] => Self::Exact(address.to_bits()),
+            [Address::V4(address)] => Self::Ipv4(address.to_bits()),
             addresses => Self::Hashed(low_half(hash_addresses(addresses))),
         }
     }
 
     pub(crate) fn hash(self) -> u64 {
-        let (Self::Exact(bits) | Self::Hashed(bits)) = self;
+        let (Self::Ipv4(bits) | Self::Hashed(bits)) = self;
         let mut hasher = hasher();
         hasher.write_u32(bits);
         hasher.finish()
     }
 
-    pub(crate) fn is_exact(self) -> bool {
-        matches!(self, Self::Exact(_))
+    pub(crate) fn is_ipv4(self) -> bool {
+        matches!(self, Self::Ipv4(_))
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low half is as good as any")]
+#[expect(clippy::cast_possible_truncation, reason = "any half of the hash will do")]
 fn low_half(hash: u64) -> u32 {
     hash as u32
 }
@@ -114,7 +115,7 @@ fn hash_addresses(addresses: &[Address]) -> u64 {
     }
 }
 
-/// Tells endpoints with the same addresses apart.
+/// Hash of the addresses and the name of the target, for endpoints that share addresses.
 pub(crate) fn hash_with_name(endpoint: &impl EndpointSource) -> u64 {
     let mut hasher = hasher();
     hasher.write_u64(hash_addresses(endpoint.addresses()));

@@ -1,4 +1,4 @@
-//! One allocation for equal strings, and for equal identities of objects.
+//! Interning of strings and object identities.
 
 use std::{hash::BuildHasher as _, sync::Arc};
 
@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 
 use crate::TargetIdentity;
 
-/// Interns strings and identities of objects: one `Arc` for all equal ones. Drops what is referenced nowhere else any more.
+/// Interns strings and object identities: one `Arc` for equal values. Values that are referenced nowhere else are dropped.
 #[derive(Debug, Default)]
 pub struct Interner {
     strings: Pool<str>,
@@ -16,13 +16,12 @@ pub struct Interner {
 }
 
 impl Interner {
-    /// The shared string of this text.
+    /// The interned string.
     pub fn intern(&mut self, text: &str) -> Arc<str> {
         self.strings.intern(text, &self.hasher)
     }
 
-    /// The shared identity of these names. Of the strings in it only the namespace is interned: the others rarely occur
-    /// elsewhere.
+    /// The interned identity. Of its strings, only the namespace is interned: name and uid are rarely shared.
     pub fn intern_identity(
         &mut self,
         namespace: Option<&str>,
@@ -34,11 +33,11 @@ impl Interner {
             identities,
             hasher,
         } = self;
-        let names = [namespace, name, uid];
+        let fields = [namespace, name, uid];
         identities.get(
-            hasher.hash_one(distinctive(names)),
-            |known| known.names() == names,
-            |known| hasher.hash_one(distinctive(known.names())),
+            hasher.hash_one(hash_input(fields)),
+            |known| known.fields() == fields,
+            |known| hasher.hash_one(hash_input(known.fields())),
             || {
                 Arc::new(TargetIdentity {
                     namespace: namespace.map(|namespace| strings.intern(namespace, hasher)),
@@ -50,30 +49,30 @@ impl Interner {
     }
 }
 
-/// What tells identities apart: nearly always the uid alone, and reading one string less is a cache miss less.
-fn distinctive([namespace, name, uid]: [Option<&str>; 3]) -> [Option<&str>; 2] {
+/// The hashed part of an identity: the uid alone where there is one, since each further string may cost a cache miss.
+fn hash_input([namespace, name, uid]: [Option<&str>; 3]) -> [Option<&str>; 2] {
     match uid {
         Some(_) => [uid, None],
         None => [namespace, name],
     }
 }
 
-/// The values of one type.
+/// The interned values of one type.
 #[derive(Debug)]
 struct Pool<V: ?Sized> {
-    held: HashTable<Arc<V>>,
-    /// How many there may be before unreferenced ones are removed.
+    values: HashTable<Arc<V>>,
+    /// The number of values at which unreferenced ones are removed.
     sweep_at: usize,
 }
 
-/// Below this, a sweep is not worth its time.
-const SMALLEST_SWEEP: usize = 1024;
+/// The minimum number of values to sweep.
+const SWEEP_MIN: usize = 1024;
 
 impl<V: ?Sized> Default for Pool<V> {
     fn default() -> Self {
         Self {
-            held: HashTable::new(),
-            sweep_at: SMALLEST_SWEEP,
+            values: HashTable::new(),
+            sweep_at: SWEEP_MIN,
         }
     }
 }
@@ -90,7 +89,7 @@ impl Pool<str> {
 }
 
 impl<V: ?Sized> Pool<V> {
-    /// The value with this hash that matches; made if there is none.
+    /// Finds the value with this hash that matches, or inserts a new one.
     fn get(
         &mut self,
         hash: u64,
@@ -98,16 +97,16 @@ impl<V: ?Sized> Pool<V> {
         rehash: impl Fn(&V) -> u64,
         make: impl FnOnce() -> Arc<V>,
     ) -> Arc<V> {
-        if let Some(known) = self.held.find(hash, |known| matches(known)) {
+        if let Some(known) = self.values.find(hash, |known| matches(known)) {
             return Arc::clone(known);
         }
-        if self.held.len() >= self.sweep_at {
-            self.held.retain(|held| Arc::strong_count(held) > 1);
-            // Twice what is left: a sweep costs no more than the growth that led to it.
-            self.sweep_at = SMALLEST_SWEEP.max(2 * self.held.len());
+        if self.values.len() >= self.sweep_at {
+            self.values.retain(|value| Arc::strong_count(value) > 1);
+            // Twice the remaining number: amortized, a sweep costs no more than the inserts before it.
+            self.sweep_at = SWEEP_MIN.max(2 * self.values.len());
         }
         let new = make();
-        self.held.insert_unique(hash, Arc::clone(&new), |held| rehash(held));
+        self.values.insert_unique(hash, Arc::clone(&new), |value| rehash(value));
         new
     }
 }
@@ -117,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_strings_are_one() {
+    fn equal_strings_are_shared() {
         let mut interner = Interner::default();
         assert!(Arc::ptr_eq(&interner.intern("a"), &interner.intern("a")));
         assert!(!Arc::ptr_eq(&interner.intern("a"), &interner.intern("b")));
@@ -126,17 +125,17 @@ mod tests {
     #[test]
     fn unreferenced_strings_are_dropped() {
         let mut interner = Interner::default();
-        let held: Vec<_> = (0..100).map(|i| interner.intern(&format!("held-{i}"))).collect();
+        let referenced: Vec<_> = (0..100).map(|i| interner.intern(&format!("referenced-{i}"))).collect();
         for i in 0..100_000 {
             interner.intern(&i.to_string());
         }
-        let strings = interner.strings.held.len();
-        assert!(strings <= SMALLEST_SWEEP, "{strings}");
-        assert!(Arc::ptr_eq(&interner.intern("held-7"), &held[7]));
+        let strings = interner.strings.values.len();
+        assert!(strings <= SWEEP_MIN, "{strings}");
+        assert!(Arc::ptr_eq(&interner.intern("referenced-7"), &referenced[7]));
     }
 
     #[test]
-    fn equal_identities_are_one() {
+    fn equal_identities_are_shared() {
         let mut interner = Interner::default();
         let identity = interner.intern_identity(Some("ns"), Some("pod"), Some("1"));
         assert!(Arc::ptr_eq(
@@ -155,18 +154,22 @@ mod tests {
             assert_eq!(names, [namespace, name, uid]);
         }
         let namespace = identity.namespace.as_ref().unwrap();
-        assert!(Arc::ptr_eq(namespace, &interner.intern("ns")), "it is interned too");
+        assert!(
+            Arc::ptr_eq(namespace, &interner.intern("ns")),
+            "the namespace is interned"
+        );
     }
 
     #[test]
     fn unreferenced_identities_are_dropped() {
         let mut interner = Interner::default();
-        let held = interner.intern_identity(None, None, Some("held"));
+        let referenced = interner.intern_identity(None, None, Some("referenced"));
         for i in 0..10_000 {
             interner.intern_identity(None, None, Some(&i.to_string()));
         }
-        let identities = interner.identities.held.len();
-        assert!(identities <= SMALLEST_SWEEP, "{identities}");
-        assert!(Arc::ptr_eq(&interner.intern_identity(None, None, Some("held")), &held));
+        let identities = interner.identities.values.len();
+        assert!(identities <= SWEEP_MIN, "{identities}");
+        let found = interner.intern_identity(None, None, Some("referenced"));
+        assert!(Arc::ptr_eq(&found, &referenced));
     }
 }

@@ -1,50 +1,53 @@
-//! Data types and validation that everything which writes EndpointSlices shares.
+//! Data types and validation for programs that write Kubernetes EndpointSlices.
 //!
-//! To have slices written for objects of yours, start with the crate `slice-reconciler`; here are the values it works on:
+//! These are the values that `slice-reconciler` plans with: compact forms of API objects, their comparison and validation,
+//! and two trackers. No client, no clock, no asynchronous runtime: time is an argument. To have slices written for your own
+//! objects, start with `slice-reconciler`.
 //!
-//! * [`Slice`], [`Endpoint`], [`Port`], [`Address`]: an EndpointSlice and its parts in compact, canonical form, read from
-//!   `k8s_openapi`'s type and serialized as it;
-//! * [`Target`] and [`Hints`] of an endpoint; [`Interner`], by which slices and the objects behind them share strings;
-//! * [`EndpointSource`]: anything that can be read as an endpoint; [`EndpointSet`]: endpoints by identity;
-//!   [`PortMapKey`]: ports as a set;
-//! * [`label_selector_matches`]: evaluation of a label selector;
-//! * [`SliceTracker`]: expectations about our own writes; [`TriggerTimeTracker`]: when a change began;
-//! * [`names`]: labels, annotations, event reasons; [`limits`] and [`spelling`]: what the API server accepts.
+//! ```text
+//!                from_k8s    CompactSlice
+//! EndpointSlice ──────────►  ├─ metadata      complete
+//!               ◄──────────  ├─ AddressType
+//!                 to_k8s     ├─ PortMapKey    Port …
+//!                            └─ Endpoint …    Address …, Conditions, Target, Hints
+//! ```
 //!
-//! No client, no clock, no asynchronous runtime: time and randomness come in as arguments. Which version of the Kubernetes
-//! API is meant is for the program to choose, by a feature of `k8s-openapi`.
+//! | task | items |
+//! |---|---|
+//! | hold slices in memory | [`CompactSlice`], [`Endpoint`], [`Port`], [`Target`], [`Hints`], [`Interner`] |
+//! | describe desired endpoints | [`EndpointSpec`], or [`EndpointSource`] for types of your own |
+//! | match desired with existing endpoints | [`EndpointSet`] by identity, [`PortMapKey`] by ports |
+//! | validate as the API server does | [`Address::validate`], [`PortMapKey::validate`], [`validation`], [`limits`] |
+//! | recognise watch events of own writes | [`SliceTracker`] |
+//! | compute the trigger-time annotation | [`TriggerTimeTracker`] |
+//! | evaluate a label selector | [`label_selector_matches`] |
+//! | name labels, annotations, event reasons | [`well_known`] |
 //!
 //! ```
 //! use k8s_openapi::api::discovery::v1::EndpointSlice;
-//! use slice_core::{Address, AddressType, Endpoint, EndpointSet, EndpointSource as _, CompactSlice};
+//! use slice_core::{CompactSlice, EndpointSet, EndpointSource as _, EndpointSpec};
 //!
-//! // An existing slice, as a client reads it.
 //! let existing: EndpointSlice = serde_json::from_value(serde_json::json!({
 //!     "metadata": {"name": "web-abcde"},
 //!     "addressType": "IPv4",
 //!     "endpoints": [{"addresses": ["10.0.0.1"], "conditions": {"ready": true}}, {"addresses": ["10.0.0.9"]}],
 //! }))?;
 //! let slice = CompactSlice::from(&existing);
-//! assert_eq!(slice.address_type, Ok(AddressType::IPv4));
+//! let [first, second] = ["10.0.0.1", "10.0.0.2"].map(|ip| EndpointSpec::new(ip).ready(false).into_parts().0);
 //!
-//! // The desired endpoints.
-//! let desired = ["10.0.0.1", "10.0.0.2"].map(|ip| Endpoint {
-//!     addresses: Address::parse_ip(ip).into_iter().collect(),
-//!     ..Endpoint::default()
-//! });
+//! // Desired and existing endpoints are matched by identity; then their attributes are compared.
 //! let mut missing = EndpointSet::default();
-//! missing.extend(&desired);
-//!
-//! // Endpoints are matched by identity; their attributes are compared afterwards.
-//! let [first, second] = &slice.endpoints[..] else { panic!("two endpoints") };
-//! let found = missing.take(&first).expect("10.0.0.1 is desired");
-//! assert!(!found.equals_beyond_identity(&first), "the desired one has no ready condition");
-//! assert_eq!(missing.take(&second), None, "10.0.0.9 is not desired");
-//! assert_eq!(missing.into_sorted(), [&desired[1]]);
+//! missing.extend([&first, &second]);
+//! let desired = missing.remove(&slice.endpoints[0]).expect("10.0.0.1 is desired");
+//! assert!(!desired.equals_beyond_identity(&slice.endpoints[0]), "its readiness changed");
+//! assert_eq!(missing.remove(&slice.endpoints[1]), None, "10.0.0.9 is not desired");
+//! assert_eq!(missing.into_sorted(), [&second], "10.0.0.2 is in no slice");
 //! # Ok::<(), serde_json::Error>(())
 //! ```
+//!
+//! The program at the end of the dependency chain selects the Kubernetes API version, by a feature of `k8s-openapi`.
 
-#![deny(clippy::disallowed_methods, reason = "time comes in as an argument")]
+#![deny(clippy::disallowed_methods, reason = "time is an argument")]
 
 mod address;
 mod address_type;

@@ -1,18 +1,18 @@
-//! What the API server accepts in one slice (R143).
+//! Limits of the API server for one slice (R143).
 
-/// Endpoints in a slice.
+/// Maximum number of endpoints of a slice.
 pub const ENDPOINTS_PER_SLICE_MAX: usize = 1000;
-/// Addresses of an endpoint; there is at least one, and only the first has a defined meaning.
+/// Maximum number of addresses of an endpoint. There is at least one; only the first has a defined meaning.
 pub const ADDRESSES_PER_ENDPOINT_MAX: usize = 100;
-/// Ports of a slice.
+/// Maximum number of ports of a slice.
 pub const PORTS_PER_SLICE_MAX: usize = 20_000;
-/// Zone hints, and likewise node hints, of an endpoint.
+/// Maximum number of zone hints of an endpoint, and of node hints.
 pub const HINTS_PER_ENDPOINT_MAX: usize = 8;
-/// Characters of a generated name that come from its prefix; five random ones follow (R142).
+/// Maximum length of the prefix in a generated name; five random characters follow (R142).
 pub const GENERATED_NAME_PREFIX_MAX: usize = 58;
-/// Characters of a DNS label, such as a hostname or the name of a port.
+/// Maximum length of a DNS-1123 label, such as a hostname or a port name.
 pub const DNS_LABEL_MAX: usize = 63;
-/// Characters of a DNS name, such as the name of a node or a slice.
+/// Maximum length of a DNS-1123 subdomain, such as the name of a node or a slice.
 pub const DNS_NAME_MAX: usize = 253;
-/// Characters of a label value.
+/// Maximum length of a label value.
 pub const LABEL_VALUE_MAX: usize = 63;

@@ -1,11 +1,11 @@
-//! Which objects a label selector means.
+//! Evaluation of label selectors.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
-/// Whether an object with these labels is selected, for consumers whose owners select by more than equality (G61). As
-/// everywhere in Kubernetes, a selector without requirements selects everything; who means nothing by it asks before (G65).
+/// Whether a label selector matches these labels, for owners that select by more than equality (G61). As everywhere in
+/// Kubernetes, an empty selector matches everything; check for it first where it should match nothing (G65).
 ///
 /// ```
 /// use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -24,18 +24,18 @@ pub fn label_selector_matches(
     labels: &BTreeMap<String, String>,
 ) -> Result<bool, InvalidSelector> {
     let mut equal = selector.match_labels.iter().flatten();
-    let mut selected = equal.all(|(key, value)| labels.get(key) == Some(value));
-    // All are looked at: what is invalid is so for every object.
+    let mut matches = equal.all(|(key, value)| labels.get(key) == Some(value));
+    // No short circuit: an invalid requirement is an error for all labels.
     for requirement in selector.match_expressions.iter().flatten() {
-        selected &= is_met(requirement, labels)?;
+        matches &= requirement_matches(requirement, labels)?;
     }
-    Ok(selected)
+    Ok(matches)
 }
 
-/// A selector that no object can be compared with.
+/// An invalid label selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidSelector {
-    /// An operator that is not known.
+    /// An unknown operator.
     #[error("operator {operator:?} for label {key:?} is none of In, NotIn, Exists, DoesNotExist")]
     Operator {
         /// The label.
@@ -43,8 +43,8 @@ pub enum InvalidSelector {
         /// The operator.
         operator: String,
     },
-    /// Too many values or too few.
-    #[error("operator {operator:?} for label {key:?} takes values exactly if it is In or NotIn")]
+    /// Values where the operator has none, or no values where it needs some.
+    #[error("operator {operator:?} for label {key:?}: In and NotIn require values, Exists and DoesNotExist take none")]
     Values {
         /// The label.
         key: String,
@@ -53,11 +53,14 @@ pub enum InvalidSelector {
     },
 }
 
-fn is_met(requirement: &LabelSelectorRequirement, labels: &BTreeMap<String, String>) -> Result<bool, InvalidSelector> {
+fn requirement_matches(
+    requirement: &LabelSelectorRequirement,
+    labels: &BTreeMap<String, String>,
+) -> Result<bool, InvalidSelector> {
     let LabelSelectorRequirement { key, operator, values } = requirement;
     let values = values.as_deref().unwrap_or_default();
     let value = labels.get(key);
-    let met = match operator.as_str() {
+    let matches = match operator.as_str() {
         "In" | "NotIn" if !values.is_empty() => value.is_some_and(|value| values.contains(value)) == (operator == "In"),
         "Exists" | "DoesNotExist" if values.is_empty() => value.is_some() == (operator == "Exists"),
         "In" | "NotIn" | "Exists" | "DoesNotExist" => {
@@ -69,7 +72,7 @@ fn is_met(requirement: &LabelSelectorRequirement, labels: &BTreeMap<String, Stri
             return Err(InvalidSelector::Operator { key, operator });
         }
     };
-    Ok(met)
+    Ok(matches)
 }
 
 #[cfg(test)]
@@ -78,28 +81,25 @@ mod tests {
 
     use super::*;
 
-    fn selected(selector: Value) -> Result<bool, String> {
+    fn matches(selector: Value) -> Result<bool, String> {
         let labels = [("app", "db"), ("tier", "prod"), ("empty", "")];
         let labels = labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
         label_selector_matches(&serde_json::from_value(selector).unwrap(), &labels).map_err(|error| error.to_string())
     }
 
-    /// G61, G65.
+    /// Every operator; an empty selector matches everything (G61, G65).
     #[test]
-    fn g61_all_requirements_are_met() {
+    fn g61_selector_matches_when_all_requirements_match() {
         let one = |key: &str, operator: &str, values: Value| {
-            selected(json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]}))
+            matches(json!({"matchExpressions": [{"key": key, "operator": operator, "values": values}]}))
         };
-        assert_eq!(selected(json!({})), Ok(true));
+        assert_eq!(matches(json!({})), Ok(true));
+        assert_eq!(matches(json!({"matchLabels": {"app": "db", "tier": "prod"}})), Ok(true));
         assert_eq!(
-            selected(json!({"matchLabels": {"app": "db", "tier": "prod"}})),
-            Ok(true)
-        );
-        assert_eq!(
-            selected(json!({"matchLabels": {"app": "db", "tier": "test"}})),
+            matches(json!({"matchLabels": {"app": "db", "tier": "test"}})),
             Ok(false)
         );
-        assert_eq!(selected(json!({"matchLabels": {"missing": ""}})), Ok(false));
+        assert_eq!(matches(json!({"matchLabels": {"missing": ""}})), Ok(false));
         for (key, operator, values, expected) in [
             ("app", "In", json!(["web", "db"]), true),
             ("app", "In", json!(["web"]), false),
@@ -114,16 +114,16 @@ mod tests {
         ] {
             assert_eq!(one(key, operator, values), Ok(expected), "{key} {operator}");
         }
-        for (operator, values, complaint) in [
+        for (operator, values, error) in [
             (
                 "In",
                 json!([]),
-                "operator \"In\" for label \"app\" takes values exactly if it is In or NotIn",
+                "operator \"In\" for label \"app\": In and NotIn require values, Exists and DoesNotExist take none",
             ),
             (
                 "Exists",
                 json!(["a"]),
-                "operator \"Exists\" for label \"app\" takes values exactly if it is In or NotIn",
+                "operator \"Exists\" for label \"app\": In and NotIn require values, Exists and DoesNotExist take none",
             ),
             (
                 "Gt",
@@ -131,9 +131,12 @@ mod tests {
                 "operator \"Gt\" for label \"app\" is none of In, NotIn, Exists, DoesNotExist",
             ),
         ] {
-            assert_eq!(one("app", operator, values), Err(complaint.to_owned()));
+            assert_eq!(one("app", operator, values), Err(error.to_owned()));
         }
         let both = json!({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "a", "operator": "?"}]});
-        assert!(selected(both).is_err(), "whatever the labels");
+        assert!(
+            matches(both).is_err(),
+            "an invalid requirement is an error for all labels"
+        );
     }
 }

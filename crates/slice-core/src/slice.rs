@@ -1,4 +1,4 @@
-//! A slice in compact form, whole enough to be written back.
+//! The compact form of an EndpointSlice, complete enough to be written back.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use crate::{
     Address, AddressType, Conditions, Endpoint, HintInterner, Hints, Interner, PortMapKey, Target, UnknownAddressType,
 };
 
-/// An EndpointSlice in compact form. Its metadata is kept whole: what other clients put there survives a write.
+/// The compact form of an EndpointSlice. Its metadata is complete, so that a write keeps the fields of other clients.
 ///
-/// Serializes as the API's object, so that it can be the body of a request.
+/// Serializes as the API object, so that it can be the body of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompactSlice {
     /// The object's metadata.
     pub metadata: ObjectMeta,
-    /// The type of its addresses; old objects may hold a type that is no longer known.
+    /// The address type; an error for types of old objects that the API no longer has.
     pub address_type: Result<AddressType, UnknownAddressType>,
     /// The ports of all its endpoints.
     pub ports: PortMapKey,
@@ -25,9 +25,9 @@ pub struct CompactSlice {
 }
 
 impl CompactSlice {
-    /// The compact form of an object of the API, with interned strings.
+    /// The compact form of an API object, with interned strings.
     pub fn from_k8s(slice: &api::EndpointSlice, interner: &mut Interner) -> Self {
-        // A list, or an option of one: that depends on the version of the API that the program chose.
+        // A `Vec` or an `Option` of one, depending on the API version that the program selects.
         let endpoints: Option<&Vec<api::Endpoint>> = (&slice.endpoints).into();
         let endpoints = endpoints.map_or(&[][..], Vec::as_slice);
         let mut hints = HintInterner::default();
@@ -37,19 +37,19 @@ impl CompactSlice {
             ports: PortMapKey::from_k8s(slice.ports.as_deref()),
             endpoints: endpoints
                 .iter()
-                .map(|endpoint| read_endpoint(endpoint, interner, &mut hints))
+                .map(|endpoint| endpoint_from_k8s(endpoint, interner, &mut hints))
                 .collect(),
         }
     }
 
-    /// The object of the API.
+    /// The API object.
     ///
     /// # Panics
-    /// Never: the compact form serializes as the API's object.
+    /// Never: the compact form serializes as the API object.
     #[must_use]
     pub fn to_k8s(&self) -> api::EndpointSlice {
         let slice = serde_json::to_value(self).expect("all keys are strings");
-        serde_json::from_value(slice).expect("it serializes as the API's object")
+        serde_json::from_value(slice).expect("the compact form serializes as the API object")
     }
 }
 
@@ -86,7 +86,7 @@ impl Serialize for CompactSlice {
     }
 }
 
-fn read_endpoint(endpoint: &api::Endpoint, interner: &mut Interner, hints: &mut HintInterner) -> Endpoint {
+fn endpoint_from_k8s(endpoint: &api::Endpoint, interner: &mut Interner, hints: &mut HintInterner) -> Endpoint {
     let conditions = endpoint.conditions.as_ref();
     let mut intern = |text: &Option<String>| text.as_deref().map(|text| interner.intern(text));
     Endpoint {
@@ -107,12 +107,15 @@ fn read_endpoint(endpoint: &api::Endpoint, interner: &mut Interner, hints: &mut 
             .target_ref
             .as_ref()
             .map(|target| Target::from_k8s(target, interner)),
-        hints: endpoint.hints.as_ref().map(|given| read_hints(given, interner, hints)),
+        hints: endpoint
+            .hints
+            .as_ref()
+            .map(|given| hints_from_k8s(given, interner, hints)),
         deprecated_topology: endpoint.deprecated_topology.clone().map(Box::new),
     }
 }
 
-fn read_hints(given: &api::EndpointHints, interner: &mut Interner, hints: &mut HintInterner) -> Arc<Hints> {
+fn hints_from_k8s(given: &api::EndpointHints, interner: &mut Interner, hints: &mut HintInterner) -> Arc<Hints> {
     let zones = given.for_zones.iter().flatten().map(|zone| &*zone.name);
     let nodes = given.for_nodes.iter().flatten().map(|node| &*node.name);
     hints.get(zones, nodes, |name| interner.intern(name))
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_survives_the_way_there_and_back() {
+    fn slice_round_trips_through_the_compact_form() {
         let slice = json!({
             "apiVersion": "discovery.k8s.io/v1",
             "kind": "EndpointSlice",
@@ -161,7 +164,7 @@ mod tests {
         assert_eq!(read(&slice).to_k8s(), stored);
     }
 
-    /// R148, G-27, trap 23.
+    /// The API server returns empty lists as `null` (R148, G-27, trap 23).
     #[test]
     fn null_lists_are_empty_lists() {
         let null = json!({"metadata": {}, "addressType": "IPv4", "endpoints": null, "ports": null});
@@ -169,9 +172,9 @@ mod tests {
         assert_eq!(read(&null), read(&empty));
     }
 
-    /// R56a: such slices are found in old clusters.
+    /// Old clusters have slices with address types that the API no longer has (R56a).
     #[test]
-    fn a_type_that_is_no_longer_known_is_kept() {
+    fn unknown_address_type_is_preserved() {
         let slice = read(&json!({"metadata": {}, "addressType": "IP"}));
         assert_eq!(slice.address_type, Err(UnknownAddressType("IP".into())));
         assert_eq!(slice.to_k8s().address_type, "IP");
@@ -205,7 +208,7 @@ mod tests {
         let slice = json!({"metadata": {}, "addressType": "IPv4", "endpoints": [endpoint, endpoint]});
         let mut interner = Interner::default();
         let slice = CompactSlice::from_k8s(&serde_json::from_value(slice).unwrap(), &mut interner);
-        // Two endpoints, the interner, and this one.
+        // References: two endpoints, the interner, and the one returned here.
         assert_eq!(Arc::strong_count(&interner.intern("node")), 4);
         drop(slice);
     }

@@ -1,4 +1,4 @@
-//! The object behind an endpoint (`targetRef`): nearly always a pod, of which only the identity is set.
+//! The target of an endpoint (`targetRef`): nearly always a pod, with no fields besides its identity.
 
 use std::{fmt, ptr, sync::Arc};
 
@@ -9,10 +9,9 @@ use crate::Interner;
 
 const POD: &str = "Pod";
 
-/// Namespace, name and uid of an object; absent is not empty (R79).
+/// Namespace, name and uid of a target. An absent field differs from an empty one (R79).
 ///
-/// An [`Interner`] makes one of equal ones, so that a pod, its endpoints and the slices that hold them share it and are
-/// compared by pointer.
+/// An [`Interner`] shares equal identities between a pod, its endpoints and their slices, so that they are compared by pointer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TargetIdentity {
     /// The namespace; part of an endpoint's identity.
@@ -24,12 +23,12 @@ pub struct TargetIdentity {
 }
 
 impl TargetIdentity {
-    pub(crate) fn names(&self) -> [Option<&str>; 3] {
+    pub(crate) fn fields(&self) -> [Option<&str>; 3] {
         [&self.namespace, &self.name, &self.uid].map(Option::as_deref)
     }
 }
 
-/// The object behind an endpoint.
+/// The target of an endpoint: the object behind it.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ObjectReference;
@@ -42,7 +41,7 @@ impl TargetIdentity {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
     identity: Arc<TargetIdentity>,
-    /// The other fields, where they are more than the kind Pod.
+    /// All other fields, unless the kind is Pod and the rest is absent.
     extra: Option<Box<ExtraFields>>,
 }
 
@@ -55,14 +54,14 @@ struct ExtraFields {
 }
 
 impl Target {
-    /// A pod.
+    /// A target of kind Pod.
     #[must_use]
     #[inline]
     pub fn pod(identity: Arc<TargetIdentity>) -> Self {
         Self { identity, extra: None }
     }
 
-    /// The target that a reference names, with interned strings.
+    /// The compact form of an object reference, with interned strings.
     pub fn from_k8s(reference: &ObjectReference, interner: &mut Interner) -> Self {
         let ObjectReference {
             kind,
@@ -154,7 +153,7 @@ impl Serialize for Target {
     }
 }
 
-/// The object behind an endpoint, borrowed.
+/// The borrowed form of a [`Target`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TargetView<'a> {
     identity: &'a TargetIdentity,
@@ -162,7 +161,7 @@ pub struct TargetView<'a> {
 }
 
 impl<'a> TargetView<'a> {
-    /// A pod.
+    /// A target of kind Pod.
     #[must_use]
     #[inline]
     pub fn pod(identity: &'a TargetIdentity) -> Self {
@@ -207,23 +206,23 @@ impl<'a> TargetView<'a> {
         self.extra?.api_version.as_deref()
     }
 
-    /// The part of the object that is meant.
+    /// The path of a field inside the object.
     #[must_use]
     #[inline]
     pub fn field_path(self) -> Option<&'a str> {
         self.extra?.field_path.as_deref()
     }
 
-    /// The version that was seen; never compared, because it changes with every write of the object.
+    /// The resourceVersion; never compared, because it changes with every write of the object.
     #[must_use]
     #[inline]
     pub fn resource_version(self) -> Option<&'a str> {
         self.extra?.resource_version.as_deref()
     }
 
-    /// Whether both have one and the same identity, which is then equal without reading it.
+    /// Whether both identities are one allocation, so that they are equal.
     #[inline]
-    pub(crate) fn shares_identity(self, other: TargetView<'_>) -> bool {
+    pub(crate) fn same_identity_ptr(self, other: TargetView<'_>) -> bool {
         ptr::eq(self.identity, other.identity)
     }
 }

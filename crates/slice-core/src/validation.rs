@@ -1,33 +1,33 @@
-//! How the API server wants names to be spelled (R142, R145, R146).
+//! Validation of names and label values, as the API server does it (R142, R145, R146).
 
 use crate::limits::{DNS_LABEL_MAX, DNS_NAME_MAX, LABEL_VALUE_MAX};
 
-/// One part of a domain name, such as a hostname or the name of a port: lower case letters, digits and inner dashes.
+/// A DNS-1123 label, such as a hostname or a port name: lower-case letters, digits and inner dashes.
 #[must_use]
 pub fn is_dns1123_label(text: &str) -> bool {
     text.len() <= DNS_LABEL_MAX && is_dns_part(text.as_bytes())
 }
 
-/// A domain name of one part or more, such as the name of a node or a slice.
+/// A DNS-1123 subdomain, such as the name of a node or a slice: labels of any length with dots between.
 #[must_use]
 pub fn is_dns1123_subdomain(text: &str) -> bool {
     text.len() <= DNS_NAME_MAX && text.split('.').all(|part| is_dns_part(part.as_bytes()))
 }
 
-/// A domain name that leads somewhere from everywhere: of two labels or more, perhaps with a dot at the end (R144).
+/// A fully qualified domain name: two labels or more, optionally with a trailing dot (R144).
 #[must_use]
 pub fn is_fqdn(text: &str) -> bool {
     let name = text.strip_suffix('.').unwrap_or(text);
     name.len() <= DNS_NAME_MAX && name.contains('.') && name.split('.').all(is_dns1123_label)
 }
 
-/// What a label may say: nothing, or letters, digits and, inside, `-`, `_` and `.`.
+/// A label value: empty, or letters, digits and inner `-`, `_` and `.`.
 #[must_use]
 pub fn is_label_value(text: &str) -> bool {
     text.is_empty() || (text.len() <= LABEL_VALUE_MAX && is_label_text(text))
 }
 
-/// The key of a label, or another name that may have a domain and a slash before it.
+/// A qualified name, such as a label key: a name, optionally with a DNS-1123 subdomain and a slash before it.
 #[must_use]
 pub fn is_qualified_name(text: &str) -> bool {
     let (domain, name) = text
@@ -38,15 +38,15 @@ pub fn is_qualified_name(text: &str) -> bool {
 
 fn is_dns_part(text: &[u8]) -> bool {
     let outer = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    is_spelled(text, outer, b"-")
+    has_form(text, outer, b"-")
 }
 
 fn is_label_text(text: &str) -> bool {
-    is_spelled(text.as_bytes(), |byte| byte.is_ascii_alphanumeric(), b"-_.")
+    has_form(text.as_bytes(), |byte| byte.is_ascii_alphanumeric(), b"-_.")
 }
 
-/// Not empty, of `outer` characters, with `inner` ones besides where they are at neither end.
-fn is_spelled(text: &[u8], outer: impl Fn(u8) -> bool, inner: &[u8]) -> bool {
+/// Whether the text is not empty, has `outer` characters at both ends and `outer` or `inner` ones between.
+fn has_form(text: &[u8], outer: impl Fn(u8) -> bool, inner: &[u8]) -> bool {
     let ends = [text.first(), text.last()];
     ends.iter().all(|end| end.is_some_and(|byte| outer(*byte)))
         && text.iter().all(|byte| outer(*byte) || inner.contains(byte))
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn r145_r146_spellings() {
+    fn r145_r146_names_and_label_values() {
         let (long, longest) = ("a".repeat(64), "a".repeat(63));
         let long_name = format!("{}.a", ["a"; 126].join("."));
         for (text, label, name, fqdn, value, qualified) in [
@@ -96,9 +96,9 @@ mod tests {
         }
     }
 
-    /// R146: whatever comes after whatever, against the definition.
+    /// All short texts, compared with the definition (R146).
     #[test]
-    fn a_dns_name_is_parts_with_dots_between() {
+    fn dns_subdomain_is_labels_with_dots_between() {
         let mut texts = vec![String::new()];
         for _ in 0..5 {
             let longer = texts

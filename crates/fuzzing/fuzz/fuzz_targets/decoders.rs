@@ -1,4 +1,4 @@
-//! See the crate `fuzzing`; `cargo xtask fuzz` runs it.
+//! The fuzz target of the crate `fuzzing`, run by `cargo xtask fuzz`.
 
 #![no_main]
 
@@ -6,7 +6,7 @@ use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 
 fuzz_target!(|input: &[u8]| fuzzing::check(input));
 
-// Mostly as JSON; sometimes by the fuzzer's own means, which know what the program compares with.
+// Three of four mutations are of JSON values; the others are the fuzzer's own, which use the program's comparisons.
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
     let mutated = fuzzing::mutate(&data[..size], seed.into());
     if seed % 4 == 0 || mutated.len() > max_size {

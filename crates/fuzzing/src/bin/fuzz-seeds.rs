@@ -4,7 +4,7 @@ use std::{env, fs, io, path::PathBuf};
 
 fn main() -> io::Result<()> {
     let directory = env::args_os().nth(1).map(PathBuf::from);
-    let directory = directory.ok_or_else(|| io::Error::other("the directory to write to is missing"))?;
+    let directory = directory.ok_or_else(|| io::Error::other("usage: fuzz-seeds DIRECTORY"))?;
     fs::create_dir_all(&directory)?;
     for (number, seed) in fuzzing::seeds()?.iter().enumerate() {
         fs::write(directory.join(format!("recorded-{number}")), seed)?;

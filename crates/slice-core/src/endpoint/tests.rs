@@ -1,4 +1,4 @@
-//! What endpoints agree in.
+//! Tests of endpoint comparison.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use smallvec::SmallVec;
@@ -37,17 +37,17 @@ fn changed(change: impl FnOnce(&mut Endpoint)) -> Endpoint {
     endpoint
 }
 
-fn target(change: impl FnOnce(&mut ObjectReference)) -> Endpoint {
+fn with_target(change: impl FnOnce(&mut ObjectReference)) -> Endpoint {
     let mut target = reference();
     change(&mut target);
     changed(|endpoint| endpoint.target = Some(Target::from(&target)))
 }
 
-/// R67, M64, T-CUT-42…50, T-MIR-71…79, T-EQB-01…09.
+/// Node, zone, conditions and target are compared (R67, M64, T-CUT-42…50, T-MIR-71…79, T-EQB-01…09).
 #[test]
-fn r79_what_counts_beyond_identity() {
+fn r79_attributes_are_compared_beyond_identity() {
     let cases = [
-        ("nothing", endpoint(), true),
+        ("equal", endpoint(), true),
         ("node", changed(|e| e.node_name = Some("node-2".into())), false),
         ("no node", changed(|e| e.node_name = None), false),
         ("zone", changed(|e| e.zone = Some("zone-2".into())), false),
@@ -59,15 +59,15 @@ fn r79_what_counts_beyond_identity() {
             changed(|e| e.conditions.terminating = None),
             false,
         ),
-        ("target", target(|t| t.name = Some("pod1".into())), false),
-        ("target's uid", target(|t| t.uid = Some("1".into())), false),
+        ("target", with_target(|t| t.name = Some("pod1".into())), false),
+        ("target's uid", with_target(|t| t.uid = Some("1".into())), false),
         ("no target", changed(|e| e.target = None), false),
         (
             "target's version",
-            target(|t| t.resource_version = Some("2".into())),
+            with_target(|t| t.resource_version = Some("2".into())),
             true,
         ),
-        ("no version", target(|t| t.resource_version = None), true),
+        ("no version", with_target(|t| t.resource_version = None), true),
         ("hints", changed(|e| e.hints = Some(Hints::zone("a"))), true),
         (
             "deprecated topology",
@@ -76,17 +76,18 @@ fn r79_what_counts_beyond_identity() {
         ),
     ];
     let base = endpoint();
-    for (what, other, expected) in cases {
-        assert_eq!(base.equals_beyond_identity(&other), expected, "{what}");
-        assert_eq!(other.equals_beyond_identity(&base), expected, "{what}, reversed");
+    for (difference, other, expected) in cases {
+        assert_eq!(base.equals_beyond_identity(&other), expected, "{difference}");
+        assert_eq!(other.equals_beyond_identity(&base), expected, "{difference}, reversed");
     }
 }
 
-/// G5 has absent and empty names for the same; R79 has not.
+/// Absent and empty names are the same identity (G5), but different attributes (R79).
 #[test]
-fn r79_absent_is_not_empty() {
-    let named = |name: Option<&str>| target(|t| (t.name, t.namespace) = (name.map(Into::into), None));
-    let in_namespace = |namespace: Option<&str>| target(|t| (t.name, t.namespace) = (None, namespace.map(Into::into)));
+fn r79_absent_attribute_differs_from_an_empty_one() {
+    let named = |name: Option<&str>| with_target(|t| (t.name, t.namespace) = (name.map(Into::into), None));
+    let in_namespace =
+        |namespace: Option<&str>| with_target(|t| (t.name, t.namespace) = (None, namespace.map(Into::into)));
     for (absent, empty) in [
         (named(None), named(Some(""))),
         (in_namespace(None), in_namespace(Some(""))),
@@ -98,20 +99,20 @@ fn r79_absent_is_not_empty() {
 }
 
 #[test]
-fn owned_form_has_no_hints() {
+fn compact_form_has_no_hints() {
     let hinted = changed(|endpoint| endpoint.hints = Some(Hints::zone("a")));
     assert_eq!(hinted.to_endpoint(), endpoint());
 }
 
 #[test]
-fn endpoints_of_one_interned_target_can_differ_in_other_fields() {
+fn endpoints_with_one_interned_target_identity_can_differ_in_other_fields() {
     let mut interner = Interner::default();
-    let mut of_one_pod = |reference: &ObjectReference| {
+    let mut with_reference = |reference: &ObjectReference| {
         let target = Target::from_k8s(reference, &mut interner);
         changed(|endpoint| endpoint.target = Some(target))
     };
-    let pod = of_one_pod(&reference());
-    let other_kind = of_one_pod(&ObjectReference {
+    let pod = with_reference(&reference());
+    let other_kind = with_reference(&ObjectReference {
         kind: None,
         ..reference()
     });

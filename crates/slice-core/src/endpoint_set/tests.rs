@@ -1,4 +1,4 @@
-//! What a set answers.
+//! Tests of endpoint identity and sets.
 
 use std::collections::BTreeMap;
 
@@ -35,20 +35,20 @@ fn same(a: &Endpoint, b: &Endpoint) -> bool {
     set.remove(b).is_some()
 }
 
-/// R76, R77: pods that share an address are two endpoints; a pod with the same name and address is the same one.
+/// Pods that share an address are two endpoints; a pod with the same name and address is the same one (R76, R77).
 #[test]
-fn r76_what_makes_an_endpoint_the_same() {
+fn r76_identity_is_addresses_hostname_and_target_name() {
     let base = pod("10.0.0.1", "a");
     let with = |change: fn(&mut Endpoint)| {
         let mut endpoint = base.clone();
         change(&mut endpoint);
         endpoint
     };
-    for (what, other, expected) in [
-        ("itself", base.clone(), true),
+    for (difference, other, expected) in [
+        ("none", base.clone(), true),
         ("address", pod("10.0.0.2", "a"), false),
         (
-            "another address more",
+            "additional address",
             endpoint(&["10.0.0.1", "10.0.0.2"], None, Some(("ns", "a"))),
             false,
         ),
@@ -75,21 +75,21 @@ fn r76_what_makes_an_endpoint_the_same() {
         ("node", with(|e| e.node_name = Some("n".into())), true),
         ("conditions", with(|e| e.conditions.ready = Some(true)), true),
     ] {
-        assert_eq!(same(&base, &other), expected, "{what}");
+        assert_eq!(same(&base, &other), expected, "{difference}");
     }
-    let nobody = endpoint(&["10.0.0.1"], None, None);
-    assert!(same(&nobody, &endpoint(&["10.0.0.1"], None, Some(("", "")))));
+    let without_target = endpoint(&["10.0.0.1"], None, None);
+    assert!(same(&without_target, &endpoint(&["10.0.0.1"], None, Some(("", "")))));
 }
 
 #[test]
-fn addresses_are_a_set() {
-    let forth = endpoint(&["10.0.0.1", "10.0.0.2"], None, None);
-    let back = endpoint(&["10.0.0.2", "10.0.0.1"], None, None);
-    assert!(same(&forth, &back));
+fn order_of_addresses_does_not_matter() {
+    let ascending = endpoint(&["10.0.0.1", "10.0.0.2"], None, None);
+    let descending = endpoint(&["10.0.0.2", "10.0.0.1"], None, None);
+    assert!(same(&ascending, &descending));
 }
 
 #[test]
-fn r78_a_second_endpoint_of_the_same_identity_wins() {
+fn r78_insert_replaces_an_endpoint_of_the_same_identity() {
     let first = pod("10.0.0.1", "a");
     let mut second = first.clone();
     second.conditions = Conditions {
@@ -103,7 +103,7 @@ fn r78_a_second_endpoint_of_the_same_identity_wins() {
 }
 
 #[test]
-fn an_endpoint_is_taken_once() {
+fn endpoint_is_removed_once() {
     let endpoints = [pod("10.0.0.1", "a"), pod("10.0.0.1", "b")];
     let mut set = EndpointSet::with_capacity(2);
     set.extend(&endpoints);
@@ -116,15 +116,15 @@ fn an_endpoint_is_taken_once() {
     assert_eq!((set.len(), set.is_empty()), (1, false));
 }
 
-/// R77: pods on the network of their node share its address. Whatever was taken before, a set answers as a map would.
+/// Pods on the host network share an address (R77). Random inserts and removes have the same results as in a map.
 #[test]
-fn r77_endpoints_that_share_an_address_are_told_apart() {
+fn r77_endpoints_that_share_an_address_are_separate() {
     let endpoints: Vec<Endpoint> = (0..12)
         .map(|n| pod(["10.0.0.1", "10.0.0.2"][n % 2], &(n / 4).to_string()))
         .collect();
     let identity = |endpoint: &Endpoint| format!("{:?}", (&endpoint.addresses, &endpoint.target));
     let mut state = 1_usize;
-    let mut draw = |below: usize| {
+    let mut random = |below: usize| {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
@@ -132,24 +132,25 @@ fn r77_endpoints_that_share_an_address_are_told_apart() {
     };
     let (mut set, mut map) = (EndpointSet::default(), BTreeMap::new());
     for _ in 0..10_000 {
-        let endpoint = &endpoints[draw(endpoints.len())];
-        if draw(2) == 0 {
+        let endpoint = &endpoints[random(endpoints.len())];
+        if random(2) == 0 {
             set.insert(endpoint);
             map.insert(identity(endpoint), endpoint);
         } else {
-            let (taken, expected) = (set.remove(&endpoint), map.remove(&identity(endpoint)));
+            let (removed, expected) = (set.remove(&endpoint), map.remove(&identity(endpoint)));
             assert!(
-                taken.is_some() == expected.is_some() && taken.zip(expected).is_none_or(|(a, b)| std::ptr::eq(a, b))
+                removed.is_some() == expected.is_some()
+                    && removed.zip(expected).is_none_or(|(a, b)| std::ptr::eq(a, b))
             );
         }
         assert_eq!(set.len(), map.len());
     }
-    let left: Vec<String> = set.into_sorted().into_iter().map(identity).collect();
-    assert_eq!(left, map.into_keys().collect::<Vec<_>>());
+    let remaining: Vec<String> = set.into_sorted().into_iter().map(identity).collect();
+    assert_eq!(remaining, map.into_keys().collect::<Vec<_>>());
 }
 
 #[test]
-fn what_is_left_comes_in_the_same_order_whatever_came_first() {
+fn sorted_order_is_independent_of_insertion_order() {
     let (a, b, c) = (pod("10.0.0.2", "a"), pod("10.0.0.10", "b"), pod("200.0.0.1", "c"));
     for (endpoints, expected) in [
         ([c.clone(), a.clone(), b.clone()], ["a", "b", "c"]),
@@ -159,8 +160,8 @@ fn what_is_left_comes_in_the_same_order_whatever_came_first() {
         for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
             let mut set = EndpointSet::default();
             set.extend(order.map(|i: usize| &endpoints[i]));
-            let left = set.into_sorted();
-            let names = left.iter().map(|e| e.target().unwrap().name().unwrap());
+            let sorted = set.into_sorted();
+            let names = sorted.iter().map(|e| e.target().unwrap().name().unwrap());
             assert_eq!(names.collect::<Vec<_>>(), expected);
         }
     }

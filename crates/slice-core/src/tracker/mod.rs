@@ -1,49 +1,48 @@
-//! What our own writes lead us to expect of the slices that the watch shows.
+//! Expectations about slices after our own writes.
 
-mod sightings;
+mod observations;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_races;
 
 use std::{collections::HashMap, hash::Hash, sync::Arc};
 
-use sightings::{Sighting, Sightings};
+use observations::{LastObserved, RecentObservations};
 
-/// One version of a slice, as much of it as a [`SliceTracker`] compares.
+/// One version of a slice: the fields that a [`SliceTracker`] compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceVersion<'a> {
     /// `metadata.uid`.
     pub uid: &'a str,
     /// `metadata.generation`: grows with the content and the labels, not with annotations (R125).
     pub generation: i64,
-    /// Whether `metadata.deletionTimestamp` is set: a finalizer still holds the slice.
+    /// Whether `metadata.deletionTimestamp` is set: the slice still exists because of a finalizer.
     pub terminating: bool,
 }
 
-/// What a deletion meant to the tracker.
+/// Classification of an observed deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObservedDeletion<K> {
-    /// We announced it: nothing to do.
+    /// Our own deletion: nothing to do.
     Expected,
-    /// Somebody else deleted a slice of this set: look at the set.
+    /// Another client deleted a slice of this set: sync the set.
     Unexpected(K),
-    /// No set remembers the slice. Whether to look at its set is the caller's choice (W2, M21).
+    /// The slice is not tracked. The caller decides whether to sync its set (W2, M21).
     Unknown,
 }
 
-/// What became of the answer to a write.
+/// Whether the response to a write was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOutcome {
-    /// The tracker expects the version written.
+    /// The tracker expects the written version.
     Recorded,
-    /// The slice left the set (or may have) before the answer came: nothing is expected of it; look at the set again.
+    /// The slice left the set (or may have) before the response arrived: nothing is expected of it; sync the set again.
     Superseded,
 }
 
-/// A write that was sent, or is about to be, and has no answer yet. Give it back to the tracker, whatever the answer.
+/// A create or update in flight. Return it to the tracker with the response, or by
+/// [`abandon_write`](SliceTracker::abandon_write).
 #[derive(Debug)]
-#[must_use = "a write that is never finished makes the tracker note sightings for nothing"]
+#[must_use = "a write that is never finished makes the tracker record observations for nothing"]
 pub struct WriteTicket<K> {
     set: K,
     number: u64,
@@ -52,27 +51,27 @@ pub struct WriteTicket<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
     Generation(i64),
-    ObservedDeletion,
+    Deletion,
 }
 
-/// Remembers, per slice set, which generation of each slice our writes led to, or that we deleted it; so that the
-/// watch's echo of our own writes wakes nobody, and a list that does not show them yet is recognised (R117, G42).
+/// Tracks, per slice set, the generation that our last write of each slice led to, or its deletion. With it, the watch event
+/// of our own write enqueues nothing, and a cache that does not contain our writes yet is recognised (R117, G42).
 ///
 /// `K` names a slice set and is computed by the caller: an owner's namespace and name, with its kind, uid or partition
-/// where those keep sets apart. A slice is remembered in one set at most.
+/// where those separate sets. A slice is tracked in one set at most.
 ///
-/// An answer may come later than the events of what happened next, and must not bring back what is gone (W4, D2b):
-/// * *Deletions* are announced before they are sent, by [`expect_deletion`](Self::expect_deletion), and taken back by
-///   [`cancel_deletion`](Self::cancel_deletion) if they fail.
-/// * *Creates and updates* take a ticket from [`begin_write`](Self::begin_write) before they are sent. While tickets
-///   are out, the tracker notes where slices that it does not remember were last seen;
-///   [`finish_write`](Self::finish_write) records an answer only if its slice is still remembered, or was not meanwhile
-///   seen gone or elsewhere.
+/// The response to a write may arrive after later watch events of the slice, and must not restore a slice that is gone
+/// (W4, D2b):
+/// * *Deletions*: call [`expect_deletion`](Self::expect_deletion) before the request is sent, and
+///   [`cancel_deletion`](Self::cancel_deletion) if it fails.
+/// * *Creates and updates*: take a ticket by [`begin_write`](Self::begin_write) before the request is sent. While tickets
+///   are open, the tracker records where untracked slices were last observed; [`finish_write`](Self::finish_write) records
+///   a response only if its slice is still tracked in the set, or was not observed as deleted or in another set meanwhile.
 ///
-/// "Before they are sent" is: before any further event is handled after the list was read that the write follows from.
+/// Make these calls after the cached slices of the set are read for planning, and before any further watch event is handled.
 ///
-/// Memory: one entry per slice that is remembered, one per write in flight, and a fixed number of sightings. To share a
-/// tracker, put it behind a lock.
+/// Memory: one entry per tracked slice, one per write in flight, and a fixed number of observations. To share a tracker
+/// between threads, put it behind a lock.
 ///
 /// ```
 /// use slice_core::{ObservedDeletion, SliceTracker, SliceVersion, WriteOutcome};
@@ -82,7 +81,7 @@ enum Expected {
 ///
 /// let ticket = tracker.begin_write("default/web");
 /// assert_eq!(tracker.finish_write(ticket, first), WriteOutcome::Recorded);
-/// assert!(tracker.stale(&"default/web", []), "the watch has yet to show the slice");
+/// assert!(tracker.stale(&"default/web", []), "the cache lacks the slice");
 /// assert!(!tracker.stale(&"default/web", [first]));
 /// assert!(!tracker.should_sync(&"default/web", first), "our own write");
 ///
@@ -92,164 +91,163 @@ enum Expected {
 #[derive(Debug)]
 pub struct SliceTracker<K> {
     sets: HashMap<K, HashMap<Arc<str>, Expected>>,
-    /// The set of each slice in `sets`.
-    homes: HashMap<Arc<str>, K>,
-    sightings: Sightings<K>,
+    set_by_uid: HashMap<Arc<str>, K>,
+    observations: RecentObservations<K>,
 }
 
 impl<K> Default for SliceTracker<K> {
     fn default() -> Self {
         Self {
             sets: HashMap::new(),
-            homes: HashMap::new(),
-            sightings: Sightings::default(),
+            set_by_uid: HashMap::new(),
+            observations: RecentObservations::default(),
         }
     }
 }
 
 impl<K: Clone + Eq + Hash> SliceTracker<K> {
-    /// A tracker that expects nothing.
+    /// An empty tracker.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many slices are remembered.
+    /// The number of tracked slices.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.homes.len()
+        self.set_by_uid.len()
     }
 
-    /// Whether no slice is remembered.
+    /// Whether no slice is tracked.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.homes.is_empty()
+        self.set_by_uid.is_empty()
     }
 
-    /// Whether the set remembers the slice; an expected deletion counts (R118).
+    /// Whether the slice is tracked in the set; an expected deletion counts (R118).
     #[must_use]
     pub fn has(&self, set: &K, uid: &str) -> bool {
         self.expected(set, uid).is_some()
     }
 
-    /// Whether a version that the watch shows is news to the set: the slice is not remembered there, is newer than our
-    /// last write, or should be gone (R121).
+    /// Whether a watch event with this version should enqueue the set: the slice is not tracked there, is newer than our
+    /// last write, or should be deleted (R121).
     #[must_use]
     pub fn should_sync(&self, set: &K, slice: SliceVersion<'_>) -> bool {
         match self.expected(set, slice.uid) {
             Some(Expected::Generation(written)) => slice.generation > written,
-            Some(Expected::ObservedDeletion) | None => true,
+            Some(Expected::Deletion) | None => true,
         }
     }
 
-    /// Whether the listed slices of a set lag behind our writes: one is older than written or should be gone, or one
-    /// that is expected is missing (R123). Nothing should be planned from such a list (G43).
+    /// Whether the cached slices of a set lag behind our writes: a slice is older than written, should be deleted, or is
+    /// expected and missing (R123). Do not plan from such slices (G43).
     ///
-    /// List each slice once, and terminating ones too: they are present, whatever their generation, and one that we
-    /// deleted is as gone as its finalizers let it be. So none of them holds up the set (W3).
+    /// Pass each slice once, including terminating ones. A terminating slice counts as present whatever its generation, and
+    /// as deleted if we deleted it, so that a finalizer never blocks the set (W3).
     #[must_use]
-    pub fn stale<'a>(&self, set: &K, listed: impl IntoIterator<Item = SliceVersion<'a>>) -> bool {
+    pub fn stale<'a>(&self, set: &K, cached: impl IntoIterator<Item = SliceVersion<'a>>) -> bool {
         let Some(members) = self.sets.get(set) else {
             return false;
         };
         let mut missing = members
             .values()
-            .filter(|expected| **expected != Expected::ObservedDeletion)
+            .filter(|expected| **expected != Expected::Deletion)
             .count();
-        for slice in listed {
+        for slice in cached {
             match members.get(slice.uid) {
-                Some(Expected::ObservedDeletion) if !slice.terminating => return true,
+                Some(Expected::Deletion) if !slice.terminating => return true,
                 Some(Expected::Generation(written)) if !slice.terminating && *written > slice.generation => {
                     return true;
                 }
                 Some(Expected::Generation(_)) => missing = missing.saturating_sub(1),
-                Some(Expected::ObservedDeletion) | None => {}
+                Some(Expected::Deletion) | None => {}
             }
         }
         missing > 0
     }
 
-    /// Expects this version of the slice (R119). For slices that are in the list just read, such as those found to be
-    /// right as they are (M86); the answer to a write goes to [`finish_write`](Self::finish_write).
+    /// Expects this version of a slice (R119). For slices in the cache, such as unchanged ones (M86); pass the response to a
+    /// write to [`finish_write`](Self::finish_write) instead.
     pub fn update(&mut self, set: &K, slice: SliceVersion<'_>) {
-        self.put(set, slice.uid, Expected::Generation(slice.generation));
+        self.set_expected(set, slice.uid, Expected::Generation(slice.generation));
     }
 
-    /// Expects the slice to disappear (R120). Call it before the deletion is sent.
+    /// Expects the deletion of the slice (R120). Call it before the request is sent.
     pub fn expect_deletion(&mut self, set: &K, uid: &str) {
-        self.put(set, uid, Expected::ObservedDeletion);
+        self.set_expected(set, uid, Expected::Deletion);
     }
 
-    /// The announced deletion was refused, withheld or not answered: expects the slice as it was listed. Does nothing
-    /// if the slice is known to be gone. A deletion answered "not found" did not fail.
+    /// Expects the cached version of the slice again, after its deletion was rejected, skipped or timed out. Does nothing
+    /// if the slice was observed as deleted. The response "not found" is a success, not a failure.
     pub fn cancel_deletion(&mut self, slice: SliceVersion<'_>) {
-        if let Some(members) = self.homes.get(slice.uid).and_then(|home| self.sets.get_mut(home))
-            && let Some(expected @ Expected::ObservedDeletion) = members.get_mut(slice.uid)
+        if let Some(members) = self.set_by_uid.get(slice.uid).and_then(|set| self.sets.get_mut(set))
+            && let Some(expected @ Expected::Deletion) = members.get_mut(slice.uid)
         {
             *expected = Expected::Generation(slice.generation);
         }
     }
 
-    /// A create or update of a slice of this set is about to be sent.
+    /// Opens a ticket for a create or update of a slice of this set. Call it before the request is sent.
     pub fn begin_write(&mut self, set: K) -> WriteTicket<K> {
         WriteTicket {
             set,
-            number: self.sightings.open(),
+            number: self.observations.open_ticket(),
         }
     }
 
-    /// The write was answered with this version. Expects it, unless the slice has left the set since the write began.
+    /// Expects the version in the response to a write, unless the slice has left the set since the write began.
     pub fn finish_write(&mut self, ticket: WriteTicket<K>, slice: SliceVersion<'_>) -> WriteOutcome {
         let WriteTicket { set, number } = ticket;
-        let sighting = self.sightings.close(number, slice.uid);
-        let stayed = match self.homes.get(slice.uid) {
-            Some(home) => *home == set,
-            None => match sighting {
-                Sighting::Never => true,
-                Sighting::In(seen) => seen == set,
-                Sighting::Gone | Sighting::Forgotten => false,
+        let last_observed = self.observations.close_ticket(number, slice.uid);
+        let still_in_set = match self.set_by_uid.get(slice.uid) {
+            Some(tracked_in) => *tracked_in == set,
+            None => match last_observed {
+                LastObserved::Never => true,
+                LastObserved::InSet(observed_in) => observed_in == set,
+                LastObserved::Gone | LastObserved::Evicted => false,
             },
         };
-        if !stayed {
+        if !still_in_set {
             return WriteOutcome::Superseded;
         }
         self.update(&set, slice);
         WriteOutcome::Recorded
     }
 
-    /// The write was refused, withheld or not answered: nothing new is expected.
-    #[expect(clippy::needless_pass_by_value, reason = "a ticket is good for one answer")]
+    /// Closes the ticket of a write that was rejected, skipped or timed out: no new version is expected.
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket is for one response")]
     pub fn abandon_write(&mut self, ticket: WriteTicket<K>) {
-        self.sightings.abandon(ticket.number);
+        self.observations.discard_ticket(ticket.number);
     }
 
-    /// The watch showed the slice in this set, or as none of ours. Drops it from any other set and names that set: it
-    /// has lost a slice and should be looked at (W1, D2). Call it for every slice that the watch shows.
+    /// Records a watch event: the slice is in this set, or in none of ours. Drops the slice from any other set and returns
+    /// that set, which should be synced (W1, D2). Call it for every slice that the watch shows.
     pub fn observe(&mut self, set: Option<&K>, uid: &str) -> Option<K> {
-        let home = self.homes.get(uid);
-        if home.is_some() && home == set {
+        let tracked_in = self.set_by_uid.get(uid);
+        if tracked_in.is_some() && tracked_in == set {
             return None;
         }
-        self.sightings.note(uid, set);
-        self.take(uid).map(|(left, _)| left)
+        self.observations.record(uid, set);
+        self.remove(uid).map(|(left, _)| left)
     }
 
-    /// The watch (or an answer "not found") showed that the slice is gone. Drops it from the set that remembers it,
-    /// whatever its labels said last (R124, D2).
+    /// Records that the slice is deleted, by a watch event or a response "not found". Drops it from the set it is tracked
+    /// in, whatever its last labels were (R124, D2).
     pub fn handle_deletion(&mut self, uid: &str) -> ObservedDeletion<K> {
-        self.sightings.note(uid, None);
-        match self.take(uid) {
-            Some((_, Expected::ObservedDeletion)) => ObservedDeletion::Expected,
+        self.observations.record(uid, None);
+        match self.remove(uid) {
+            Some((_, Expected::Deletion)) => ObservedDeletion::Expected,
             Some((set, Expected::Generation(_))) => ObservedDeletion::Unexpected(set),
             None => ObservedDeletion::Unknown,
         }
     }
 
-    /// Expects nothing more of the set (R122): its owner is gone, or it was stale for so long that the truth is now
-    /// read from the API server.
+    /// Drops all expectations about a set (R122): its owner is deleted, or it was stale for so long that the live slices are
+    /// read instead.
     pub fn forget(&mut self, set: &K) {
         for uid in self.sets.remove(set).unwrap_or_default().keys() {
-            self.homes.remove(uid);
+            self.set_by_uid.remove(uid);
         }
     }
 
@@ -257,24 +255,24 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
         self.sets.get(set)?.get(uid).copied()
     }
 
-    fn put(&mut self, set: &K, uid: &str, expected: Expected) {
+    fn set_expected(&mut self, set: &K, uid: &str, expected: Expected) {
         if let Some(known) = self.sets.get_mut(set).and_then(|members| members.get_mut(uid)) {
             *known = expected;
             return;
         }
-        self.take(uid);
+        self.remove(uid);
         let uid: Arc<str> = uid.into();
-        self.homes.insert(Arc::clone(&uid), set.clone());
+        self.set_by_uid.insert(Arc::clone(&uid), set.clone());
         self.sets.entry(set.clone()).or_default().insert(uid, expected);
     }
 
-    fn take(&mut self, uid: &str) -> Option<(K, Expected)> {
-        let home = self.homes.remove(uid)?;
-        let members = self.sets.get_mut(&home)?;
+    fn remove(&mut self, uid: &str) -> Option<(K, Expected)> {
+        let set = self.set_by_uid.remove(uid)?;
+        let members = self.sets.get_mut(&set)?;
         let expected = members.remove(uid)?;
         if members.is_empty() {
-            self.sets.remove(&home);
+            self.sets.remove(&set);
         }
-        Some((home, expected))
+        Some((set, expected))
     }
 }

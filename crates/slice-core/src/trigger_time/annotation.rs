@@ -1,16 +1,16 @@
-//! The trigger time as text (R115, G30).
+//! The text form of the trigger time, for the annotation (R115, G30).
 
 use jiff::Timestamp;
 
-/// The value of the annotation [`TRIGGER_TIME_ANNOTATION`](crate::well_known::TRIGGER_TIME_ANNOTATION): RFC 3339 in UTC with
-/// `Z`, and no more digits of a second than needed.
+/// Formats the value of the annotation [`TRIGGER_TIME_ANNOTATION`](crate::well_known::TRIGGER_TIME_ANNOTATION): RFC 3339 in
+/// UTC with `Z`, and a fraction without trailing zeros.
 #[must_use]
 pub fn format_trigger_time(time: Timestamp) -> String {
-    // Timestamps print exactly so by default.
+    // This is the default format of timestamps.
     time.to_string()
 }
 
-/// Reads the value of the annotation; another offset than `Z` is understood.
+/// Parses the value of the annotation, with any offset.
 pub fn parse_trigger_time(text: &str) -> Result<Timestamp, InvalidTriggerTime> {
     text.parse().map_err(|source| InvalidTriggerTime {
         text: text.to_owned(),
@@ -18,7 +18,7 @@ pub fn parse_trigger_time(text: &str) -> Result<Timestamp, InvalidTriggerTime> {
     })
 }
 
-/// The annotation holds something else than a time.
+/// The annotation is not a valid time.
 #[derive(Debug, thiserror::Error)]
 #[error("trigger time {text:?} is not a time such as 2026-01-02T03:04:05.5Z")]
 pub struct InvalidTriggerTime {
@@ -49,14 +49,14 @@ mod tests {
     }
 
     #[test]
-    fn times_before_1970_and_small_years_are_printed_alike() {
+    fn times_before_1970_and_small_years_have_the_same_format() {
         for text in ["1969-12-31T23:59:59.5Z", "0001-01-01T00:00:00Z"] {
             assert_eq!(format_trigger_time(text.parse().unwrap()), text);
         }
     }
 
     #[test]
-    fn other_offsets_and_more_zeros_are_read() {
+    fn other_offsets_and_trailing_zeros_are_parsed() {
         let time = "2024-01-02T03:04:05.5Z".parse().unwrap();
         for text in [
             "2024-01-02T05:04:05.5+02:00",
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_refused_by_name() {
+    fn invalid_time_is_named_in_the_error() {
         for text in [
             "",
             "yesterday",

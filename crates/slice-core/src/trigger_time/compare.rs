@@ -1,119 +1,117 @@
-//! The sources of an owner, compared with those of the last sync.
+//! Comparison of an owner's sources with those of the last commit.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, iter, sync::Arc};
 
 use jiff::Timestamp;
 
-/// So many remembered sources are passed over to find the one at hand again, when some before it have vanished.
-const VANISHED_IN_A_ROW: usize = 8;
+/// How many committed sources are skipped at most to find the next one, when sources were removed.
+const LOOKAHEAD: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Source {
+pub(super) struct SourceTime {
     pub(super) id: Arc<str>,
     pub(super) time: Timestamp,
 }
 
-/// How to get from the remembered sources to those seen now.
+/// The change from the committed sources to the current ones.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// The same sources in the same order; these, by position, have other times.
+pub(super) enum Diff {
+    /// The same sources in the same order: the changed times, by position.
     Times(Vec<(usize, Timestamp)>),
-    /// Other sources, or another order.
-    Sources(Vec<Source>),
+    /// Other sources, or another order: all current ones.
+    Sources(Vec<SourceTime>),
 }
 
-impl Change {
-    pub(super) fn apply(self, sources: &mut Vec<Source>) {
+impl Diff {
+    pub(super) fn apply(self, sources: &mut Vec<SourceTime>) {
         match self {
             Self::Times(times) => {
                 for (position, time) in times {
                     sources[position].time = time;
                 }
             }
-            Self::Sources(seen) => *sources = seen,
+            Self::Sources(current) => *sources = current,
         }
     }
 }
 
-/// The earliest of the times that are later than remembered, and what changed.
+/// Returns the earliest of the times that are later than committed, and the diff.
 pub(super) fn compare<'s>(
-    remembered: &[Source],
-    seen: impl IntoIterator<Item = (&'s str, Timestamp)>,
-) -> (Option<Timestamp>, Change) {
-    let mut seen = seen.into_iter();
+    committed: &[SourceTime],
+    current: impl IntoIterator<Item = (&'s str, Timestamp)>,
+) -> (Option<Timestamp>, Diff) {
+    let mut current = current.into_iter();
     let mut earliest = None;
     let mut times = Vec::new();
-    for (position, known) in remembered.iter().enumerate() {
-        match seen.next() {
+    for (position, known) in committed.iter().enumerate() {
+        match current.next() {
             Some((id, time)) if *id == *known.id => {
                 if time != known.time {
                     times.push((position, time));
-                    note(&mut earliest, time, Some(known));
+                    update_earliest(&mut earliest, time, Some(known));
                 }
             }
             other => {
-                let mut sources = remembered[..position].to_vec();
-                Change::Times(times).apply(&mut sources);
+                let mut sources = committed[..position].to_vec();
+                Diff::Times(times).apply(&mut sources);
                 rematch(
-                    &remembered[position..],
-                    other.into_iter().chain(seen),
+                    &committed[position..],
+                    other.into_iter().chain(current),
                     &mut sources,
                     &mut earliest,
                 );
-                return (earliest, Change::Sources(sources));
+                return (earliest, Diff::Sources(sources));
             }
         }
     }
-    let Some(first_new) = seen.next() else {
-        return (earliest, Change::Times(times));
+    let Some(first_new) = current.next() else {
+        return (earliest, Diff::Times(times));
     };
-    let mut sources = remembered.to_vec();
-    Change::Times(times).apply(&mut sources);
-    rematch(&[], std::iter::once(first_new).chain(seen), &mut sources, &mut earliest);
-    (earliest, Change::Sources(sources))
+    let mut sources = committed.to_vec();
+    Diff::Times(times).apply(&mut sources);
+    rematch(&[], iter::once(first_new).chain(current), &mut sources, &mut earliest);
+    (earliest, Diff::Sources(sources))
 }
 
-/// Appends what is seen to `sources`. Mostly a few came or went and the rest is in the old order; so only those that are
-/// not found nearby are looked up, and only among those that were passed over.
+/// Appends the current sources to `sources`. Usually a few were added or removed and the others keep their order: each is
+/// searched in the next committed ones, then by id among those that were skipped.
 fn rematch<'s>(
-    remembered: &[Source],
-    seen: impl Iterator<Item = (&'s str, Timestamp)>,
-    sources: &mut Vec<Source>,
+    committed: &[SourceTime],
+    current: impl Iterator<Item = (&'s str, Timestamp)>,
+    sources: &mut Vec<SourceTime>,
     earliest: &mut Option<Timestamp>,
 ) {
-    let mut ahead = remembered;
-    let mut passed = Vec::new();
-    let seen: Vec<_> = seen
+    let mut ahead = committed;
+    let mut skipped = Vec::new();
+    let current: Vec<_> = current
         .map(|(id, time)| {
-            let near = ahead
-                .iter()
-                .take(VANISHED_IN_A_ROW + 1)
-                .position(|known| *known.id == *id);
-            let known = near.map(|skipped| {
-                passed.extend(&ahead[..skipped]);
-                let known = &ahead[skipped];
-                ahead = &ahead[skipped + 1..];
+            let position = ahead.iter().take(LOOKAHEAD + 1).position(|known| *known.id == *id);
+            let known = position.map(|position| {
+                skipped.extend(&ahead[..position]);
+                let known = &ahead[position];
+                ahead = &ahead[position + 1..];
                 known
             });
             (id, time, known)
         })
         .collect();
-    let elsewhere: HashMap<&str, &Source> = passed
+    let skipped_by_id: HashMap<&str, &SourceTime> = skipped
         .into_iter()
         .chain(ahead)
         .map(|known| (&*known.id, known))
         .collect();
-    sources.extend(seen.into_iter().map(|(id, time, near)| {
-        let known = near.or_else(|| elsewhere.get(id).copied());
-        note(earliest, time, known);
-        Source {
+    sources.extend(current.into_iter().map(|(id, time, near)| {
+        let known = near.or_else(|| skipped_by_id.get(id).copied());
+        update_earliest(earliest, time, known);
+        SourceTime {
             id: known.map_or_else(|| id.into(), |known| Arc::clone(&known.id)),
             time,
         }
     }));
 }
 
-fn note(earliest: &mut Option<Timestamp>, time: Timestamp, known: Option<&Source>) {
+/// Lowers `earliest` to this time, if the source is new or its time grew.
+fn update_earliest(earliest: &mut Option<Timestamp>, time: Timestamp, known: Option<&SourceTime>) {
     if known.is_none_or(|known| time > known.time) {
         *earliest = Some(earliest.map_or(time, |earlier| earlier.min(time)));
     }

@@ -1,4 +1,4 @@
-//! Since when the change is waiting that a sync is about to publish.
+//! The trigger time: when the oldest change happened that a sync publishes.
 
 mod annotation;
 mod compare;
@@ -10,20 +10,20 @@ use std::{collections::HashMap, hash::Hash};
 use jiff::Timestamp;
 
 pub use annotation::{InvalidTriggerTime, format_trigger_time, parse_trigger_time};
-use compare::{Change, Source, compare};
+use compare::{Diff, SourceTime, compare};
 
-/// Remembers, per owner, the times that were last published, so that each sync can tell the earliest change it
-/// publishes: service-slices.md §17, G45.
+/// Keeps, per owner, the times of the last successful sync, and computes the trigger time of the next one (service-slices.md
+/// §17, G45).
 ///
-/// An owner has a time (its creation) and sources with times (for a Service: its pods by name, and when their readiness
-/// last changed; pods that have no such time are left out). An owner seen for the first time gives its own time;
-/// afterwards the result is the earliest of the times that grew, or none (R111).
+/// An owner has a time (its creation) and sources with times. The sources of a Service are its pods by name, with the time
+/// of their last readiness change; omit pods without such a time. For a new owner the trigger time is the owner's own time;
+/// afterwards it is the earliest of the times that grew, or none (R111).
 ///
-/// [`observe`](Self::observe) does not remember anything: commit what it returns once the sync has succeeded. After a
-/// failed write the retry then still publishes the time of the change that is late (W17; upstream loses it).
+/// [`compute`](Self::compute) changes no state: [`commit`](Self::commit) its result when the sync has succeeded. After a
+/// failed write, the retry then publishes the same trigger time (W17; upstream loses it).
 ///
-/// Sources are compared by position as long as they come in the same order as last time, which costs neither hashing
-/// nor memory; any other order is right, too.
+/// Sources are compared by position while their order is that of the last sync, which needs neither hashing nor memory. Any
+/// other order is correct, too.
 ///
 /// ```
 /// use slice_core::{TriggerTimeTracker, format_trigger_time};
@@ -32,34 +32,34 @@ use compare::{Change, Source, compare};
 /// let ready = "2026-01-02T03:05:00Z".parse()?;
 /// let mut times = TriggerTimeTracker::new();
 ///
-/// let pending = times.observe(&"default/web", Some(created), []);
+/// let pending = times.compute(&"default/web", Some(created), []);
 /// assert_eq!(pending.time(), Some(created));
 /// times.commit(pending);
 ///
-/// let failed = times.observe(&"default/web", Some(created), [("web-0", ready)]);
+/// let failed = times.compute(&"default/web", Some(created), [("web-0", ready)]);
 /// assert_eq!(failed.time(), Some(ready));
-/// let retried = times.observe(&"default/web", Some(created), [("web-0", ready)]);
+/// let retried = times.compute(&"default/web", Some(created), [("web-0", ready)]);
 /// assert_eq!(retried.time().map(format_trigger_time).as_deref(), Some("2026-01-02T03:05:00Z"));
 /// times.commit(retried);
 ///
-/// assert_eq!(times.observe(&"default/web", Some(created), [("web-0", ready)]).time(), None);
+/// assert_eq!(times.compute(&"default/web", Some(created), [("web-0", ready)]).time(), None);
 /// # Ok::<(), jiff::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct TriggerTimeTracker<K> {
-    owners: HashMap<K, Known>,
+    owners: HashMap<K, CommittedTimes>,
     commits: u64,
 }
 
 #[derive(Debug)]
-struct Known {
-    /// The commit that this state comes from.
+struct CommittedTimes {
+    /// The number of the commit.
     commit: u64,
     owner: Option<Timestamp>,
-    sources: Vec<Source>,
+    sources: Vec<SourceTime>,
 }
 
-/// What one sync is about to publish, to be committed when it has.
+/// The trigger time of one sync, to be committed when the sync has succeeded.
 #[derive(Debug)]
 #[must_use = "commit it after a successful sync, drop it after a failed one"]
 pub struct PendingTriggerTime<K> {
@@ -67,11 +67,11 @@ pub struct PendingTriggerTime<K> {
     based_on: Option<u64>,
     time: Option<Timestamp>,
     owner: Option<Timestamp>,
-    change: Change,
+    diff: Diff,
 }
 
 impl<K> PendingTriggerTime<K> {
-    /// The time for the annotation of every slice that the sync writes (R112); none removes the annotation (R115).
+    /// The trigger time for the annotation of every slice that the sync writes (R112). `None` removes the annotation (R115).
     #[must_use]
     pub fn time(&self) -> Option<Timestamp> {
         self.time
@@ -88,71 +88,71 @@ impl<K> Default for TriggerTimeTracker<K> {
 }
 
 impl<K: Clone + Eq + Hash> TriggerTimeTracker<K> {
-    /// No owner is known.
+    /// An empty tracker.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many owners are known.
+    /// The number of owners.
     #[must_use]
     pub fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// Whether no owner is known.
+    /// Whether there are no owners.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.owners.is_empty()
     }
 
-    /// Compares the times of an owner and of all its sources with those committed last (R111). Each source once.
+    /// Compares the times of an owner and of all its sources with the committed ones (R111). Pass each source once.
     pub fn compute<'s>(
         &self,
         key: &K,
         owner: Option<Timestamp>,
         sources: impl IntoIterator<Item = (&'s str, Timestamp)>,
     ) -> PendingTriggerTime<K> {
-        let known = self.owners.get(key);
-        let (earliest, change) = compare(known.map_or(&[], |known| &known.sources), sources);
-        let time = match known {
+        let last = self.owners.get(key);
+        let (earliest, diff) = compare(last.map_or(&[], |last| &last.sources), sources);
+        let time = match last {
             None => owner,
-            Some(known) => owner.filter(|_| owner > known.owner).into_iter().chain(earliest).min(),
+            Some(last) => owner.filter(|_| owner > last.owner).into_iter().chain(earliest).min(),
         };
         PendingTriggerTime {
             key: key.clone(),
-            based_on: known.map(|known| known.commit),
+            based_on: last.map(|last| last.commit),
             time,
             owner,
-            change,
+            diff,
         }
     }
 
-    /// Remembers what was observed: it is published now. Ignored if the owner was committed or forgotten in between;
-    /// then the next sync publishes these times once more.
+    /// Stores the times of a successful sync. Does nothing if the owner was committed or forgotten since they were computed;
+    /// then the next sync publishes these times again.
     pub fn commit(&mut self, pending: PendingTriggerTime<K>) {
         let PendingTriggerTime {
             key,
             based_on,
             owner,
-            change,
+            diff,
             ..
         } = pending;
-        if self.owners.get(&key).map(|known| known.commit) != based_on {
+        if self.owners.get(&key).map(|committed| committed.commit) != based_on {
             return;
         }
         self.commits += 1;
-        let known = self.owners.entry(key).or_insert_with(|| Known {
+        let committed = self.owners.entry(key).or_insert_with(|| CommittedTimes {
             commit: 0,
             owner: None,
             sources: Vec::new(),
         });
-        known.commit = self.commits;
-        known.owner = owner;
-        change.apply(&mut known.sources);
+        committed.commit = self.commits;
+        committed.owner = owner;
+        diff.apply(&mut committed.sources);
     }
 
-    /// Forgets an owner that is gone (R116).
+    /// Removes a deleted owner (R116).
     pub fn forget(&mut self, key: &K) {
         self.owners.remove(key);
     }

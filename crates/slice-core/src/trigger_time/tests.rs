@@ -1,3 +1,5 @@
+//! Tests of the trigger-time tracker.
+
 use super::*;
 
 const KEY: &str = "default/web";
@@ -9,7 +11,7 @@ fn t(second: i64) -> Timestamp {
     Timestamp::from_second(1_700_000_000 + second).unwrap()
 }
 
-fn observe(times: &TriggerTimeTracker<&'static str>, owner: i64, pods: Pods<'_>) -> PendingTriggerTime<&'static str> {
+fn compute(times: &TriggerTimeTracker<&'static str>, owner: i64, pods: Pods<'_>) -> PendingTriggerTime<&'static str> {
     times.compute(
         &KEY,
         Some(t(owner)),
@@ -17,16 +19,16 @@ fn observe(times: &TriggerTimeTracker<&'static str>, owner: i64, pods: Pods<'_>)
     )
 }
 
-/// Observes and commits.
+/// Computes and commits.
 fn sync(times: &mut TriggerTimeTracker<&'static str>, owner: i64, pods: Pods<'_>) -> Option<Timestamp> {
-    let pending = observe(times, owner, pods);
+    let pending = compute(times, owner, pods);
     let time = pending.time();
     times.commit(pending);
     time
 }
 
 #[test]
-fn the_earliest_time_that_grew_is_the_trigger() {
+fn trigger_time_is_the_earliest_time_that_grew() {
     // Each sync: the owner's time, its pods, the result.
     type Sync = (i64, Pods<'static>, Option<i64>);
     let rows: [(&str, &[Sync]); 10] = [
@@ -54,7 +56,7 @@ fn the_earliest_time_that_grew_is_the_trigger() {
             ],
         ),
         (
-            "T-TRG-06 T-TTT-06: a pod goes and comes back",
+            "T-TRG-06 T-TTT-06: a pod is deleted and created again",
             &[
                 (0, &[("p1", 1), ("p2", 2)], Some(0)),
                 (0, &[("p1", 1)], None),
@@ -66,11 +68,11 @@ fn the_earliest_time_that_grew_is_the_trigger() {
             &[(0, &[("p1", 1)], Some(0)), (0, &[("p1", 1)], None)],
         ),
         (
-            "R111: a pod that comes back is new",
+            "R111: a pod that was missing in between is new",
             &[(0, &[("p1", 1)], Some(0)), (0, &[], None), (0, &[("p1", 1)], Some(1))],
         ),
         (
-            "R111: an older time is remembered and no trigger",
+            "R111: an older time is committed, but no trigger time",
             &[
                 (3, &[("p1", 5)], Some(3)),
                 (2, &[("p1", 4)], None),
@@ -78,7 +80,7 @@ fn the_earliest_time_that_grew_is_the_trigger() {
             ],
         ),
         (
-            "R111: the owner's time counts among the pods'",
+            "R111: the owner's time is compared with those of pods",
             &[(0, &[("p1", 1)], Some(0)), (3, &[("p1", 4)], Some(3))],
         ),
     ];
@@ -90,9 +92,10 @@ fn the_earliest_time_that_grew_is_the_trigger() {
     }
 }
 
-/// R114, R116, T-TRG-07, T-TTT-07.
+/// An unknown owner starts with its own time: after a restart, or when it was deleted and created again (R114, R116, T-TRG-07,
+/// T-TTT-07).
 #[test]
-fn an_owner_that_was_forgotten_is_new_again() {
+fn forgotten_owner_is_new_again() {
     let mut times = TriggerTimeTracker::new();
     assert_eq!(sync(&mut times, 0, &[("p1", 1), ("p2", 2)]), Some(t(0)));
     times.forget(&KEY);
@@ -100,47 +103,47 @@ fn an_owner_that_was_forgotten_is_new_again() {
     assert_eq!(sync(&mut times, 3, &[]), Some(t(3)));
 }
 
-/// G-15, by our decision on W17.
+/// Upstream loses the trigger time of a failed write (G-15, W17).
 #[test]
-fn a_failed_write_leaves_its_trigger_time_to_the_retry() {
+fn retry_after_a_failed_write_keeps_the_trigger_time() {
     let mut times = TriggerTimeTracker::new();
     assert_eq!(
-        observe(&times, 0, &[("p1", 1)]).time(),
+        compute(&times, 0, &[("p1", 1)]).time(),
         Some(t(0)),
         "first sync, failed"
     );
     assert_eq!(sync(&mut times, 0, &[("p1", 1)]), Some(t(0)), "retry");
 
-    assert_eq!(observe(&times, 0, &[("p1", 5)]).time(), Some(t(5)), "failed");
+    assert_eq!(compute(&times, 0, &[("p1", 5)]).time(), Some(t(5)), "failed");
     assert_eq!(
         sync(&mut times, 0, &[("p1", 5), ("p2", 6)]),
         Some(t(5)),
-        "retry, with more to publish"
+        "retry with a further pod"
     );
     assert_eq!(sync(&mut times, 0, &[("p1", 5), ("p2", 6)]), None);
 }
 
 #[test]
-fn what_was_observed_before_another_commit_is_not_committed() {
+fn commit_is_ignored_after_another_commit_or_forget() {
     let mut times = TriggerTimeTracker::new();
-    let late = observe(&times, 0, &[("p1", 1), ("p2", 2)]);
+    let late = compute(&times, 0, &[("p1", 1), ("p2", 2)]);
     sync(&mut times, 0, &[("p1", 1)]);
     times.commit(late);
-    assert_eq!(observe(&times, 0, &[("p1", 1), ("p2", 2)]).time(), Some(t(2)));
+    assert_eq!(compute(&times, 0, &[("p1", 1), ("p2", 2)]).time(), Some(t(2)));
 
-    let late = observe(&times, 0, &[("p1", 9), ("p2", 9)]);
+    let late = compute(&times, 0, &[("p1", 9), ("p2", 9)]);
     sync(&mut times, 0, &[("p2", 3)]);
     times.commit(late);
-    assert_eq!(observe(&times, 0, &[("p2", 9)]).time(), Some(t(9)));
+    assert_eq!(compute(&times, 0, &[("p2", 9)]).time(), Some(t(9)));
 
-    let late = observe(&times, 0, &[("p1", 7)]);
+    let late = compute(&times, 0, &[("p1", 7)]);
     times.forget(&KEY);
     times.commit(late);
     assert!(times.is_empty());
 }
 
 #[test]
-fn owners_do_not_mix() {
+fn owners_are_independent() {
     let mut times = TriggerTimeTracker::new();
     sync(&mut times, 0, &[("p1", 1)]);
     assert_eq!(
@@ -151,7 +154,7 @@ fn owners_do_not_mix() {
 }
 
 #[test]
-fn an_owner_without_a_time_has_only_its_sources() {
+fn owner_without_a_time_uses_its_sources_only() {
     let mut times = TriggerTimeTracker::new();
     let first = times.compute(&KEY, None, [("p1", t(1))]);
     assert_eq!(first.time(), None);
@@ -160,77 +163,77 @@ fn an_owner_without_a_time_has_only_its_sources() {
     assert_eq!(times.compute(&KEY, Some(t(0)), [("p1", t(1))]).time(), Some(t(0)));
 }
 
-/// Nothing is copied and nothing hashed, however many sources there are.
+/// Sources in the committed order are neither copied nor hashed, however many there are.
 #[test]
-fn in_the_same_order_only_changed_times_are_noted() {
+fn diff_of_sources_in_the_same_order_has_only_changed_times() {
     let names: Vec<_> = (0..50_000).map(|n| format!("pod-{n}")).collect();
-    let pods = |flipped: usize| {
+    let pods = |changed: usize| {
         names
             .iter()
             .enumerate()
-            .map(move |(n, name)| (&**name, t(i64::from(n == flipped))))
+            .map(move |(n, name)| (&**name, t(i64::from(n == changed))))
     };
     let mut times = TriggerTimeTracker::new();
     times.commit(times.compute(&KEY, Some(t(0)), pods(usize::MAX)));
 
     let unchanged = times.compute(&KEY, Some(t(0)), pods(usize::MAX));
-    assert_eq!((unchanged.time(), unchanged.change), (None, Change::Times(Vec::new())));
-    let flipped = times.compute(&KEY, Some(t(0)), pods(25_000));
+    assert_eq!((unchanged.time(), unchanged.diff), (None, Diff::Times(Vec::new())));
+    let changed = times.compute(&KEY, Some(t(0)), pods(25_000));
     assert_eq!(
-        (flipped.time(), &flipped.change),
-        (Some(t(1)), &Change::Times(vec![(25_000, t(1))]))
+        (changed.time(), &changed.diff),
+        (Some(t(1)), &Diff::Times(vec![(25_000, t(1))]))
     );
-    times.commit(flipped);
+    times.commit(changed);
     assert_eq!(times.compute(&KEY, Some(t(0)), pods(25_000)).time(), None);
 }
 
-/// Every way to get from some of four pods, in some order, to others, against the definition in R111.
+/// All changes between ordered subsets of four pods, compared with the definition (R111).
 #[test]
-fn the_order_of_sources_does_not_matter() {
-    let lists = lists_of(&["a", "b", "c", "d"]);
+fn order_of_sources_does_not_matter() {
+    let lists = ordered_subsets(&["a", "b", "c", "d"]);
     assert_eq!(lists.len(), 65);
     for before in &lists {
         for after in &lists {
             let mut times = TriggerTimeTracker::new();
             times.commit(times.compute(&KEY, Some(t(0)), before.iter().map(|name| (*name, t(9)))));
-            // "a" got a later time, "b" an earlier one.
-            let seen = || {
+            // "a" has a later time than before, "b" an earlier one.
+            let current = || {
                 after
                     .iter()
                     .map(|name| (*name, t(if *name == "a" { 20 } else { i64::from(*name != "b") + 8 })))
             };
-            let expected = seen()
+            let expected = current()
                 .filter(|(name, time)| !before.contains(name) || *time > t(9))
                 .map(|(_, time)| time)
                 .min();
 
-            let pending = times.compute(&KEY, Some(t(0)), seen());
+            let pending = times.compute(&KEY, Some(t(0)), current());
             assert_eq!(pending.time(), expected, "{before:?} to {after:?}");
             times.commit(pending);
-            let remembered: Vec<_> = times.owners[KEY]
+            let committed: Vec<_> = times.owners[KEY]
                 .sources
                 .iter()
                 .map(|source| (&*source.id, source.time))
                 .collect();
-            assert_eq!(remembered, seen().collect::<Vec<_>>(), "{before:?} to {after:?}");
+            assert_eq!(committed, current().collect::<Vec<_>>(), "{before:?} to {after:?}");
         }
     }
 }
 
-/// More vanish in a row than are passed over in search of the next.
+/// More consecutive sources are removed than the lookahead skips.
 #[test]
-fn a_source_far_from_its_old_place_is_found() {
+fn source_beyond_the_lookahead_is_found() {
     let names: Vec<_> = (0..40).map(|n| format!("pod-{n}")).collect();
     let mut times = TriggerTimeTracker::new();
     times.commit(times.compute(&KEY, Some(t(0)), names.iter().map(|name| (&**name, t(1)))));
-    let halved = times.compute(&KEY, Some(t(0)), names[20..].iter().map(|name| (&**name, t(1))));
-    assert_eq!(halved.time(), None);
+    let second_half = times.compute(&KEY, Some(t(0)), names[20..].iter().map(|name| (&**name, t(1))));
+    assert_eq!(second_half.time(), None);
     let reversed = times.compute(&KEY, Some(t(0)), names.iter().rev().map(|name| (&**name, t(1))));
     assert_eq!(reversed.time(), None);
 }
 
-/// All selections of the names in all orders.
-fn lists_of<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
+/// All subsets of the names in all orders.
+fn ordered_subsets<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
     let mut lists = vec![Vec::new()];
     for (n, first) in names.iter().enumerate() {
         let others: Vec<_> = names
@@ -239,7 +242,11 @@ fn lists_of<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
             .filter(|(m, _)| *m != n)
             .map(|(_, name)| *name)
             .collect();
-        lists.extend(lists_of(&others).into_iter().map(|rest| [vec![*first], rest].concat()));
+        lists.extend(
+            ordered_subsets(&others)
+                .into_iter()
+                .map(|rest| [vec![*first], rest].concat()),
+        );
     }
     lists
 }

@@ -1,11 +1,12 @@
-//! The upstream catalogue: service-slices.md §23.5, and the same rows of generic-reconciler.md and mirroring.md.
+//! Upstream's test cases: service-slices.md §23.5, and the same rows of generic-reconciler.md and mirroring.md.
 
-use super::*;
+use super::version;
+use crate::tracker::*;
 
-type Given = fn(&mut SliceTracker<Set>);
+type Setup = fn(&mut SliceTracker<Set>);
 type Set = (&'static str, &'static str);
 
-const HOME: Set = ("ns1", "svc1");
+const SET: Set = ("ns1", "svc1");
 const OTHER_NAMESPACE: Set = ("ns2", "svc1");
 const OTHER_SERVICE: Set = ("ns1", "svc2");
 
@@ -14,86 +15,78 @@ const NEWER: SliceVersion<'_> = version("original", 2);
 const IN_OTHER_NAMESPACE: SliceVersion<'_> = version("diff-ns", 1);
 const OF_OTHER_SERVICE: SliceVersion<'_> = version("diff-svc", 1);
 
-const fn version(uid: &str, generation: i64) -> SliceVersion<'_> {
-    SliceVersion {
-        uid,
-        generation,
-        terminating: false,
-    }
-}
-
 fn tracking_original() -> SliceTracker<Set> {
     let mut tracker = SliceTracker::new();
-    tracker.update(&HOME, ORIGINAL);
+    tracker.update(&SET, ORIGINAL);
     tracker
 }
 
-/// Has, should sync.
-fn check(tracker: &SliceTracker<Set>, set: &Set, slice: SliceVersion<'_>) -> (bool, bool) {
+/// `has` and `should_sync`.
+fn query(tracker: &SliceTracker<Set>, set: &Set, slice: SliceVersion<'_>) -> (bool, bool) {
     (tracker.has(set, slice.uid), tracker.should_sync(set, slice))
 }
 
-/// R117…R119, R121, M38…M40.
+/// A written slice is tracked, and only a newer generation should be synced (R117…R119, R121, M38…M40).
 #[test]
-fn what_was_written_is_known_and_only_newer_generations_are_news() {
+fn only_untracked_slices_and_newer_generations_should_sync() {
     for (id, set, slice, expected) in [
-        ("T-TRK-01 T-GTRK-01", HOME, ORIGINAL, (true, false)),
+        ("T-TRK-01 T-GTRK-01", SET, ORIGINAL, (true, false)),
         ("T-TRK-02 T-GTRK-02", OTHER_NAMESPACE, IN_OTHER_NAMESPACE, (false, true)),
         ("T-TRK-03 T-GTRK-03", OTHER_SERVICE, OF_OTHER_SERVICE, (false, true)),
-        ("T-TRK-04 T-GTRK-04", HOME, NEWER, (true, true)),
+        ("T-TRK-04 T-GTRK-04", SET, NEWER, (true, true)),
     ] {
         let tracker = tracking_original();
-        assert_eq!(check(&tracker, &set, slice), expected, "{id}");
+        assert_eq!(query(&tracker, &set, slice), expected, "{id}");
         assert_eq!(
-            tracker.expected(&HOME, "original"),
+            tracker.expected(&SET, "original"),
             Some(Expected::Generation(1)),
             "{id}"
         );
     }
 }
 
-/// R123, M42.
+/// Upstream: `StaleSlices` (R123, M42).
 #[test]
-fn a_list_is_stale_when_it_does_not_show_our_writes_yet() {
-    let nothing = |_: &mut SliceTracker<Set>| {};
-    let emptied = |tracker: &mut SliceTracker<Set>| {
-        tracker.update(&HOME, ORIGINAL);
+fn slices_are_stale_while_the_cache_lacks_our_writes() {
+    let no_setup = |_: &mut SliceTracker<Set>| {};
+    let deleted_by_others = |tracker: &mut SliceTracker<Set>| {
+        tracker.update(&SET, ORIGINAL);
         tracker.handle_deletion("original");
     };
-    let wrote_original = |tracker: &mut SliceTracker<Set>| tracker.update(&HOME, ORIGINAL);
-    let wrote_newer = |tracker: &mut SliceTracker<Set>| tracker.update(&HOME, NEWER);
-    let deleted = |tracker: &mut SliceTracker<Set>| tracker.expect_deletion(&HOME, "original");
+    let wrote_original = |tracker: &mut SliceTracker<Set>| tracker.update(&SET, ORIGINAL);
+    let wrote_newer = |tracker: &mut SliceTracker<Set>| tracker.update(&SET, NEWER);
+    let deleted = |tracker: &mut SliceTracker<Set>| tracker.expect_deletion(&SET, "original");
 
-    let rows: [(&str, Given, &[SliceVersion<'_>], bool); 8] = [
-        ("T-TRK-05 T-STL-01", nothing, &[], false),
-        ("T-TRK-06 T-STL-02", emptied, &[], false),
+    let rows: [(&str, Setup, &[SliceVersion<'_>], bool); 8] = [
+        ("T-TRK-05 T-STL-01", no_setup, &[], false),
+        ("T-TRK-06 T-STL-02", deleted_by_others, &[], false),
         ("T-TRK-07 T-STL-03", wrote_original, &[ORIGINAL], false),
         ("T-TRK-08 T-STL-04", wrote_newer, &[ORIGINAL], true),
         ("T-TRK-09 T-STL-05", wrote_original, &[NEWER], false),
         ("T-TRK-10 T-STL-06", deleted, &[ORIGINAL], true),
         ("T-TRK-11 T-STL-07", wrote_original, &[], true),
         (
-            "R123: slices nobody wrote are fine",
+            "R123: slices of other writers are not stale",
             wrote_original,
             &[OF_OTHER_SERVICE, ORIGINAL],
             false,
         ),
     ];
-    for (id, given, listed, stale) in rows {
+    for (id, setup, cached, stale) in rows {
         let mut tracker = SliceTracker::new();
-        given(&mut tracker);
-        assert_eq!(tracker.stale(&HOME, listed.iter().copied()), stale, "{id}");
+        setup(&mut tracker);
+        assert_eq!(tracker.stale(&SET, cached.iter().copied()), stale, "{id}");
     }
 }
 
-/// R120, R124, M41.
+/// Upstream: `ExpectDeletion` and `HandleDeletion` (R120, R124, M41).
 #[test]
-fn a_deletion_is_expected_once_it_was_announced() {
+fn deletion_is_expected_after_expect_deletion() {
     let namespace = (OTHER_NAMESPACE, IN_OTHER_NAMESPACE);
     let service = (OTHER_SERVICE, OF_OTHER_SERVICE);
-    let original = (HOME, ORIGINAL);
-    let newer = (HOME, NEWER);
-    for (id, announced, checked, expected, deletion) in [
+    let original = (SET, ORIGINAL);
+    let newer = (SET, NEWER);
+    for (id, (deleted_from, deleted), (set, slice), expected, deletion) in [
         (
             "T-TRK-12 T-TDL-01",
             original,
@@ -106,28 +99,28 @@ fn a_deletion_is_expected_once_it_was_announced() {
             namespace,
             namespace,
             (true, true),
-            ObservedDeletion::Unexpected(HOME),
+            ObservedDeletion::Unexpected(SET),
         ),
         (
             "T-TRK-14 T-TDL-03",
             namespace,
             original,
             (true, false),
-            ObservedDeletion::Unexpected(HOME),
+            ObservedDeletion::Unexpected(SET),
         ),
         (
             "T-TRK-15 T-TDL-04",
             service,
             service,
             (true, true),
-            ObservedDeletion::Unexpected(HOME),
+            ObservedDeletion::Unexpected(SET),
         ),
         (
             "T-TRK-16 T-TDL-05",
             service,
             original,
             (true, false),
-            ObservedDeletion::Unexpected(HOME),
+            ObservedDeletion::Unexpected(SET),
         ),
         (
             "T-TRK-17 T-TDL-06",
@@ -145,30 +138,30 @@ fn a_deletion_is_expected_once_it_was_announced() {
         ),
     ] {
         let mut tracker = tracking_original();
-        tracker.expect_deletion(&announced.0, announced.1.uid);
-        assert_eq!(check(&tracker, &checked.0, checked.1), expected, "{id}");
+        tracker.expect_deletion(&deleted_from, deleted.uid);
+        assert_eq!(query(&tracker, &set, slice), expected, "{id}");
         assert_eq!(tracker.handle_deletion("original"), deletion, "{id}");
-        assert!(!tracker.has(&HOME, "original"), "{id}");
+        assert!(!tracker.has(&SET, "original"), "{id}");
     }
 }
 
-/// R122, M44.
+/// Upstream: `DeleteService` (R122, M44).
 #[test]
-fn forgetting_a_set_leaves_the_others() {
+fn forget_removes_one_set_only() {
     for (id, forgotten, expected) in [
-        ("T-TRK-19 T-TDS-01", HOME, (false, true)),
+        ("T-TRK-19 T-TDS-01", SET, (false, true)),
         ("T-TRK-20 T-TDS-02", OTHER_NAMESPACE, (true, false)),
         ("T-TRK-21 T-TDS-03", OTHER_SERVICE, (true, false)),
     ] {
         let mut tracker = tracking_original();
         tracker.forget(&forgotten);
-        assert_eq!(check(&tracker, &HOME, ORIGINAL), expected, "{id}");
+        assert_eq!(query(&tracker, &SET, ORIGINAL), expected, "{id}");
         assert_eq!(tracker.len(), usize::from(expected.0), "{id}");
     }
 }
 
 #[test]
-fn t_gx_11_owners_of_one_name_and_two_kinds_are_kept_apart() {
+fn t_gx_11_owners_with_equal_names_and_different_kinds_are_separate_sets() {
     let service = ("Service", "ns", "foo");
     let selector = ("EndpointSelector", "ns", "foo");
     let mut tracker = SliceTracker::new();
@@ -185,12 +178,12 @@ fn t_gx_11_owners_of_one_name_and_two_kinds_are_kept_apart() {
 #[test]
 fn m43_a_deletion_is_expected_unexpected_or_unknown() {
     let mut tracker = SliceTracker::new();
-    tracker.update(&HOME, version("ours", 1));
-    tracker.update(&HOME, version("theirs", 1));
-    tracker.expect_deletion(&HOME, "ours");
+    tracker.update(&SET, version("ours", 1));
+    tracker.update(&SET, version("theirs", 1));
+    tracker.expect_deletion(&SET, "ours");
 
     assert_eq!(tracker.handle_deletion("ours"), ObservedDeletion::Expected);
-    assert_eq!(tracker.handle_deletion("theirs"), ObservedDeletion::Unexpected(HOME));
+    assert_eq!(tracker.handle_deletion("theirs"), ObservedDeletion::Unexpected(SET));
     assert_eq!(tracker.handle_deletion("theirs"), ObservedDeletion::Unknown);
     assert!(tracker.is_empty());
 }

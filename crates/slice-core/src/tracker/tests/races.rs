@@ -1,17 +1,10 @@
-//! What upstream's tracker gets wrong: W1, W3, W4, D2, D2b.
+//! Races and relabelled slices, which block a Service for good in upstream's tracker (W1, W3, W4, D2, D2b).
 
-use super::{sightings::SIGHTINGS_MAX, *};
+use super::version;
+use crate::tracker::{observations::OBSERVATIONS_MAX, *};
 
 const OLD: &str = "default/old";
 const NEW: &str = "default/new";
-
-const fn version(uid: &str, generation: i64) -> SliceVersion<'_> {
-    SliceVersion {
-        uid,
-        generation,
-        terminating: false,
-    }
-}
 
 const fn terminating(uid: &str, generation: i64) -> SliceVersion<'_> {
     SliceVersion {
@@ -20,54 +13,54 @@ const fn terminating(uid: &str, generation: i64) -> SliceVersion<'_> {
     }
 }
 
-/// Nothing is left of anything: no slice, no empty set, no sighting.
-fn assert_blank(tracker: &SliceTracker<&str>, when: &str) {
-    let left = (tracker.sets.len(), tracker.homes.len(), tracker.sightings.kept());
-    assert_eq!(left, (0, 0, 0), "{when}");
+/// Asserts that the tracker has no slice, no empty set and no observation.
+fn assert_no_state(tracker: &SliceTracker<&str>, when: &str) {
+    let state = (tracker.sets.len(), tracker.set_by_uid.len(), tracker.observations.len());
+    assert_eq!(state, (0, 0, 0), "{when}");
 }
 
-/// M46, G-16, T-MIR-N03.
+/// The watch event moves the slice out of the old set, which is then not stale (M46, G-16, T-MIR-N03).
 #[test]
-fn a_slice_relabelled_to_another_owner_no_longer_holds_up_the_old_one() {
+fn slice_relabelled_to_another_owner_does_not_block_the_old_one() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
 
     assert_eq!(tracker.observe(Some(&NEW), "a"), Some(OLD));
     assert!(!tracker.stale(&OLD, []));
     assert!(tracker.should_sync(&NEW, version("a", 2)));
-    assert_blank(&tracker, "relabelled");
+    assert_no_state(&tracker, "relabelled");
 }
 
-/// T-MIR-N02; the deletion of the slice that was taken away concerns us no more.
+/// A later deletion of the slice is not ours to handle (T-MIR-N02).
 #[test]
-fn a_slice_that_is_no_longer_ours_holds_up_nobody() {
+fn slice_without_our_managed_by_label_blocks_no_set() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
 
     assert_eq!(tracker.observe(None, "a"), Some(OLD));
     assert!(!tracker.stale(&OLD, []));
     assert_eq!(tracker.handle_deletion("a"), ObservedDeletion::Unknown);
-    assert_blank(&tracker, "deleted");
+    assert_no_state(&tracker, "deleted");
 }
 
 #[test]
-fn a_slice_seen_where_it_belongs_stays_remembered() {
+fn slice_observed_in_its_own_set_stays_tracked() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
     assert_eq!(tracker.observe(Some(&OLD), "a"), None);
     assert!(tracker.has(&OLD, "a"));
 }
 
-/// D2: a relist may show the deletion of a slice without its relabelling.
+/// A relist may show the deletion of a slice without its relabelling (D2).
 #[test]
-fn a_deletion_names_the_set_that_remembers_the_slice() {
+fn deletion_returns_the_set_the_slice_is_tracked_in() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
     assert_eq!(tracker.handle_deletion("a"), ObservedDeletion::Unexpected(OLD));
 }
 
 #[test]
-fn a_slice_written_under_a_new_owner_leaves_the_old_set() {
+fn slice_updated_in_a_new_set_leaves_the_old_set() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
     tracker.update(&NEW, version("a", 2));
@@ -76,9 +69,9 @@ fn a_slice_written_under_a_new_owner_leaves_the_old_set() {
     assert_eq!(tracker.len(), 1);
 }
 
-/// R126, G-18.
+/// A terminating slice counts as present, whatever its generation (R126, G-18).
 #[test]
-fn a_slice_held_by_a_finalizer_is_present() {
+fn slice_with_a_finalizer_is_not_missing() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("deleted-by-others", 3));
     tracker.update(&OLD, version("deleted-by-us", 1));
@@ -86,7 +79,7 @@ fn a_slice_held_by_a_finalizer_is_present() {
 
     assert!(
         tracker.stale(&OLD, []),
-        "W3: leaving terminating slices out of the list is what held it up"
+        "W3: the set is stale while the terminating slice is missing"
     );
     assert!(!tracker.stale(
         &OLD,
@@ -95,22 +88,22 @@ fn a_slice_held_by_a_finalizer_is_present() {
     assert!(tracker.stale(&OLD, [terminating("deleted-by-others", 4), version("deleted-by-us", 1)]));
 }
 
-/// G-19.
+/// The delete event arrives before the response (G-19).
 #[test]
-fn a_deletion_seen_before_its_answer_is_expected_and_leaves_nothing() {
+fn deletion_observed_before_its_response_is_expected_and_leaves_no_state() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("a", 1));
     tracker.expect_deletion(&OLD, "a");
     assert_eq!(tracker.handle_deletion("a"), ObservedDeletion::Expected);
-    assert_blank(&tracker, "seen");
+    assert_no_state(&tracker, "observed");
 
-    // The answer is an error (a timeout, say), and comes after the event.
+    // The response is an error, such as a timeout, and arrives after the event.
     tracker.cancel_deletion(version("a", 1));
-    assert_blank(&tracker, "answered");
+    assert_no_state(&tracker, "response");
 }
 
 #[test]
-fn a_cancelled_deletion_expects_the_slice_again() {
+fn cancelled_deletion_expects_the_slice_again() {
     let mut tracker = SliceTracker::new();
     tracker.expect_deletion(&OLD, "a");
     tracker.cancel_deletion(version("a", 4));
@@ -119,89 +112,97 @@ fn a_cancelled_deletion_expects_the_slice_again() {
 
     tracker.update(&OLD, version("a", 5));
     tracker.cancel_deletion(version("a", 4));
-    assert!(tracker.stale(&OLD, [version("a", 4)]), "nothing was left to cancel");
+    assert!(
+        tracker.stale(&OLD, [version("a", 4)]),
+        "no deletion was expected any more"
+    );
 }
 
-/// What the watch may show around the answer to a write of a slice of `OLD`.
+/// A watch event around the response to a write of a slice of `OLD`.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    Shown(Option<&'static str>),
+    Applied(Option<&'static str>),
     Deleted,
 }
 
-const ENDINGS: [&[Event]; 5] = [
-    &[Event::Shown(Some(OLD)), Event::Deleted],
-    &[Event::Shown(Some(OLD)), Event::Shown(Some(NEW))],
-    // Watches may skip states.
-    &[Event::Shown(Some(NEW))],
-    &[Event::Shown(Some(OLD)), Event::Shown(None)],
+/// Sequences after which the slice is no longer in `OLD`.
+const LEAVING: [&[Event]; 5] = [
+    &[Event::Applied(Some(OLD)), Event::Deleted],
+    &[Event::Applied(Some(OLD)), Event::Applied(Some(NEW))],
+    // A watch may skip states.
+    &[Event::Applied(Some(NEW))],
+    &[Event::Applied(Some(OLD)), Event::Applied(None)],
     &[
-        Event::Shown(Some(OLD)),
-        Event::Shown(Some(NEW)),
-        Event::Shown(Some(OLD)),
+        Event::Applied(Some(OLD)),
+        Event::Applied(Some(NEW)),
+        Event::Applied(Some(OLD)),
         Event::Deleted,
     ],
 ];
 
-fn show(tracker: &mut SliceTracker<&'static str>, events: &[Event]) {
+fn handle(tracker: &mut SliceTracker<&'static str>, events: &[Event]) {
     for event in events {
         match event {
-            Event::Shown(set) => drop(tracker.observe(set.as_ref(), "a")),
+            Event::Applied(set) => drop(tracker.observe(set.as_ref(), "a")),
             Event::Deleted => drop(tracker.handle_deletion("a")),
         }
     }
 }
 
-/// D2b, W4: for creates (nothing remembered) and updates, whenever the answer comes.
+/// Creates (not tracked) and updates (tracked), with the response at any point of the watch events (D2b, W4).
 #[test]
-fn an_answer_never_brings_back_a_slice_that_left() {
-    for remembered in [false, true] {
-        for events in ENDINGS {
-            for answered_after in 0..=events.len() {
+fn response_never_restores_a_slice_that_left_the_set() {
+    for tracked in [false, true] {
+        for events in LEAVING {
+            for response_after in 0..=events.len() {
                 let mut tracker = SliceTracker::new();
-                if remembered {
+                if tracked {
                     tracker.update(&OLD, version("a", 1));
                 }
                 let ticket = tracker.begin_write(OLD);
-                let (before, after) = events.split_at(answered_after);
-                show(&mut tracker, before);
-                let answer = tracker.finish_write(ticket, version("a", 2));
-                show(&mut tracker, after);
+                let (before, after) = events.split_at(response_after);
+                handle(&mut tracker, before);
+                let outcome = tracker.finish_write(ticket, version("a", 2));
+                handle(&mut tracker, after);
 
-                let when = format!("remembered {remembered}, answered after {before:?}, then {after:?}");
+                let when = format!("tracked {tracked}, response after {before:?}, then {after:?}");
                 if after.is_empty() {
-                    assert_eq!(answer, WriteOutcome::Superseded, "{when}");
+                    assert_eq!(outcome, WriteOutcome::Superseded, "{when}");
                 }
                 assert!(!tracker.stale(&OLD, []), "{when}");
-                assert_blank(&tracker, &when);
+                assert_no_state(&tracker, &when);
             }
         }
     }
 }
 
 #[test]
-fn an_answer_counts_when_the_slice_is_where_it_was_written() {
+fn response_is_recorded_while_the_slice_is_in_its_set() {
     let histories: [&[Event]; 3] = [
         &[],
-        &[Event::Shown(Some(OLD))],
-        &[Event::Shown(Some(NEW)), Event::Shown(None), Event::Shown(Some(OLD))],
+        &[Event::Applied(Some(OLD))],
+        &[
+            Event::Applied(Some(NEW)),
+            Event::Applied(None),
+            Event::Applied(Some(OLD)),
+        ],
     ];
     for events in histories {
         let mut tracker = SliceTracker::new();
         let ticket = tracker.begin_write(OLD);
-        show(&mut tracker, events);
+        handle(&mut tracker, events);
         assert_eq!(
             tracker.finish_write(ticket, version("a", 2)),
             WriteOutcome::Recorded,
             "{events:?}"
         );
         assert!(tracker.stale(&OLD, [version("a", 1)]), "{events:?}");
-        assert_eq!(tracker.sightings.kept(), 0, "{events:?}");
+        assert_eq!(tracker.observations.len(), 0, "{events:?}");
     }
 }
 
 #[test]
-fn an_answer_does_not_take_a_slice_back_from_the_set_that_remembers_it_now() {
+fn response_is_superseded_when_another_set_tracks_the_slice() {
     let mut tracker = SliceTracker::new();
     let ticket = tracker.begin_write(OLD);
     tracker.update(&NEW, version("a", 2));
@@ -210,7 +211,7 @@ fn an_answer_does_not_take_a_slice_back_from_the_set_that_remembers_it_now() {
 }
 
 #[test]
-fn what_was_seen_before_a_write_began_says_nothing_about_its_answer() {
+fn observation_before_a_write_does_not_supersede_its_response() {
     let mut tracker = SliceTracker::new();
     let earlier = tracker.begin_write(OLD);
     tracker.observe(None, "a");
@@ -220,49 +221,49 @@ fn what_was_seen_before_a_write_began_says_nothing_about_its_answer() {
 }
 
 #[test]
-fn an_answer_after_its_set_was_forgotten_does_not_outlive_the_slice() {
-    for answered_first in [true, false] {
+fn response_after_forget_leaves_no_state_once_the_slice_is_deleted() {
+    for response_first in [true, false] {
         let mut tracker = SliceTracker::new();
         tracker.update(&OLD, version("a", 1));
         let ticket = tracker.begin_write(OLD);
         tracker.forget(&OLD);
-        if answered_first {
+        if response_first {
             tracker.finish_write(ticket, version("a", 2));
             tracker.handle_deletion("a");
         } else {
             tracker.handle_deletion("a");
             tracker.finish_write(ticket, version("a", 2));
         }
-        assert_blank(&tracker, "deleted and answered");
+        assert_no_state(&tracker, "deletion and response");
     }
 }
 
 #[test]
-fn a_write_without_an_answer_expects_nothing() {
+fn abandoned_write_leaves_no_state() {
     let mut tracker = SliceTracker::new();
     let ticket = tracker.begin_write(OLD);
     tracker.handle_deletion("a");
     tracker.abandon_write(ticket);
-    assert_blank(&tracker, "abandoned");
+    assert_no_state(&tracker, "abandoned");
 }
 
-/// I12: however much goes on during a write, and even if its ticket is lost.
+/// However many events arrive during a write, and even if its ticket is lost (I12).
 #[test]
-fn sightings_are_bounded_and_losing_them_only_costs_a_look() {
+fn observations_are_bounded_and_eviction_costs_one_more_sync() {
     let mut tracker = SliceTracker::new();
     tracker.update(&OLD, version("known", 1));
     let (create, update) = (tracker.begin_write(OLD), tracker.begin_write(OLD));
-    for n in 0..SIGHTINGS_MAX {
+    for n in 0..OBSERVATIONS_MAX {
         tracker.handle_deletion(&n.to_string());
     }
     tracker.handle_deletion("0");
     assert_eq!(
-        tracker.sightings.kept(),
-        SIGHTINGS_MAX,
-        "the same slice again needs no room"
+        tracker.observations.len(),
+        OBSERVATIONS_MAX,
+        "another observation of the same slice evicts nothing"
     );
     tracker.handle_deletion("one more");
-    assert_eq!(tracker.sightings.kept(), 0);
+    assert_eq!(tracker.observations.len(), 0);
     let later = tracker.begin_write(OLD);
 
     assert_eq!(tracker.finish_write(create, version("0", 1)), WriteOutcome::Superseded);
@@ -273,18 +274,18 @@ fn sightings_are_bounded_and_losing_them_only_costs_a_look() {
     assert_eq!(tracker.finish_write(later, version("b", 1)), WriteOutcome::Recorded);
 }
 
-/// A busy controller always has some write in flight.
+/// A busy controller always has a write in flight.
 #[test]
-fn sightings_older_than_every_write_make_room_for_others() {
+fn observations_older_than_every_ticket_are_evicted_first() {
     let mut tracker = SliceTracker::new();
     let mut ticket = tracker.begin_write(OLD);
-    for n in 0..3 * SIGHTINGS_MAX {
+    for n in 0..3 * OBSERVATIONS_MAX {
         let next = tracker.begin_write(OLD);
         tracker.handle_deletion(&n.to_string());
         let uid = format!("created-{n}");
         assert_eq!(tracker.finish_write(ticket, version(&uid, 1)), WriteOutcome::Recorded);
         ticket = next;
     }
-    assert!(tracker.sightings.kept() <= SIGHTINGS_MAX);
+    assert!(tracker.observations.len() <= OBSERVATIONS_MAX);
     tracker.abandon_write(ticket);
 }

@@ -1,19 +1,19 @@
-//! What is read from single texts.
+//! Parsers of single strings.
 
 use slice_core::{Address, AddressType, format_trigger_time, parse_trigger_time};
 
-/// What we print, we read as the same again.
+/// Parsed addresses, address types and times must round-trip.
 pub(crate) fn check(text: &str) {
     assert_eq!(
         Address::from_canonical(text).to_string(),
         text,
-        "a stored address is kept as it is"
+        "an address of an existing slice is preserved"
     );
     if let Some(address) = Address::parse_ip(text) {
-        let printed = address.to_string();
-        assert_eq!(Address::parse_ip(&printed).as_ref(), Some(&address), "{text:?}");
-        assert_eq!(Address::from_canonical(&printed), address, "{text:?}");
-        // Any answer will do.
+        let formatted = address.to_string();
+        assert_eq!(Address::parse_ip(&formatted).as_ref(), Some(&address), "{text:?}");
+        assert_eq!(Address::from_canonical(&formatted), address, "{text:?}");
+        // The result does not matter, only that it does not panic.
         let _ = address.validate();
     }
     if let Ok(address_type) = text.parse::<AddressType>() {

@@ -1,18 +1,18 @@
-//! One endpoint of a slice: compact and owned, or read through [`EndpointSource`] from the object it is derived from.
+//! Endpoints of slices: the compact form, and a trait for objects that can be read as an endpoint.
 
 use std::{collections::BTreeMap, ptr, sync::Arc};
 
 use serde::Serialize;
 
-use crate::{Address, Addresses, Hints, Target, TargetView, identity::is_same};
+use crate::{Address, Addresses, Hints, Target, TargetView, identity::same_identity};
 
-/// The conditions of an endpoint. Absent is not false (R79).
+/// The conditions of an endpoint. An absent condition differs from a false one (R79).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Conditions {
-    /// Whether it takes new connections.
+    /// Whether it accepts new connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
-    /// Whether it answers, also while it is terminating.
+    /// Whether it serves requests, even while terminating.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serving: Option<bool>,
     /// Whether it is terminating.
@@ -20,15 +20,15 @@ pub struct Conditions {
     pub terminating: Option<bool>,
 }
 
-/// An endpoint of a slice. Serializes as the API's object.
+/// The compact form of an endpoint. Serializes as the API object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Endpoint {
-    /// The addresses; readers use the first.
+    /// The addresses; consumers use the first one.
     pub addresses: Addresses,
     /// The conditions.
     pub conditions: Conditions,
-    /// The name by which it is found in DNS.
+    /// The DNS hostname.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<Arc<str>>,
     /// The node it runs on.
@@ -37,23 +37,23 @@ pub struct Endpoint {
     /// The zone it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<Arc<str>>,
-    /// The object behind it.
+    /// The object behind the endpoint.
     #[serde(rename = "targetRef", skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// The topology hints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hints: Option<Arc<Hints>>,
-    /// A field that only old API versions could write; kept, never compared (R67).
+    /// A field that only old API versions could write: preserved, never compared (R67).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecated_topology: Option<Box<BTreeMap<String, String>>>,
 }
 
-// Memory per endpoint is a promise of the programs.
+// A cluster may have many endpoints: their size bounds the memory of the slice cache.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Endpoint>() <= 120);
 
-/// Anything that can be read as an endpoint. Desired endpoints are read from the objects they are derived from, and only
-/// copied when a slice is written with them; so a source is best cheap to clone, such as a reference.
+/// An object that can be read as an endpoint. Desired endpoints borrow from the objects they are derived from and are copied
+/// only when a slice is written, so implement it for types that are cheap to clone, such as references.
 pub trait EndpointSource: Clone {
     /// The addresses.
     fn addresses(&self) -> &[Address];
@@ -61,7 +61,7 @@ pub trait EndpointSource: Clone {
     /// The conditions.
     fn conditions(&self) -> Conditions;
 
-    /// The name by which it is found in DNS.
+    /// The DNS hostname.
     fn hostname(&self) -> Option<&str>;
 
     /// The node it runs on.
@@ -70,24 +70,24 @@ pub trait EndpointSource: Clone {
     /// The zone it is in.
     fn zone(&self) -> Option<&str>;
 
-    /// The object behind it.
+    /// The object behind the endpoint.
     fn target(&self) -> Option<TargetView<'_>>;
 
-    /// The owned form, without hints.
+    /// The compact form, without hints.
     fn to_endpoint(&self) -> Endpoint;
 
-    /// Whether both have the same identity, whatever their attributes (R76, G5).
+    /// Whether both have the same identity: addresses, hostname, namespace and name of the target (R76, G5).
     fn same_identity(&self, other: &impl EndpointSource) -> bool {
-        is_same(self, other)
+        same_identity(self, other)
     }
 
-    /// Whether two endpoints of the same identity have equal attributes (R79, M64): node, zone, conditions, and the target
-    /// but for its version.
+    /// Whether two endpoints of the same identity have equal attributes: node, zone, conditions, and the target except for
+    /// its resourceVersion (R79, M64).
     fn equals_beyond_identity(&self, other: &impl EndpointSource) -> bool {
         let targets_equal = match (self.target(), other.target()) {
             (None, None) => true,
             (Some(a), Some(b)) => {
-                (a.shares_identity(b)
+                (a.same_identity_ptr(b)
                     || same_field(a.uid(), b.uid())
                         && same_field(a.name(), b.name())
                         && same_field(a.namespace(), b.namespace()))
@@ -104,13 +104,13 @@ pub trait EndpointSource: Clone {
     }
 }
 
-/// Whether two strings are equal; interned ones are compared by pointer.
+/// Whether two strings are equal, by pointer first: equal interned strings are one allocation.
 #[inline]
 pub(crate) fn same_str(a: &str, b: &str) -> bool {
     ptr::eq(a, b) || a == b
 }
 
-/// The same of strings that may be absent.
+/// Whether two optional strings are equal.
 #[inline]
 fn same_field(a: Option<&str>, b: Option<&str>) -> bool {
     match (a, b) {

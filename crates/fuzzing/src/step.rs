@@ -1,4 +1,4 @@
-//! A step as far as it can be read.
+//! The objects of a recorded step.
 
 use std::num::NonZeroUsize;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use slice_core::{CompactSlice, limits::ENDPOINTS_PER_SLICE_MAX};
 
-/// The input of one sync. An object that cannot be read is missing, and does not hide the others.
+/// The input of one sync, without the objects that cannot be decoded.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) service: Option<Service>,
@@ -18,14 +18,14 @@ pub(crate) struct Step {
     pub(crate) pods: Vec<Pod>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) existing: Vec<CompactSlice>,
-    /// The text of the annotation.
+    /// The value of the trigger-time annotation.
     pub(crate) trigger_time: Option<String>,
-    /// Endpoints per slice.
+    /// The maximum number of endpoints per slice.
     pub(crate) max: NonZeroUsize,
 }
 
 impl Step {
-    pub(crate) fn read(step: &Value) -> Self {
+    pub(crate) fn decode(step: &Value) -> Self {
         let max = step["maxEndpointsPerSlice"].as_u64().unwrap_or_default();
         let max = usize::try_from(max).map_or(ENDPOINTS_PER_SLICE_MAX, |max| max.min(ENDPOINTS_PER_SLICE_MAX));
         Self {
@@ -33,15 +33,15 @@ impl Step {
             endpoints: object(&step["endpoints"]),
             pods: objects(&step["pods"]),
             nodes: objects(&step["nodes"]),
-            existing: objects(&step["existingSlices"]).iter().map(slice).collect(),
+            existing: objects(&step["existingSlices"]).iter().map(compact).collect(),
             trigger_time: object(&step["triggerTime"]),
             max: NonZeroUsize::new(max).unwrap_or(NonZeroUsize::MIN),
         }
     }
 }
 
-/// The objects of a step, one by one, as a watch sends them.
-pub(crate) fn written(step: &Value) -> Vec<Vec<u8>> {
+/// The objects of a step as JSON, one by one, as in watch events.
+pub(crate) fn encode_objects(step: &Value) -> Vec<Vec<u8>> {
     let single = [&step["service"], &step["endpoints"]];
     let lists = [&step["pods"], &step["nodes"], &step["existingSlices"]];
     let lists = lists.into_iter().filter_map(Value::as_array).flatten();
@@ -57,9 +57,9 @@ fn objects<'a, T: Deserialize<'a>>(value: &'a Value) -> Vec<T> {
     value.as_array().into_iter().flatten().filter_map(object).collect()
 }
 
-/// What we keep of a slice is what we would write back.
-fn slice(stored: &EndpointSlice) -> CompactSlice {
-    let slice = CompactSlice::from(stored);
+/// The compact form, which must round-trip through the API object.
+fn compact(existing: &EndpointSlice) -> CompactSlice {
+    let slice = CompactSlice::from(existing);
     assert_eq!(CompactSlice::from(&slice.to_k8s()), slice);
     slice
 }

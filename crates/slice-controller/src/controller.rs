@@ -7,7 +7,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::CompactSlice;
 use slice_reconciler::Plan;
 
-use crate::{Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncError, SyncFailure, WatchSpec};
+use crate::{
+    Event, EventContext, EventSpec, Key, Measurement, MetricSpec, ObjectRef, SyncError, SyncFailure, WatchSpec,
+};
 
 /// A controller: declares its watches, enqueues the keys that a watch event affects, and plans the slices of a key.
 ///
@@ -47,6 +49,11 @@ pub trait Controller {
     /// The event to record for a key that fails repeatedly.
     fn failure_event(&self, _key: &Key, _failures: &[SyncFailure]) -> Option<Event> {
         None
+    }
+
+    /// The events that the controller records.
+    fn events(&self) -> &'static [&'static EventSpec] {
+        &[]
     }
 
     /// The metrics that the controller records.

@@ -6,6 +6,17 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use slice_core::EventType;
 use slice_reconciler::Owner;
 
+/// The description of an event that a controller records, for reference documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventSpec {
+    /// The reason.
+    pub reason: &'static str,
+    /// Normal or warning.
+    pub event_type: EventType,
+    /// When the event is recorded.
+    pub help: &'static str,
+}
+
 /// A Kubernetes event to be recorded on an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
@@ -45,5 +56,11 @@ impl Event {
     /// A warning event about the owner of slices.
     pub fn warning(owner: &Owner<'_>, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self::new(owner, EventType::Warning, reason, message)
+    }
+
+    /// Whether the event has the reason and the type of a description.
+    #[must_use]
+    pub fn is_described_by(&self, spec: &EventSpec) -> bool {
+        self.reason == spec.reason && self.event_type == spec.event_type
     }
 }

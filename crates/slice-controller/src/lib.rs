@@ -76,7 +76,7 @@ mod watch;
 pub use context::EventContext;
 pub use controller::{Controller, SyncContext, SyncOutcome, SyncResult, WriteCounts};
 pub use error::{BoxError, ErrorChain, SyncError, SyncFailure, WriteError};
-pub use event::Event;
+pub use event::{Event, EventSpec};
 pub use failures::describe_failures;
 pub use key::Key;
 pub use metadata::{AnnotatedMetadata, SlimMetadata};

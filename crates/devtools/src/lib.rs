@@ -12,4 +12,4 @@ mod test_sandbox;
 pub use cargo::{build, cargo, quiet_unless_terminal};
 pub use command::run;
 pub use files::{read, rust_files};
-pub use test_sandbox::TestSandbox;
+pub use test_sandbox::{TestSandbox, TestSandbox as TestRun};

@@ -48,6 +48,18 @@ impl TestSandbox {
         }
     }
 
+    /// Former name of [`Self::confine`], used by `xtask/src/test.rs`.
+    #[doc(hidden)]
+    pub fn host<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        self.confine(command)
+    }
+
+    /// Former name of [`Self::assert_no_leaks`], used by `xtask/src/test.rs`.
+    #[doc(hidden)]
+    pub fn nothing_left(&self) -> anyhow::Result<()> {
+        self.assert_no_leaks()
+    }
+
     /// Running processes whose `TMPDIR` or working directory is in the sandbox.
     fn processes(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir("/proc") else {

@@ -21,13 +21,13 @@ enum Benchmark {
 
 #[derive(Debug, clap::Args)]
 struct Library {
-    /// Numbers of pods, for example 100,5000 [default: all sizes]
+    /// Numbers of pods, for example 100,5000 (default: all sizes)
     #[arg(long, value_name = "NUMBERS")]
     n: Option<String>,
-    /// Cases, for example nothing,flip [default: all cases]
+    /// Cases, for example nothing,flip (default: all cases)
     #[arg(long, value_name = "NAMES")]
     case: Option<String>,
-    /// JSON file to write [default: bench/library.json in Cargo's target directory]
+    /// JSON file to write (default: bench/library.json in Cargo's target directory)
     #[arg(short, long)]
     output: Option<PathBuf>,
 }

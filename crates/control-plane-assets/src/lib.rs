@@ -131,8 +131,8 @@ impl Sources {
         Ok(Assets { paths })
     }
 
-    /// The programs in `KUBEBUILDER_ASSETS`. A directory without programs is an error: the variable is probably wrong, and a build
-    /// would take minutes.
+    /// The programs in `KUBEBUILDER_ASSETS`. A directory without programs is an error: the variable is probably wrong, and a
+    /// build would take minutes.
     fn provided(&self) -> Result<BTreeMap<Program, PathBuf>, AssetsError> {
         let Some(directory) = &self.provided else {
             return Ok(BTreeMap::new());

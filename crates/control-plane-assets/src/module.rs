@@ -62,8 +62,8 @@ pub(super) const fn package(program: Program) -> &'static str {
     }
 }
 
-/// Build flags. The linker sets the version of Kubernetes; without it, the programs report v0.0.0 and reject some features of each
-/// other.
+/// Build flags. The linker sets the version of Kubernetes; without it, the programs report v0.0.0 and reject some
+/// features of each other.
 fn flags(kubernetes: Option<&str>) -> Vec<String> {
     let mut linker = String::from("-s -w");
     if let Some(version) = kubernetes {

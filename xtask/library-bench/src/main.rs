@@ -39,7 +39,7 @@ struct Args {
     /// Numbers of pods of the Service
     #[arg(long = "n", value_delimiter = ',', default_values_t = [100, 1_000, 5_000, 50_000])]
     sizes: Vec<usize>,
-    /// Cases to run [default: all]
+    /// Cases to run (default: all)
     #[arg(long = "case", value_enum, value_delimiter = ',')]
     cases: Vec<Case>,
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: how fast we are beside upstream.
+//! `cargo xtask bench`: compares sync latency with upstream.
 
 use std::path::PathBuf;
 
@@ -10,40 +10,40 @@ use crate::targets;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: What,
+    benchmark: Benchmark,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
-    /// One sync of a Service, without any I/O, ours and upstream's on the same objects; needs Go
+enum Benchmark {
+    /// Time one sync of a Service without I/O, ours and upstream's on the same objects; needs Go
     Library(Library),
 }
 
 #[derive(Debug, clap::Args)]
 struct Library {
-    /// Only these numbers of pods, such as 100,5000
+    /// Numbers of pods, for example 100,5000 (default: all sizes)
     #[arg(long, value_name = "NUMBERS")]
     n: Option<String>,
-    /// Only these cases, such as nothing,flip
+    /// Cases, for example nothing,flip (default: all cases)
     #[arg(long, value_name = "NAMES")]
     case: Option<String>,
-    /// Where the figures go instead of bench/library.json in Cargo's target directory
+    /// JSON file to write (default: bench/library.json in Cargo's target directory)
     #[arg(short, long)]
     output: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    match &args.what {
-        What::Library(library) => library.run(),
+    match &args.benchmark {
+        Benchmark::Library(library) => library.run(),
     }
 }
 
 impl Library {
-    /// Our side is timed by a program of its own, because it has to be optimised and `cargo xtask` is not.
+    /// Runs `library-bench`, a separate program: it needs an optimised build, and `cargo xtask` is a debug build.
     fn run(&self) -> anyhow::Result<()> {
-        let home = targets::target_directory()?.join("bench");
-        let recorder = home.join("recorder");
-        let figures = self.output.clone().unwrap_or_else(|| home.join("library.json"));
+        let directory = targets::target_directory()?.join("bench");
+        let recorder = directory.join("recorder");
+        let results = self.output.clone().unwrap_or_else(|| directory.join("library.json"));
         recorder::build(&recorder)?;
         let mut bench = cargo();
         bench.arg("run").args(quiet_unless_terminal());
@@ -52,15 +52,15 @@ impl Library {
             .args(["--", "--recorder"])
             .arg(&recorder)
             .arg("--output")
-            .arg(&figures);
+            .arg(&results);
         for (option, value) in [("--n", &self.n), ("--case", &self.case)] {
             bench.args(value.iter().flat_map(|value| [option, value]));
         }
         let status = bench.status().context("cannot start `cargo run`")?;
         if !status.success() {
-            bail!("the benchmark ended with {status}");
+            bail!("library-bench failed with {status}");
         }
-        println!("the figures are in {}", figures.display());
+        println!("results written to {}", results.display());
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: arbitrary objects for everything that reads them.
+//! `cargo xtask fuzz`: runs the fuzz target with arbitrary objects as input.
 
 use std::{
     path::Path,
@@ -14,22 +14,21 @@ const FUZZ_DIRECTORY: &str = "crates/fuzzing/fuzz";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How long
+    /// Duration of the run in seconds
     #[arg(long, default_value_t = 60)]
     seconds: u32,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    has_cargo_fuzz()?;
-    let home = targets::target_directory()?.join("fuzz");
-    let corpus = home.join("corpus");
-    programs::run("fuzz-seeds", &corpus).context("cannot write the seeds")?;
+    require_cargo_fuzz()?;
+    let directory = targets::target_directory()?.join("fuzz");
+    let corpus = directory.join("corpus");
+    programs::run("fuzz-seeds", &corpus).context("cannot write the seed corpus")?;
     let status = cargo()
-        // Panics are found without a sanitizer, which would take a nightly toolchain and most of the speed; `unsafe` is
-        // forbidden here.
+        // No sanitizer: it needs a nightly toolchain and is slow. The target looks for panics, and `unsafe` is forbidden.
         .args(["fuzz", "run", "--sanitizer", "none", "--fuzz-dir", FUZZ_DIRECTORY])
         .arg("--target-dir")
-        .arg(&home)
+        .arg(&directory)
         .arg("decoders")
         .arg(&corpus)
         .arg("--")
@@ -37,12 +36,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .status()
         .context("cannot start `cargo fuzz`")?;
     if !status.success() {
-        bail!("the fuzzer ended with {status}; what it says above is how to see it again");
+        bail!("the fuzzer failed with {status}; its output above shows how to reproduce the failure");
     }
     Ok(())
 }
 
-/// Checks that the target compiles; for that, no fuzzer has to be there.
+/// The command that checks that the fuzz target compiles. Does not need cargo-fuzz.
 pub(crate) fn check_target() -> anyhow::Result<Command> {
     let mut command = cargo();
     command
@@ -55,14 +54,14 @@ pub(crate) fn check_target() -> anyhow::Result<Command> {
     Ok(command)
 }
 
-fn has_cargo_fuzz() -> anyhow::Result<()> {
+fn require_cargo_fuzz() -> anyhow::Result<()> {
     let status = cargo()
         .args(["fuzz", "--version"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
     if !status.is_ok_and(|status| status.success()) {
-        bail!("`cargo fuzz` is not there: install it by `cargo install cargo-fuzz`; it also needs a C++ compiler");
+        bail!("cargo-fuzz is not installed: run `cargo install cargo-fuzz`; it also needs a C++ compiler");
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The commands of this repository: `cargo xtask --help`.
+//! `cargo xtask`: the command line of this repository.
 
 mod bench;
 mod deny;
 mod fuzz;
-mod libraries;
 mod programs;
+mod published_crates;
 mod steps;
 mod targets;
 mod test;
@@ -17,28 +17,29 @@ use clap::Parser;
 
 use programs::{Arguments, exec};
 
-/// The commands of endpointslice-rs.
+/// Development commands of endpointslice-rs
 #[derive(Debug, Parser)]
-// No subcommand `help`: what a program accepts is printed by the program, `cargo xtask demo --help`.
+// No subcommand `help`: most commands are separate programs that print their own help (`cargo xtask demo --help`).
 #[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
 enum Command {
-    /// Check and test everything, from a fresh clone with nothing prepared
+    /// Run all checks and tests, as CI does
     Test(test::Args),
-    /// Show both controllers at work, live, until Ctrl-C
+    /// Run both controllers and show live how EndpointSlices change
     Demo(Arguments),
-    /// Replay recorded answers of upstream and compare them with ours
+    /// Replay recorded reconciliations of upstream and compare the writes
     Vectors(Arguments),
-    /// Feed arbitrary objects to everything that reads them; needs cargo-fuzz
+    /// Fuzz decoders, controllers and planners with arbitrary objects; needs cargo-fuzz
     Fuzz(fuzz::Args),
-    /// List the test cases of the specifications that no test shows
-    Catalogue(Arguments),
-    /// Play the same scenarios with upstream's controllers and with ours, and compare
+    /// Check that tests cover every rule and test case of docs/spec
+    #[command(visible_alias = "catalogue")]
+    SpecCoverage(Arguments),
+    /// Run scenarios with upstream's controllers and with ours on real control planes, and compare
     Conformance(Arguments),
-    /// Measure how fast we are beside upstream
+    /// Compare sync latency with upstream
     Bench(bench::Args),
     /// Generate docs/reference from the code: flags, metrics, events, RBAC
     Reference(Arguments),
-    /// Build the real control plane that tests run against, once per user
+    /// Build the control-plane binaries for tests (etcd, kube-apiserver, …); cached per user
     ControlPlane(Arguments),
 }
 
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => exec("demo", arguments),
         Command::Vectors(arguments) => exec("vectors", arguments),
         Command::Fuzz(args) => fuzz::run(args),
-        Command::Catalogue(arguments) => exec("spec-coverage", arguments),
+        Command::SpecCoverage(arguments) => exec("spec-coverage", arguments),
         Command::Conformance(arguments) => exec("conformance", arguments),
         Command::Bench(args) => bench::run(args),
         Command::Reference(arguments) => exec("reference", arguments),

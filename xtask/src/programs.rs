@@ -1,4 +1,4 @@
-//! The programs of this workspace that commands run: each is a crate of its own, built by Cargo when it is needed.
+//! Builds and runs the programs behind the commands. Each is a separate crate, built on first use.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-/// Arguments for a program that parses them itself, `--help` included.
+/// Arguments that are passed on unchanged to a program, including `--help`.
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
@@ -16,24 +16,24 @@ pub(crate) struct Arguments {
     arguments: Vec<OsString>,
 }
 
-/// Replaces this process by a program: signals reach it, and its exit code is ours.
+/// Builds a program and replaces this process by it (exec), so that signals and the exit code need no forwarding.
 pub(crate) fn exec(name: &str, arguments: &Arguments) -> anyhow::Result<()> {
     let error = program(name)?.args(&arguments.arguments).exec();
     Err(error).with_context(|| format!("cannot start {name}"))
 }
 
-/// Runs a program and waits for its success.
+/// Builds and runs a program. Fails if it does not exit with 0.
 pub(crate) fn run(name: &str, argument: impl AsRef<OsStr>) -> anyhow::Result<()> {
     let status = program(name)?.arg(argument).status();
     let status = status.with_context(|| format!("cannot start {name}"))?;
     if !status.success() {
-        bail!("{name} ended with {status}");
+        bail!("{name} failed with {status}");
     }
     Ok(())
 }
 
 fn program(name: &str) -> anyhow::Result<Command> {
-    // With the features of the whole workspace, so that all programs share their dependencies.
+    // `--workspace` unifies features, so that all programs share compiled dependencies.
     let built = devtools::build(&["--workspace", "--bin", name], &[name]);
     let built = built.with_context(|| format!("cannot build {name}"))?;
     Ok(Command::new(&built[0]))

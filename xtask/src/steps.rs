@@ -1,4 +1,4 @@
-//! Steps with a heading each, and a summary at the end.
+//! Runs named steps and prints a summary.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-/// Runs steps one after the other; one that fails does not keep the next from running.
+/// Runs steps one after the other. A failed step does not stop the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
     done: Vec<Step>,
@@ -18,11 +18,11 @@ pub(crate) struct Steps {
 #[derive(Debug)]
 struct Step {
     name: String,
-    took: Duration,
-    outcome: anyhow::Result<()>,
+    duration: Duration,
+    result: anyhow::Result<()>,
 }
 
-/// What the test runner counted.
+/// Number of tests by result.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct TestCount {
     passed: u64,
@@ -31,7 +31,7 @@ struct TestCount {
 }
 
 impl Steps {
-    /// Runs one step under a heading.
+    /// Runs a function as a step.
     pub(crate) fn run(&mut self, name: &str, step: impl FnOnce() -> anyhow::Result<()>) {
         self.step(name, |_| step());
     }
@@ -39,49 +39,49 @@ impl Steps {
     /// Runs a command as a step.
     pub(crate) fn command(&mut self, name: &str, command: &mut Command) {
         self.run(name, || {
-            succeed(command.status().with_context(|| cannot_start(command))?, command)
+            check_status(command.status().with_context(|| cannot_start(command))?, command)
         });
     }
 
-    /// Runs `cargo test` as a step and adds to the count of tests.
+    /// Runs `cargo test` as a step and counts the tests.
     pub(crate) fn tests(&mut self, name: &str, command: &mut Command) {
         self.step(name, |tests| {
             command.stdout(Stdio::piped());
             let mut child = command.spawn().with_context(|| cannot_start(command))?;
             if let Some(stdout) = child.stdout.take() {
                 for line in BufReader::new(stdout).lines() {
-                    let line = line.context("reading the output of the tests")?;
+                    let line = line.context("cannot read the output of the tests")?;
                     println!("{line}");
                     tests.add(&line);
                 }
             }
-            succeed(child.wait().context("waiting for the tests")?, command)
+            check_status(child.wait().context("cannot wait for the tests")?, command)
         });
     }
 
     fn step(&mut self, name: &str, step: impl FnOnce(&mut TestCount) -> anyhow::Result<()>) {
         println!("\n==> {name}");
         let start = Instant::now();
-        let outcome = step(&mut self.tests);
-        if let Err(error) = &outcome {
+        let result = step(&mut self.tests);
+        if let Err(error) = &result {
             println!("error: {error:#}");
         }
         self.done.push(Step {
             name: name.to_owned(),
-            took: start.elapsed(),
-            outcome,
+            duration: start.elapsed(),
+            result,
         });
     }
 
-    /// Prints what was done and fails when a step did.
+    /// Prints the summary. Fails if a step failed.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         println!("\n==> summary");
         for step in &self.done {
-            let mark = if step.outcome.is_ok() { "ok    " } else { "FAILED" };
-            println!("{mark} {:>5} s  {}", step.took.as_secs(), step.name);
+            let mark = if step.result.is_ok() { "ok    " } else { "FAILED" };
+            println!("{mark} {:>5} s  {}", step.duration.as_secs(), step.name);
         }
-        let total: Duration = self.done.iter().map(|step| step.took).sum();
-        println!("       {:>5} s  in all", total.as_secs());
+        let total: Duration = self.done.iter().map(|step| step.duration).sum();
+        println!("       {:>5} s  total", total.as_secs());
         let TestCount {
             passed,
             failed,
@@ -91,7 +91,7 @@ impl Steps {
         let failed: Vec<&str> = self
             .done
             .iter()
-            .filter(|step| step.outcome.is_err())
+            .filter(|step| step.result.is_err())
             .map(|step| step.name.as_str())
             .collect();
         if !failed.is_empty() {
@@ -102,7 +102,7 @@ impl Steps {
 }
 
 impl TestCount {
-    /// Reads a closing line such as `test result: ok. 4 passed; 0 failed; 1 ignored; …`.
+    /// Adds the counts of a result line such as `test result: ok. 4 passed; 0 failed; 1 ignored; …`.
     fn add(&mut self, line: &str) {
         let Some(counts) = line.strip_prefix("test result: ") else {
             return;
@@ -123,7 +123,7 @@ fn cannot_start(command: &Command) -> String {
     format!("cannot start `{}`", command.get_program().display())
 }
 
-fn succeed(status: std::process::ExitStatus, command: &Command) -> anyhow::Result<()> {
+fn check_status(status: std::process::ExitStatus, command: &Command) -> anyhow::Result<()> {
     if status.success() {
         return Ok(());
     }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn closing_lines_are_counted() {
+    fn result_lines_are_counted() {
         let mut count = TestCount::default();
         for line in [
             "test result: ok. 4 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.12s",
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_step_fails_the_whole_but_not_the_next_step() {
+    fn a_failed_step_fails_the_run_but_does_not_stop_it() {
         let mut steps = Steps::default();
         let mut ran = false;
         steps.run("one", || bail!("broken"));

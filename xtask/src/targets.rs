@@ -1,4 +1,4 @@
-//! What Cargo knows of the workspace: where it builds, and which test programs need the real control plane.
+//! Queries `cargo metadata`: the target directory, and the test targets that need the real control plane.
 
 use std::path::PathBuf;
 
@@ -6,40 +6,40 @@ use anyhow::Context as _;
 use devtools::cargo;
 use serde_json::Value;
 
-/// Test targets of these names start the real control plane, which needs Go; no other test does.
+/// Names of the test targets that start the real control plane, which needs Go.
 const NEED_CONTROL_PLANE: [&str; 2] = ["control_plane", "real"];
 
-/// The names of the integration-test programs in the workspace, each once, in order.
+/// Names of the integration-test targets of the workspace, sorted and unique.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TestTargets {
     pub(crate) without_control_plane: Vec<String>,
     pub(crate) with_control_plane: Vec<String>,
 }
 
-/// Asks Cargo for the test programs of the workspace.
+/// Lists the test targets of the workspace.
 pub(crate) fn test_targets() -> anyhow::Result<TestTargets> {
-    sort(&metadata()?)
+    classify(&metadata()?)
 }
 
-/// Asks Cargo where it puts what it builds.
+/// Cargo's target directory.
 pub(crate) fn target_directory() -> anyhow::Result<PathBuf> {
     let metadata = metadata()?;
     let directory = metadata["target_directory"].as_str();
     directory
         .map(PathBuf::from)
-        .context("`cargo metadata` names no target directory")
+        .context("`cargo metadata` reports no target directory")
 }
 
-/// Asks Cargo about the workspace.
+/// Runs `cargo metadata` for the workspace.
 pub(crate) fn metadata() -> anyhow::Result<Value> {
     let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .output()
         .context("cannot start `cargo metadata`")?;
-    serde_json::from_slice(&output.stdout).context("`cargo metadata` did not answer in JSON")
+    serde_json::from_slice(&output.stdout).context("the output of `cargo metadata` is not JSON")
 }
 
-fn sort(metadata: &Value) -> anyhow::Result<TestTargets> {
+fn classify(metadata: &Value) -> anyhow::Result<TestTargets> {
     let packages = metadata["packages"]
         .as_array()
         .context("`cargo metadata` lists no packages")?;
@@ -69,14 +69,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_told_apart_by_name() {
+    fn targets_are_classified_by_name() {
         let target = |kind: &str, name: &str| json!({"kind": [kind], "name": name});
         let metadata = json!({"packages": [
             {"targets": [target("lib", "a"), target("test", "sim"), target("test", "real")]},
             {"targets": [target("bin", "real"), target("test", "real"), target("test", "control_plane")]},
         ]});
         assert_eq!(
-            sort(&metadata).unwrap(),
+            classify(&metadata).unwrap(),
             TestTargets {
                 without_control_plane: vec!["sim".into()],
                 with_control_plane: vec!["control_plane".into(), "real".into()],

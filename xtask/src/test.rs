@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use devtools::{TestRun, cargo, quiet_unless_terminal, recorder};
+use devtools::{TestSandbox, cargo, quiet_unless_terminal, recorder};
 
-use crate::{deny, fuzz, libraries, programs, steps::Steps, targets, tidy, words};
+use crate::{deny, fuzz, programs, published_crates, steps::Steps, targets, tidy, words};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -16,12 +16,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let targets = targets::test_targets()?;
-    let run = TestRun::new()?;
+    let sandbox = TestSandbox::new()?;
     let mut steps = Steps::default();
     steps.command("format", cargo().args(["fmt", "--all", "--check"]));
     steps.run("tidy", tidy::run);
     steps.run("words", words::run);
-    steps.run("pure crates", libraries::stay_pure);
+    steps.run("pure crates", published_crates::check_no_io_dependencies);
     steps.command(
         "lints",
         cargo()
@@ -38,14 +38,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     );
     steps.tests(
         "tests",
-        run.host(&mut test_command(
+        sandbox.confine(&mut test_command(
             ["--lib", "--bins", "--examples"]
                 .into_iter()
                 .chain(test_arguments(&targets.without_control_plane)),
         )),
     );
     steps.tests("examples in the documentation", &mut test_command(["--doc"]));
-    steps.command("a program outside of the workspace", &mut libraries::run_consumer()?);
+    steps.command(
+        "a consumer outside of the workspace",
+        &mut published_crates::run_consumer()?,
+    );
     steps.run("reference pages", || programs::run("reference", "--check"));
     if args.quick {
         println!(
@@ -56,16 +59,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     } else {
         steps.run("licences, bans and sources", deny::run);
         steps.command("fuzz target", &mut fuzz::check_target()?);
-        steps.run("packages", libraries::package);
+        steps.run("packages", published_crates::package);
         steps.run("control plane", || programs::run("control-plane-assets", "--all"));
         steps.tests(
             "tests on the real control plane",
-            run.host(&mut test_command(test_arguments(&targets.with_control_plane))),
+            sandbox.confine(&mut test_command(test_arguments(&targets.with_control_plane))),
         );
         steps.command("tests of the recorder", &mut recorder::test());
         // Through Cargo: the tests may have rebuilt xtask, which replaces the file of this process.
-        steps.command("conformance", run.host(cargo().args(["xtask", "conformance"])));
-        steps.run("no leaked processes or files", || run.nothing_left());
+        steps.command("conformance", sandbox.confine(cargo().args(["xtask", "conformance"])));
+        steps.run("no leaked processes or files", || sandbox.assert_no_leaks());
     }
     steps.finish()
 }
@@ -75,7 +78,7 @@ fn test_command<'a>(selection: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = cargo();
     command.args(["test", "--workspace", "--no-fail-fast"]).args(selection);
     match quiet_unless_terminal() {
-        // Cargo hands it on to the tests.
+        // Cargo passes it on to the tests.
         Some(quiet) => command.arg(quiet),
         None => command.args(["--", "--quiet"]),
     };

@@ -9,7 +9,7 @@ use std::{
 use anyhow::bail;
 use devtools::{read, rust_files};
 
-/// A file that needs more is more than one thing.
+/// A longer file has more than one purpose.
 const FILE_LINES_MAX: usize = 500;
 /// A longer inline `mod tests` belongs in `x/tests.rs` or `x/tests/`.
 const INLINE_TESTS_LINES_MAX: usize = 120;
@@ -84,7 +84,7 @@ fn layout_of_tests(text: &str) -> Vec<String> {
     findings
 }
 
-/// Whether a file is the root of a crate, or its parent names it as a module.
+/// Whether a file is the root of a crate, or its parent declares it as a module.
 fn is_compiled(path: &Path, read: impl Fn(&Path) -> Option<String>) -> bool {
     let (Some(directory), Some(stem)) = (path.parent(), path.file_stem().and_then(|stem| stem.to_str())) else {
         return false;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_compiled_when_its_parent_names_it() {
+    fn file_is_compiled_when_its_parent_declares_it() {
         let read = |path: &Path| match path.to_str()? {
             "a/src/lib.rs" => Some("mod b;\n// mod lost;\npub(crate) mod c;\n".to_owned()),
             "a/src/c/mod.rs" => Some("mod d;".to_owned()),
@@ -184,8 +184,8 @@ mod tests {
         ] {
             assert!(is_compiled(Path::new(compiled), read), "{compiled}");
         }
-        for lost in ["a/src/lost.rs", "a/src/c/e.rs", "a/src/x/mod.rs"] {
-            assert!(!is_compiled(Path::new(lost), read), "{lost}");
+        for orphan in ["a/src/lost.rs", "a/src/c/e.rs", "a/src/x/mod.rs"] {
+            assert!(!is_compiled(Path::new(orphan), read), "{orphan}");
         }
     }
 }

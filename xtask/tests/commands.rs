@@ -1,6 +1,6 @@
-//! The commands as a person runs them: what they print, and how they end.
+//! Runs `cargo xtask` commands as processes and checks output and exit code.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::{
     fs,
@@ -12,27 +12,27 @@ fn xtask() -> Command {
     Command::new(env!("CARGO_BIN_EXE_xtask"))
 }
 
-/// The one line that a failing command says.
+/// The single error line of a failed command.
 fn one_line(output: &Output) -> String {
     assert!(!output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stderr.clone()).unwrap();
-    let complaints: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert_eq!(complaints.len(), 1, "{text}");
-    assert!(text.trim_end().ends_with(complaints[0]), "{text}");
-    complaints[0].to_owned()
+    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 1, "{text}");
+    assert!(text.trim_end().ends_with(errors[0]), "{text}");
+    errors[0].to_owned()
 }
 
 #[test]
-fn an_unknown_command_or_none_is_one_line() {
+fn an_unknown_or_missing_command_is_a_one_line_error() {
     let output = xtask().arg("tset").output().unwrap();
     assert_eq!(
         one_line(&output),
-        "error: unrecognized subcommand 'tset'; `cargo xtask --help` lists what there is"
+        "error: unrecognized subcommand 'tset'; see `cargo xtask --help`"
     );
     let output = xtask().output().unwrap();
     assert_eq!(
         one_line(&output),
-        "error: a command is needed; `cargo xtask --help` lists what there is"
+        "error: a command is required; see `cargo xtask --help`"
     );
 }
 
@@ -41,12 +41,12 @@ fn help_lists_the_commands() {
     let output = xtask().arg("--help").output().unwrap();
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
-    for command in ["test", "demo", "catalogue", "control-plane", "fuzz"] {
+    for command in ["test", "demo", "spec-coverage", "catalogue", "control-plane", "fuzz"] {
         assert!(text.contains(command), "{command} is missing in:\n{text}");
     }
 }
 
-/// Programs of other crates get their arguments unchanged, and their exit codes come back.
+/// Arguments are passed on unchanged to the program, and its exit code is returned.
 #[test]
 fn a_program_parses_its_own_arguments() {
     let output = xtask().args(["vectors", "--help"]).output().unwrap();
@@ -59,21 +59,17 @@ fn a_program_parses_its_own_arguments() {
     let output = xtask().args(["vectors", "--seed", "1"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let line = one_line(&output);
-    assert!(
-        line.ends_with("; `cargo xtask vectors --help` lists what there is"),
-        "{line}"
-    );
+    assert!(line.ends_with("; see `cargo xtask vectors --help`"), "{line}");
 }
 
 #[test]
-fn without_cargo_fuzz_the_command_says_what_to_install() {
+fn without_cargo_fuzz_the_error_names_the_command_to_install_it() {
     let empty = tempfile::tempdir().unwrap();
     let line = one_line(&xtask().arg("fuzz").env("PATH", empty.path()).output().unwrap());
     assert!(line.contains("cargo install cargo-fuzz"), "{line}");
 }
 
-/// Every command in README.md exists: ours are tried here, those of the programs by their own tests
-/// (`testenv::documented`).
+/// Every command in README.md exists. The tests of the two controllers check their own commands (`testenv::documented`).
 #[test]
 fn documented_commands_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

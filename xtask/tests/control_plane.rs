@@ -1,14 +1,14 @@
-//! The commands that need Go, because they ask upstream.
+//! Commands that need Go, because they run upstream's code.
 
 use std::{collections::BTreeSet, fs, process::Command};
 
 use serde_json::Value;
 
-/// Every case runs on both sides and comes to the same writes; how long it takes is no matter here.
+/// Every case runs with upstream and with our crates, and both plan the same writes. The times are not checked.
 #[test]
-fn the_library_is_timed_beside_upstream() {
-    let home = tempfile::tempdir().unwrap();
-    let figures = home.path().join("figures.json");
+fn bench_library_times_every_case() {
+    let directory = tempfile::tempdir().unwrap();
+    let figures = directory.path().join("figures.json");
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .args(["bench", "library", "--n", "100", "--output"])
         .arg(&figures)

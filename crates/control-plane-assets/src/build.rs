@@ -1,4 +1,4 @@
-//! Runs `go build`, one program after the other, one builder at a time.
+//! Builds missing programs by `go build`, one at a time. A lock file excludes concurrent builds.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -11,22 +11,22 @@ use super::Program;
 use super::error::{AssetsError, io_error};
 use super::module::{Module, package};
 
-/// Begins the name of a directory in which a build is under way.
-const UNFINISHED: &str = ".unfinished-";
-/// How much of go's output an error carries.
-const LINES_OF_OUTPUT: usize = 12;
+/// Name prefix of the directory of an unfinished build.
+const UNFINISHED_PREFIX: &str = ".unfinished-";
+/// Lines of go's output in an error.
+const OUTPUT_LINES_MAX: usize = 12;
 
-/// Builds what of `wanted` is still missing once no other builder is at work.
+/// Takes the build lock, then builds those of `programs` that are still missing from the cache.
 pub(super) fn build(
     go: &OsStr,
     cache: &Path,
-    wanted: &[(Program, Module)],
+    programs: &[(Program, Module)],
     progress: &mut dyn FnMut(&str),
 ) -> Result<(), AssetsError> {
     fs::create_dir_all(cache).map_err(io_error("create", cache))?;
-    // Held until the end of this function; the system frees it should we die.
+    // Dropped at the end of this function; the operating system releases it if this process is killed.
     let _lock = lock(cache, progress)?;
-    let missing: Vec<_> = wanted
+    let missing: Vec<_> = programs
         .iter()
         .filter(|(program, module)| !module.directory(cache).join(program.name()).is_file())
         .collect();
@@ -34,14 +34,15 @@ pub(super) fn build(
         let name = program.name();
         let (number, count) = (index + 1, missing.len());
         progress(&format!("building {name} ({number} of {count}), this takes minutes …"));
-        let begin = Instant::now();
+        let start = Instant::now();
         build_one(go, &module.directory(cache), *program, module)?;
-        let seconds = begin.elapsed().as_secs();
+        let seconds = start.elapsed().as_secs();
         progress(&format!("built {name} in {seconds} s"));
     }
     Ok(())
 }
 
+/// Takes the build lock of the cache; waits for another build if necessary.
 fn lock(cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, AssetsError> {
     let path = cache.join("build.lock");
     let file = File::create(&path).map_err(io_error("create", &path))?;
@@ -54,28 +55,30 @@ fn lock(cache: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, AssetsErro
     Ok(file)
 }
 
-/// Builds into a directory of its own next to the place and moves the finished
-/// file there, so that what is in place is always whole.
+/// Builds into a temporary directory and renames the finished file, so that the cache never holds an incomplete program.
 fn build_one(go: &OsStr, directory: &Path, program: Program, module: &Module) -> Result<(), AssetsError> {
     fs::create_dir_all(directory).map_err(io_error("create", directory))?;
-    remove_unfinished(directory).map_err(io_error("tidy", directory))?;
+    remove_unfinished(directory).map_err(io_error("remove unfinished builds in", directory))?;
     let unfinished = tempfile::Builder::new()
-        .prefix(UNFINISHED)
+        .prefix(UNFINISHED_PREFIX)
         .tempdir_in(directory)
         .map_err(io_error("create a directory in", directory))?;
     let name = program.name();
     let output = unfinished.path().join(name);
     run_go(go, &output, program, module)?;
-    let place = directory.join(name);
-    fs::rename(&output, &place).map_err(io_error("create", place))
+    let path = directory.join(name);
+    fs::rename(&output, &path).map_err(io_error("create", path))
 }
 
-/// What a killed builder left. Only the holder of the lock builds, so nobody
-/// is at work there.
+/// Removes directories of killed builds. The caller holds the build lock, so that no build uses them.
 fn remove_unfinished(directory: &Path) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
+        if entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(UNFINISHED_PREFIX.as_bytes())
+        {
             fs::remove_dir_all(entry.path())?;
         }
     }
@@ -90,8 +93,7 @@ fn run_go(go: &OsStr, output: &Path, program: Program, module: &Module) -> Resul
         .arg(output)
         .arg(package(program))
         .current_dir(&module.directory)
-        // The module decides, not a workspace around it, flags for another
-        // project, or a cross build under way.
+        // Ignore Go workspaces, flags and cross-compilation settings of the user's environment.
         .env("GOWORK", "off")
         .env("GOFLAGS", "-mod=readonly -buildvcs=false")
         .env_remove("GOOS")
@@ -113,12 +115,12 @@ fn run_go(go: &OsStr, output: &Path, program: Program, module: &Module) -> Resul
     Err(AssetsError::Build {
         program: program.name(),
         status: result.status,
-        output: end_of(&String::from_utf8_lossy(&result.stderr)),
+        output: last_lines(&String::from_utf8_lossy(&result.stderr)),
     })
 }
 
-/// The last lines on one line, which is what an error is.
-fn end_of(output: &str) -> String {
+/// The last lines of the output, joined to one line for an error message.
+fn last_lines(output: &str) -> String {
     let lines: Vec<_> = output.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    lines[lines.len().saturating_sub(LINES_OF_OUTPUT)..].join(" | ")
+    lines[lines.len().saturating_sub(OUTPUT_LINES_MAX)..].join(" | ")
 }

@@ -3,65 +3,65 @@ use std::process::ExitStatus;
 
 use super::ASSETS_VARIABLE;
 
-/// Why the programs of the control plane are not there.
+/// Why a control-plane program is not available.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssetsError {
-    /// `KUBEBUILDER_ASSETS` names nothing.
+    /// `KUBEBUILDER_ASSETS` is not a directory.
     #[error("{ASSETS_VARIABLE} is {}, which is not a directory: correct or unset it", .0.display())]
     ProvidedMissing(PathBuf),
-    /// `KUBEBUILDER_ASSETS` names a directory without programs.
+    /// `KUBEBUILDER_ASSETS` is a directory without control-plane programs.
     #[error(
-        "{ASSETS_VARIABLE} is {}, which holds none of the control plane's programs: correct or unset it",
+        "{ASSETS_VARIABLE} is {}, which contains no control-plane program: correct or unset it",
         .0.display()
     )]
     ProvidedEmpty(PathBuf),
-    /// There is no home to keep a cache in.
-    #[error("no directory for caches: set HOME or XDG_CACHE_HOME")]
+    /// The user has no cache directory.
+    #[error("no cache directory: set HOME or XDG_CACHE_HOME")]
     NoCacheDirectory,
-    /// Something has to be built, and there is no Go.
+    /// A program must be built, and Go is not installed.
     #[error(
-        "{program} has to be built and there is no Go: install Go {version} or newer, \
-         or set {ASSETS_VARIABLE} to a directory that holds {program}"
+        "cannot build {program}, Go is not installed: install Go {version} or newer, \
+         or set {ASSETS_VARIABLE} to a directory that contains {program}"
     )]
     NoGo {
-        /// What is missing.
+        /// The program to build.
         program: &'static str,
-        /// The oldest Go that the module builds with.
+        /// The oldest Go version that the module supports.
         version: String,
     },
-    /// `go build` said no.
-    #[error("building {program} failed ({status}); the end of what go says: {output}")]
+    /// `go build` failed.
+    #[error("building {program} failed ({status}); the last output of go: {output}")]
     Build {
-        /// What was being built.
+        /// The program that was built.
         program: &'static str,
-        /// How `go` ended.
+        /// The exit status of `go`.
         status: ExitStatus,
         /// The last lines of its output.
         output: String,
     },
-    /// A Go module lacks something that every module of ours has.
-    #[error("{} does not say {what}", .path.display())]
+    /// A `go.mod` lacks a required directive.
+    #[error("{} has no directive {directive:?}", .path.display())]
     Module {
         /// The `go.mod`.
         path: PathBuf,
-        /// What it lacks.
-        what: &'static str,
+        /// The missing directive.
+        directive: &'static str,
     },
-    /// A file or directory could not be used.
+    /// An operation on a file or directory failed.
     #[error("cannot {action} {}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// With what.
+        /// The file or directory.
         path: PathBuf,
-        /// Why it did not work.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
 }
 
-/// For `map_err`: an [`AssetsError::Io`] with this action and path.
+/// Returns a function for `map_err` that creates an [`AssetsError::Io`].
 pub(super) fn io_error(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> AssetsError {
     let path = path.into();
     move |source| AssetsError::Io { action, path, source }

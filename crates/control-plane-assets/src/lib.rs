@@ -1,8 +1,7 @@
-//! Where the programs of the control plane are, building what is missing.
+//! Finds the programs of the control plane and builds missing ones.
 //!
-//! The programs come from `KUBEBUILDER_ASSETS` for what that directory holds
-//! and otherwise from a cache of the user, which [`ensure`] fills with
-//! `go build` from the Go modules that pin their versions.
+//! Programs in the directory `KUBEBUILDER_ASSETS` are used as they are. All others come from a cache per user, which [`ensure`]
+//! fills by `go build`, from Go modules that pin the versions.
 
 mod build;
 mod error;
@@ -15,28 +14,28 @@ use std::path::{Path, PathBuf};
 pub use self::error::AssetsError;
 use self::module::Module;
 
-/// The environment variable that names a directory with ready-made programs.
+/// Environment variable with the path of a directory with prebuilt programs.
 pub const ASSETS_VARIABLE: &str = "KUBEBUILDER_ASSETS";
 
 /// A program of the control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Program {
-    /// The store behind the API server.
+    /// The storage of the API server.
     Etcd,
     /// The API server.
     KubeApiserver,
-    /// The controllers that come with Kubernetes.
+    /// The built-in controllers of Kubernetes.
     KubeControllerManager,
-    /// Assigns pods to nodes.
+    /// The scheduler.
     KubeScheduler,
     /// The command line client.
     Kubectl,
-    /// The fake kubelet: runs pods on nodes that do not exist.
+    /// The fake kubelet: simulates nodes and their pods.
     Kwok,
 }
 
 impl Program {
-    /// Every program, in the order in which they are built.
+    /// All programs, in build order.
     pub const ALL: [Self; 6] = [
         Self::Etcd,
         Self::KubeApiserver,
@@ -46,7 +45,7 @@ impl Program {
         Self::Kwok,
     ];
 
-    /// The name of its file.
+    /// The file name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,36 +59,36 @@ impl Program {
     }
 }
 
-/// Where each of the programs asked for is.
+/// Paths of the requested programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assets {
     paths: BTreeMap<Program, PathBuf>,
 }
 
 impl Assets {
-    /// The file of a program.
+    /// The path of a program.
     ///
     /// # Panics
     ///
-    /// When the program was not among those asked for.
+    /// If the program was not requested.
     #[must_use]
     pub fn path(&self, program: Program) -> &Path {
         &self.paths[&program]
     }
 }
 
-/// Finds the programs, building those that are missing.
+/// Finds the programs and builds missing ones.
 ///
-/// Blocks: at once when everything is there, for minutes when `go` has to
-/// build. `progress` gets a line for a person at every step that takes time.
+/// Blocks for minutes if `go` has to build; `progress` is called with a line of text at every slow step.
 pub fn ensure(programs: &[Program], progress: &mut dyn FnMut(&str)) -> Result<Assets, AssetsError> {
     Sources::from_environment()?.ensure(programs, progress)
 }
 
-/// The places that programs come from.
+/// Configuration of the lookup.
 struct Sources {
-    /// The Go modules.
+    /// Directory of the Go modules.
     upstream: PathBuf,
+    /// Cache directory of the user.
     cache: PathBuf,
     /// The value of `KUBEBUILDER_ASSETS`.
     provided: Option<PathBuf>,
@@ -132,8 +131,8 @@ impl Sources {
         Ok(Assets { paths })
     }
 
-    /// What `KUBEBUILDER_ASSETS` holds. A directory with nothing in it is a
-    /// mistake in the variable, not a reason to build for minutes.
+    /// The programs in `KUBEBUILDER_ASSETS`. A directory without programs is an error: the variable is probably wrong, and a
+    /// build would take minutes.
     fn provided(&self) -> Result<BTreeMap<Program, PathBuf>, AssetsError> {
         let Some(directory) = &self.provided else {
             return Ok(BTreeMap::new());
@@ -152,6 +151,7 @@ impl Sources {
         Ok(found)
     }
 
+    /// The Go module that pins a program.
     fn module(&self, program: Program) -> Result<Module, AssetsError> {
         let directory = match program {
             Program::Kwok => self.upstream.join("kwok"),

@@ -1,23 +1,23 @@
-//! `cargo xtask control-plane`: builds the real etcd, kube-apiserver and what belongs to them.
+//! `cargo xtask control-plane`: builds etcd, kube-apiserver and the other control-plane programs.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use control_plane_assets::{Program, ensure};
 
-/// Build the real control plane that tests run against, once per user
+/// Build the control-plane binaries for tests (etcd, kube-apiserver, …); cached per user
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask control-plane", bin_name = "cargo xtask control-plane")]
 struct Args {
-    /// Print the directory that holds the programs, and nothing else, on standard output
+    /// Print only the directory of the binaries to standard output
     #[arg(long)]
     print_path: bool,
-    /// Also build what only tests need: the fake kubelet
+    /// Also build the fake kubelet, which only tests need
     #[arg(long, hide = true)]
     all: bool,
 }
 
-/// What the command builds; the fake kubelet is built when it is first needed.
+/// Built by default. The fake kubelet is built by the first test that needs it.
 const PROGRAMS: [Program; 5] = [
     Program::Etcd,
     Program::KubeApiserver,
@@ -38,7 +38,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     if args.print_path {
         println!("{}", directory.display());
     } else {
-        eprintln!("the control plane is in {}", directory.display());
+        eprintln!("control-plane binaries: {}", directory.display());
     }
     Ok(())
 }

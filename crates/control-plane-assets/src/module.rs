@@ -5,16 +5,17 @@ use sha2::{Digest, Sha256};
 use super::Program;
 use super::error::{AssetsError, io_error};
 
-/// The files that decide what a module builds.
+/// The files that determine the build result of a module.
 const FILES: [&str; 3] = ["go.mod", "go.sum", "tools.go"];
 
-/// A Go module that pins programs.
+/// A Go module that pins the versions of programs.
 #[derive(Clone, Debug)]
 pub(super) struct Module {
     pub(super) directory: PathBuf,
     pub(super) go_version: String,
-    /// Flags of `go build` that change what comes out.
+    /// Flags of `go build`.
     pub(super) flags: Vec<String>,
+    /// Cache key: a hash of files, flags and platform.
     key: String,
 }
 
@@ -30,7 +31,7 @@ impl Module {
         let go_version = word_after(go_mod, "go")
             .ok_or_else(|| AssetsError::Module {
                 path: directory.join("go.mod"),
-                what: "which version of Go it needs",
+                directive: "go",
             })?
             .to_owned();
         let flags = flags(word_after(go_mod, "k8s.io/kubernetes"));
@@ -43,13 +44,13 @@ impl Module {
         })
     }
 
-    /// Where its programs are kept under `cache`.
+    /// The directory of its programs in the cache.
     pub(super) fn directory(&self, cache: &Path) -> PathBuf {
         cache.join(&self.key)
     }
 }
 
-/// The package that a program is built from.
+/// The Go package of a program.
 pub(super) const fn package(program: Program) -> &'static str {
     match program {
         Program::Etcd => "go.etcd.io/etcd/server/v3",
@@ -61,8 +62,8 @@ pub(super) const fn package(program: Program) -> &'static str {
     }
 }
 
-/// Kubernetes learns its version from the linker; without it, the programs
-/// say v0.0.0 and refuse some of each other's features.
+/// Build flags. The linker sets the version of Kubernetes; without it, the programs report v0.0.0 and reject some
+/// features of each other.
 fn flags(kubernetes: Option<&str>) -> Vec<String> {
     let mut linker = String::from("-s -w");
     if let Some(version) = kubernetes {
@@ -72,8 +73,7 @@ fn flags(kubernetes: Option<&str>) -> Vec<String> {
     vec!["-trimpath".to_owned(), "-ldflags".to_owned(), linker]
 }
 
-/// Names what a module builds: another content, other flags or another kind of
-/// machine give another key.
+/// The cache key: differs if the files, the flags or the platform differ.
 fn key(contents: &[(&str, String)], flags: &[String]) -> String {
     let mut hash = Sha256::new();
     let mut add = |part: &str| {
@@ -93,7 +93,7 @@ fn key(contents: &[(&str, String)], flags: &[String]) -> String {
     digest.iter().take(8).fold(String::new(), |hex, byte| {
         use std::fmt::Write as _;
         let mut hex = hex;
-        write!(hex, "{byte:02x}").expect("a String takes everything");
+        write!(hex, "{byte:02x}").expect("writing to a String never fails");
         hex
     })
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_follows_content_and_flags() {
+    fn the_key_depends_on_content_and_flags() {
         let base = key(&contents("a"), &flags(Some("v1")));
         assert_eq!(base, key(&contents("a"), &flags(Some("v1"))));
         assert_eq!(base.len(), 16);
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn the_key_does_not_confuse_neighbouring_parts() {
+    fn the_key_separates_adjacent_parts() {
         let one = [("go.mod", "ab".to_owned()), ("c", String::new())];
         let other = [("go.mod", "a".to_owned()), ("bc", String::new())];
         assert_ne!(key(&one, &[]), key(&other, &[]));
     }
 
     #[test]
-    fn versions_are_read_from_go_mod() {
+    fn versions_are_parsed_from_go_mod() {
         let go_mod = "module m\n\ngo 1.26.0\n\nrequire (\n\tk8s.io/kubernetes v1.36.4\n)\n";
         assert_eq!(word_after(go_mod, "go"), Some("1.26.0"));
         assert_eq!(word_after(go_mod, "k8s.io/kubernetes"), Some("v1.36.4"));

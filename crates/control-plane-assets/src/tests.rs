@@ -1,4 +1,4 @@
-//! A script stands in for `go`, so that nothing is built and nothing needed.
+//! Tests with a script as a fake `go`, so that nothing is built.
 
 use std::fs;
 use std::process::Command;
@@ -7,29 +7,28 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Writes its own output, as `go build … -o OUTPUT PACKAGE` would, and counts.
-const WORKS: &str = r#"
+/// Writes the package name to the output file of `go build … -o OUTPUT PACKAGE`, and logs the call.
+const SUCCEEDING_GO: &str = r#"
 for last; do :; done
 while [ "$1" != -o ]; do shift; done
 echo "$last" >"$2"
 echo "$GOFLAGS $GOWORK $PWD" >>"${0%/*}/calls"
 "#;
-const FAILS: &str = "echo first >&2; echo 'no required module' >&2; exit 1";
+const FAILING_GO: &str = "echo first >&2; echo 'no required module' >&2; exit 1";
 
-/// Puts a script in place without ever having it open here: a process that
-/// another test starts at that moment would inherit the file, and what is open
-/// for writing cannot be run.
+/// Installs a script by a child process. A file that this process opens for writing could be inherited by a process that another
+/// test starts at that moment; executing it would then fail (ETXTBSY).
 fn install(directory: &Path, script: &str) -> PathBuf {
-    let (text, place) = (directory.join("go.sh"), directory.join("go"));
-    fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
+    let (source, path) = (directory.join("go.sh"), directory.join("go"));
+    fs::write(&source, format!("#!/bin/sh\n{script}\n")).unwrap();
     let status = Command::new("install")
         .arg("-m755")
-        .arg(text)
-        .arg(&place)
+        .arg(source)
+        .arg(&path)
         .status()
         .unwrap();
     assert!(status.success());
-    place
+    path
 }
 
 struct Fixture {
@@ -79,8 +78,8 @@ impl Fixture {
 }
 
 #[test]
-fn builds_what_is_missing_and_says_so() {
-    let fixture = Fixture::new(WORKS);
+fn missing_programs_are_built_and_reported() {
+    let fixture = Fixture::new(SUCCEEDING_GO);
     let (assets, lines) = fixture.ensure(&[Program::Etcd, Program::Kwok]);
     let assets = assets.unwrap();
     for program in [Program::Etcd, Program::Kwok] {
@@ -101,8 +100,8 @@ fn builds_what_is_missing_and_says_so() {
 }
 
 #[test]
-fn the_two_modules_have_places_of_their_own() {
-    let fixture = Fixture::new(WORKS);
+fn each_module_has_its_own_cache_directory() {
+    let fixture = Fixture::new(SUCCEEDING_GO);
     assert_ne!(
         fixture.in_cache(Program::Etcd).parent(),
         fixture.in_cache(Program::Kwok).parent()
@@ -110,8 +109,8 @@ fn the_two_modules_have_places_of_their_own() {
 }
 
 #[test]
-fn calls_go_with_its_own_flags_in_the_module() {
-    let fixture = Fixture::new(WORKS);
+fn go_runs_in_the_module_with_fixed_flags() {
+    let fixture = Fixture::new(SUCCEEDING_GO);
     fixture.ensure(&[Program::Kwok]).0.unwrap();
     let calls = fs::read_to_string(fixture.root.path().join("calls")).unwrap();
     let module = fixture.root.path().join("upstream/kwok").canonicalize().unwrap();
@@ -122,8 +121,8 @@ fn calls_go_with_its_own_flags_in_the_module() {
 }
 
 #[test]
-fn asks_go_nothing_when_everything_is_there() {
-    let fixture = Fixture::new(WORKS);
+fn go_is_not_called_if_all_programs_are_cached() {
+    let fixture = Fixture::new(SUCCEEDING_GO);
     fixture.ensure(&[Program::Etcd]).0.unwrap();
     let (assets, lines) = fixture.ensure(&[Program::Etcd]);
     assert!(assets.is_ok());
@@ -132,19 +131,19 @@ fn asks_go_nothing_when_everything_is_there() {
 }
 
 #[test]
-fn a_failed_build_is_one_line_and_leaves_nothing() {
-    let fixture = Fixture::new(FAILS);
+fn a_failed_build_is_a_one_line_error_and_leaves_no_files() {
+    let fixture = Fixture::new(FAILING_GO);
     assert_eq!(
         fixture.error(&[Program::Etcd]),
-        "building etcd failed (exit status: 1); the end of what go says: first | no required module"
+        "building etcd failed (exit status: 1); the last output of go: first | no required module"
     );
     let directory = fixture.in_cache(Program::Etcd).parent().unwrap().to_owned();
     assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
 }
 
 #[test]
-fn what_a_killed_build_left_is_removed() {
-    let fixture = Fixture::new(WORKS);
+fn directories_of_killed_builds_are_removed() {
+    let fixture = Fixture::new(SUCCEEDING_GO);
     let directory = fixture.in_cache(Program::Etcd).parent().unwrap().to_owned();
     fs::create_dir_all(directory.join(".unfinished-1/etcd")).unwrap();
     fixture.ensure(&[Program::Etcd]).0.unwrap();
@@ -156,8 +155,8 @@ fn what_a_killed_build_left_is_removed() {
 }
 
 #[test]
-fn waits_for_another_build_and_uses_what_it_built() {
-    let fixture = Fixture::new(WORKS);
+fn waits_for_a_concurrent_build_and_uses_its_result() {
+    let fixture = Fixture::new(SUCCEEDING_GO);
     fs::create_dir_all(&fixture.sources.cache).unwrap();
     let other = fs::File::create(fixture.sources.cache.join("build.lock")).unwrap();
     other.lock().unwrap();
@@ -178,19 +177,19 @@ fn waits_for_another_build_and_uses_what_it_built() {
 }
 
 #[test]
-fn without_go_the_error_says_what_to_install() {
-    let mut fixture = Fixture::new(WORKS);
+fn without_go_the_error_names_the_version_to_install() {
+    let mut fixture = Fixture::new(SUCCEEDING_GO);
     fixture.sources.go = "/nonexistent/go".into();
     assert_eq!(
         fixture.error(&[Program::KubeApiserver]),
-        "kube-apiserver has to be built and there is no Go: install Go 1.26.0 or newer, \
-         or set KUBEBUILDER_ASSETS to a directory that holds kube-apiserver"
+        "cannot build kube-apiserver, Go is not installed: install Go 1.26.0 or newer, \
+         or set KUBEBUILDER_ASSETS to a directory that contains kube-apiserver"
     );
 }
 
 #[test]
-fn provided_programs_are_used_for_what_there_is() {
-    let mut fixture = Fixture::new(WORKS);
+fn provided_programs_are_used_and_the_others_built() {
+    let mut fixture = Fixture::new(SUCCEEDING_GO);
     let provided = fixture.root.path().join("provided");
     fs::create_dir(&provided).unwrap();
     fs::write(provided.join("etcd"), "").unwrap();
@@ -202,8 +201,8 @@ fn provided_programs_are_used_for_what_there_is() {
 }
 
 #[test]
-fn a_wrong_directory_of_provided_programs_is_an_error() {
-    let mut fixture = Fixture::new(WORKS);
+fn a_missing_or_empty_assets_directory_is_an_error() {
+    let mut fixture = Fixture::new(SUCCEEDING_GO);
     let provided = fixture.root.path().join("provided");
     fixture.sources.provided = Some(provided.clone());
     assert_eq!(
@@ -217,8 +216,7 @@ fn a_wrong_directory_of_provided_programs_is_an_error() {
     assert_eq!(
         fixture.error(&[Program::Etcd]),
         format!(
-            "KUBEBUILDER_ASSETS is {}, which holds none of the control plane's programs: \
-             correct or unset it",
+            "KUBEBUILDER_ASSETS is {}, which contains no control-plane program: correct or unset it",
             provided.display()
         )
     );

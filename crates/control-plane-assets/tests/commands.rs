@@ -1,6 +1,6 @@
-//! `cargo xtask control-plane` where it cannot succeed: an error in one line.
+//! Failures of `cargo xtask control-plane`: one-line errors.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_control-plane-assets"))
 }
 
-/// `cargo xtask control-plane` where nothing is cached and `PATH` holds only `path`.
+/// Runs the command with this cache directory and `PATH`.
 fn control_plane(cache: &Path, path: &Path) -> Output {
     program()
         .env("XDG_CACHE_HOME", cache)
@@ -23,25 +23,25 @@ fn control_plane(cache: &Path, path: &Path) -> Output {
         .unwrap()
 }
 
-/// The one line that a failing command says.
+/// The single error line of a failed command.
 fn one_line(output: &Output) -> String {
     assert!(!output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stderr.clone()).unwrap();
-    let complaints: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert_eq!(complaints.len(), 1, "{text}");
-    assert!(text.trim_end().ends_with(complaints[0]), "{text}");
-    complaints[0].to_owned()
+    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 1, "{text}");
+    assert!(text.trim_end().ends_with(errors[0]), "{text}");
+    errors[0].to_owned()
 }
 
 #[test]
-fn without_go_the_command_says_what_to_install() {
+fn without_go_the_error_names_the_remedies() {
     let empty = tempfile::tempdir().unwrap();
     let line = one_line(&control_plane(empty.path(), empty.path()));
     assert!(line.contains("Go") && line.contains("KUBEBUILDER_ASSETS"), "{line}");
 }
 
 #[test]
-fn a_build_that_fails_is_one_line_and_leaves_nothing() {
+fn a_failed_build_is_a_one_line_error_and_leaves_no_program() {
     let cache = tempfile::tempdir().unwrap();
     let bin = tempfile::tempdir().unwrap();
     let go = bin.path().join("go");
@@ -60,7 +60,7 @@ fn a_build_that_fails_is_one_line_and_leaves_nothing() {
 }
 
 #[test]
-fn assets_that_are_not_there_are_named() {
+fn a_missing_or_empty_assets_directory_is_named_in_the_error() {
     let empty = tempfile::tempdir().unwrap();
     for directory in [empty.path().to_owned(), empty.path().join("missing")] {
         let output = program().env("KUBEBUILDER_ASSETS", &directory).output().unwrap();

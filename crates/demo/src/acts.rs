@@ -1,15 +1,15 @@
-//! The story, act by act. What happens is the same on every API server; who makes it happen is up to the [`Stage`].
+//! The acts of the demo: changes in the cluster, the same on every API server. The [`Stage`] applies them.
 
 use anyhow::Result;
 use serde_json::json;
 use testenv::history::Window;
 
 use super::{
-    objects::{Deployment, bare_service, dual_stack_service, endpoints, service},
+    objects::{Deployment, dual_stack_service, endpoints, selectorless_service, service},
     stage::Stage,
 };
 
-/// More than one slice holds.
+/// More than one slice can hold.
 const MANY: usize = 130;
 const FEW: usize = 9;
 const NODE: &str = "zone-b-1";
@@ -27,7 +27,7 @@ const API: Deployment = Deployment {
     dual_stack: true,
 };
 
-/// A part of the story.
+/// One act: a change in the cluster that shows one behaviour of the controllers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Rollout,
@@ -52,7 +52,7 @@ impl Act {
         Self::Drained,
     ];
 
-    /// What it is called.
+    /// Short title.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Rollout => "a rollout",
@@ -66,23 +66,23 @@ impl Act {
         }
     }
 
-    /// What happens.
-    pub(super) fn tells(self) -> &'static str {
+    /// One sentence about the change and its effect.
+    pub(super) fn description(self) -> &'static str {
         match self {
             Self::Rollout => "Service web has an empty slice, then 9 pods in three zones fill it",
-            Self::RollingUpdate => "web moves to v2; old pods serve what they have until they are gone",
-            Self::TrafficDistribution => {
-                "web prefers the same zone: a hint for each endpoint, one write for each slice"
+            Self::RollingUpdate => "web moves to v2; old pods are serving and terminating until they are deleted",
+            Self::TrafficDistribution => "web sets PreferSameZone: a hint for each endpoint, one write for each slice",
+            Self::ScaleUp => "web scales to 130 pods; a slice holds at most 100 endpoints",
+            Self::NodeDown => {
+                "pods on zone-b-1 become not ready, then are deleted with the node; new pods replace them"
             }
-            Self::ScaleUp => "web grows to 130 pods, but a slice holds 100 endpoints",
-            Self::NodeDown => "pods on zone-b-1 turn not ready, then go with the node; others take their place",
-            Self::DualStack => "Service api has addresses of both families, and slices of each",
-            Self::Mirrored => "Service db has no selector; somebody writes Endpoints for it, and changes them",
-            Self::Drained => "web is scaled to zero; one slice stays and says that there is nothing",
+            Self::DualStack => "Service api is dual-stack, with slices of each address type",
+            Self::Mirrored => "Service db has no selector; its Endpoints object is created, then changed",
+            Self::Drained => "web scales to zero; one slice without endpoints remains",
         }
     }
 
-    /// How many writes are right.
+    /// How many writes the invariants allow in this act.
     pub(super) fn window(self) -> Window {
         match self {
             Self::TrafficDistribution => Window::OneRound,
@@ -90,8 +90,8 @@ impl Act {
         }
     }
 
-    /// Makes it happen, and waits until the slices are as they should be.
-    pub(super) async fn play(self, stage: &Stage) -> Result<()> {
+    /// Applies the change and waits until the slices have converged.
+    pub(super) async fn run(self, stage: &Stage) -> Result<()> {
         let [few, many, nothing] = [FEW, MANY, 0].map(|replicas| Deployment {
             version: "v2",
             replicas,
@@ -100,7 +100,7 @@ impl Act {
         match self {
             Self::Rollout => {
                 stage.create_service(service(WEB.app)).await?;
-                stage.rest().await?;
+                stage.wait_converged().await?;
                 stage.deploy(WEB).await?;
             }
             Self::RollingUpdate => stage.deploy(few).await?,
@@ -110,27 +110,27 @@ impl Act {
             }
             Self::ScaleUp => stage.deploy(many).await?,
             Self::NodeDown => {
-                stage.node_falls_silent(NODE).await?;
-                stage.rest().await?;
-                let node = stage.node_leaves(NODE).await?;
+                stage.mark_node_unreachable(NODE).await?;
+                stage.wait_converged().await?;
+                let node = stage.delete_node(NODE).await?;
                 stage.deploy(many).await?;
-                stage.rest().await?;
-                stage.node_returns(node).await?;
+                stage.wait_converged().await?;
+                stage.recreate_node(node).await?;
             }
             Self::DualStack => {
                 stage.create_service(dual_stack_service(API.app)).await?;
                 stage.deploy(API).await?;
             }
             Self::Mirrored => {
-                stage.create_service(bare_service("db")).await?;
+                stage.create_service(selectorless_service("db")).await?;
                 let two = endpoints("db", &["192.0.2.1", "192.0.2.2"], &["192.0.2.3"]);
                 stage.write_endpoints(two).await?;
-                stage.rest().await?;
+                stage.wait_converged().await?;
                 let three = endpoints("db", &["192.0.2.1", "192.0.2.2", "192.0.2.3"], &[]);
                 stage.write_endpoints(three).await?;
             }
             Self::Drained => stage.deploy(nothing).await?,
         }
-        stage.rest().await
+        stage.wait_converged().await
     }
 }

@@ -1,17 +1,17 @@
-//! The picture on a terminal: a pure function of what is known.
+//! Renders the full-screen view: a pure function of the [`View`].
 
-use super::view::{Condition, SliceView, View, in_words};
+use super::view::{Condition, SliceView, View, format_counts};
 
-/// What a full slice of Services holds; bars are drawn to this scale.
-const FULL: usize = 100;
-/// A line that is cut off says nothing.
-const BAR_MIN: usize = 20;
-/// Columns that a line with a bar needs besides it.
-const BESIDE_BAR: usize = 26;
-const LEGEND: &str = "█ ready   ▒ serving+terminating   ░ not ready   · room";
+/// Maximum endpoints of a slice; the scale of the bars.
+const SLICE_CAPACITY: usize = 100;
+/// Minimum width of a bar; in a narrower window, lines are truncated.
+const BAR_WIDTH_MIN: usize = 20;
+/// Columns of a slice's line before the bar.
+const LABEL_WIDTH: usize = 26;
+const LEGEND: &str = "█ ready   ▒ serving+terminating   ░ not ready   · free";
 
-/// How an endpoint looks.
-pub(super) const fn mark(condition: Condition) -> char {
+/// The character of an endpoint in a bar.
+pub(super) const fn symbol(condition: Condition) -> char {
     match condition {
         Condition::Ready => '█',
         Condition::Terminating => '▒',
@@ -19,34 +19,34 @@ pub(super) const fn mark(condition: Condition) -> char {
     }
 }
 
-/// Draws everything into a window of this size.
-pub(super) fn draw(view: &View, about: &str, (width, height): (usize, usize)) -> Vec<String> {
+/// Renders the view into a window of this size. `footer` is the last line.
+pub(super) fn draw(view: &View, footer: &str, (width, height): (usize, usize)) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some((title, tells)) = &view.act {
+    if let Some((title, description)) = &view.act {
         lines.push(title.clone());
-        lines.push((*tells).to_owned());
+        lines.push((*description).to_owned());
         lines.push(String::new());
     }
-    let bar = width.saturating_sub(BESIDE_BAR).clamp(BAR_MIN, FULL);
+    let bar = width.saturating_sub(LABEL_WIDTH).clamp(BAR_WIDTH_MIN, SLICE_CAPACITY);
     for (service, slices) in view.services() {
         lines.push(heading(service, &slices));
-        lines.extend(slices.into_iter().map(|slice| line(slice, bar)));
+        lines.extend(slices.into_iter().map(|slice| slice_line(slice, bar)));
     }
     lines.extend([String::new(), LEGEND.to_owned(), String::new()]);
-    lines.push(pods(view));
+    lines.push(pod_line(view));
     lines.push(view.writes.to_string());
-    lines.push(view.latency.in_words());
+    lines.push(view.latency.summary());
     lines.push(String::new());
-    // The last words, as many as there is room for.
-    let room = height.saturating_sub(lines.len() + 2);
-    let said: Vec<&String> = view.log.iter().filter(|line| !line.is_empty()).collect();
+    // The last log lines that fit.
+    let free = height.saturating_sub(lines.len() + 2);
+    let log: Vec<&String> = view.log.iter().filter(|line| !line.is_empty()).collect();
     lines.extend(
-        said[said.len().saturating_sub(room)..]
+        log[log.len().saturating_sub(free)..]
             .iter()
             .map(|line| format!("  {line}")),
     );
     lines.truncate(height.saturating_sub(2));
-    lines.extend([String::new(), about.to_owned()]);
+    lines.extend([String::new(), footer.to_owned()]);
     lines.iter().map(|line| line.chars().take(width).collect()).collect()
 }
 
@@ -60,36 +60,36 @@ fn heading(service: &str, slices: &[&SliceView]) -> String {
     } else {
         ""
     };
-    match in_words(&hints) {
+    match format_counts(&hints) {
         hints if hints.is_empty() => format!("Service {service}{mirrored}"),
         hints => format!("Service {service}{mirrored}   hints: {hints}"),
     }
 }
 
-fn line(slice: &SliceView, width: usize) -> String {
+fn slice_line(slice: &SliceView, width: usize) -> String {
     let SliceView { name, address_type, .. } = slice;
     let endpoints = slice.endpoints();
     format!("  {name:<12} {address_type} {endpoints:>4}  {}", bar(slice, width))
 }
 
-/// A bar with a mark for every endpoint, or for several: then what is there in small numbers still shows.
+/// The bar of a slice. In a narrow window a cell stands for several endpoints; terminating and not ready ones get at least one.
 fn bar(slice: &SliceView, width: usize) -> String {
-    let cells = |condition| (slice.count(condition) * width).div_ceil(FULL);
-    let few = [Condition::Terminating, Condition::NotReady].map(|condition| (condition, cells(condition)));
-    let rest = width.saturating_sub(few.iter().map(|(_, cells)| cells).sum());
-    let ready = (Condition::Ready, cells(Condition::Ready).min(rest));
-    let cells = [ready].into_iter().chain(few);
-    let marks = cells.flat_map(|(condition, cells)| std::iter::repeat_n(mark(condition), cells));
-    marks.chain(std::iter::repeat('·')).take(width).collect()
+    let cells = |condition| (slice.count(condition) * width).div_ceil(SLICE_CAPACITY);
+    let minor = [Condition::Terminating, Condition::NotReady].map(|condition| (condition, cells(condition)));
+    let remaining = width.saturating_sub(minor.iter().map(|(_, cells)| cells).sum());
+    let ready = (Condition::Ready, cells(Condition::Ready).min(remaining));
+    let cells = [ready].into_iter().chain(minor);
+    let symbols = cells.flat_map(|(condition, cells)| std::iter::repeat_n(symbol(condition), cells));
+    symbols.chain(std::iter::repeat('·')).take(width).collect()
 }
 
-fn pods(view: &View) -> String {
+fn pod_line(view: &View) -> String {
     let count = |is: fn(&super::view::PodView) -> bool| view.pods.values().filter(|pod| is(pod)).count();
     format!(
-        "pods: {} ready, {} not ready, {} on their way out",
-        count(|pod| pod.ready && !pod.leaving),
-        count(|pod| !pod.ready && !pod.leaving),
-        count(|pod| pod.leaving)
+        "pods: {} ready, {} not ready, {} terminating",
+        count(|pod| pod.ready && !pod.terminating),
+        count(|pod| !pod.ready && !pod.terminating),
+        count(|pod| pod.terminating)
     )
 }
 
@@ -117,7 +117,7 @@ mod tests {
             ([0, 0, 0], 20, "····················"),
             ([100, 0, 0], 20, "████████████████████"),
             ([50, 10, 20], 20, "██████████▒▒░░░░····"),
-            // One of a hundred shows.
+            // One of a hundred endpoints is visible.
             ([50, 1, 1], 20, "██████████▒░········"),
             ([98, 1, 1], 20, "██████████████████▒░"),
             ([3, 2, 1], 100, "███▒▒░"),
@@ -130,9 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_in_the_picture() {
+    fn the_screen_shows_act_slices_counters_and_log() {
         let mut view = View::default();
-        view.begin("act 3 of 8".to_owned(), "something happens");
+        view.begin_act("act 3 of 8".to_owned(), "something changes");
         let mut second = slice("web-b", [3, 0, 7]);
         second.hints = [("zone-a".to_owned(), 2), ("zone-b".to_owned(), 1)].into();
         let mut first = slice("web-a", [95, 5, 0]);
@@ -145,10 +145,10 @@ mod tests {
         for slice in [first, second, mirrored] {
             view.slices.insert(slice.name.clone(), slice);
         }
-        view.say("the end");
+        view.log_line("the end");
         let expected = [
             "act 3 of 8",
-            "something happens",
+            "something changes",
             "",
             "Service db (mirrored)",
             "  db-x         IPv4    1  █···················",
@@ -158,25 +158,25 @@ mod tests {
             "",
             "█ ready   ▒ serving+terminating   ░ not ready ",
             "",
-            "pods: 0 ready, 0 not ready, 0 on their way out",
+            "pods: 0 ready, 0 not ready, 0 terminating",
             "writes: 0 (0 created, 0 updated, 0 deleted)",
             "pod changed → slice written: median –, 99 % wi",
             "",
-            "  act 3 of 8: something happens",
+            "  act 3 of 8: something changes",
             "  the end",
             "",
-            "about",
+            "footer",
         ];
-        assert_eq!(draw(&view, "about", (46, 19)), expected);
+        assert_eq!(draw(&view, "footer", (46, 19)), expected);
     }
 
     #[test]
-    fn a_small_window_is_never_overrun_and_shows_what_was_said_last() {
+    fn a_small_window_shows_the_last_log_lines() {
         let mut view = View::default();
-        (0..50).for_each(|number| view.say(format!("line {number}")));
-        let lines = draw(&view, "about", (80, 15));
+        (0..50).for_each(|number| view.log_line(format!("line {number}")));
+        let lines = draw(&view, "footer", (80, 15));
         assert_eq!(lines.len(), 15);
         assert_eq!(lines[12], "  line 49");
-        assert_eq!(draw(&view, "about", (10, 3)).len(), 3);
+        assert_eq!(draw(&view, "footer", (10, 3)).len(), 3);
     }
 }

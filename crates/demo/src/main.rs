@@ -1,12 +1,12 @@
-//! `cargo xtask demo`: both controllers at work, live.
+//! `cargo xtask demo`: runs both controllers on an API server and shows live how slices change.
 
 mod acts;
 mod cluster;
 mod draw;
 mod objects;
+mod report;
 mod screen;
 mod stage;
-mod verdict;
 mod view;
 
 use std::{
@@ -26,33 +26,34 @@ use tokio::signal::unix::{SignalKind, signal};
 use self::{
     acts::Act,
     cluster::{Cluster, Pace},
-    screen::{Screen, say},
+    screen::{Screen, print_line},
     stage::Stage,
 };
 
-/// How long a person wants to look at what came of something.
-const LOOK: Duration = Duration::from_secs(2);
-/// So that a person can follow pods as they start and end.
-const LEISURE: Pace = Pace {
+/// Pause after each converged state, for the viewer.
+const VIEWING_PAUSE: Duration = Duration::from_secs(2);
+/// Pods start and end slowly enough for a viewer to follow.
+const SLOW: Pace = Pace {
     steps: 12,
     pause: Duration::from_millis(180),
 };
-const HURRY: Pace = Pace {
+/// Without a terminal: as fast as possible.
+const FAST: Pace = Pace {
     steps: 1,
     pause: Duration::ZERO,
 };
 
-/// What happens after the last act.
-const STANDS: &str = "every further change shows here, until Ctrl-C; try `kubectl delete endpointslices --all`";
+/// Description that is shown after the last act.
+const AFTER_LAST_ACT: &str = "further changes are shown until Ctrl-C; try `kubectl delete endpointslices --all`";
 
-/// Show both controllers at work, live, until Ctrl-C
+/// Run both controllers and show live how EndpointSlices change, until Ctrl-C
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask demo", bin_name = "cargo xtask demo")]
 struct Args {
-    /// End after the last act
+    /// Exit after the last act and print the result of the verification
     #[arg(long)]
     once: bool,
-    /// On the small real cluster; needs Go, to build it once
+    /// Run on a real control plane; needs Go to build it once
     #[arg(long)]
     real: bool,
 }
@@ -62,95 +63,95 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
-    say("building the two controllers")?;
+    print_line("building the two controllers")?;
     let programs = testenv::build(&CONTROLLERS)?;
     let runtime = tokio::runtime::Runtime::new().context("cannot start the asynchronous runtime")?;
     runtime.block_on(async {
-        let asked = asked_to_end().context("cannot listen to signals")?;
+        let shutdown = shutdown_signal().context("cannot install signal handlers")?;
         tokio::select! {
             ended = demo(args, &programs) => ended,
-            () = asked => interrupted(args),
+            () = shutdown => interrupted(args),
         }
     })
 }
 
-/// Ready when somebody presses Ctrl-C, closes the terminal, or asks for the end in another way.
-fn asked_to_end() -> io::Result<impl Future<Output = ()>> {
-    let ways = [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::terminate()];
-    let mut signals = ways.into_iter().map(signal).collect::<io::Result<Vec<_>>>()?;
+/// Completes on SIGINT (Ctrl-C), SIGHUP (terminal closed) or SIGTERM.
+fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
+    let kinds = [SignalKind::interrupt(), SignalKind::hangup(), SignalKind::terminate()];
+    let mut signals = kinds.into_iter().map(signal).collect::<io::Result<Vec<_>>>()?;
     Ok(async move {
         let any = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
         drop(select_all(any).await);
     })
 }
 
-/// Without `--once` that is how it ends; all that was started has ended with it.
+/// The result after a shutdown signal: success, or an error with `--once`. All started processes have exited.
 fn interrupted(args: &Args) -> Result<()> {
-    ensure!(!args.once, "asked to end before the last act: nothing was verified");
-    say("demo: ended, and all that it had started")
+    ensure!(!args.once, "interrupted before the last act: nothing was verified");
+    print_line("demo: ended, and all that it had started")
 }
 
 async fn demo(args: &Args, programs: &[PathBuf]) -> Result<()> {
-    say(if args.real {
+    print_line(if args.real {
         "starting etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kwok"
     } else {
         "starting an API server in memory"
     })?;
     let cluster = Cluster::start(args.real).await?;
-    let directory = tempfile::tempdir().context("cannot make a temporary directory")?;
+    let directory = tempfile::tempdir().context("cannot create a temporary directory")?;
     let kubeconfig = directory.path().join("kubeconfig");
     cluster.write_kubeconfig(&kubeconfig)?;
     let join = format!("export KUBECONFIG={}", kubeconfig.display());
-    say("join from a second terminal:")?;
-    say(&join)?;
-    let (look, pace) = if Screen::is_watched() {
-        (LOOK, LEISURE)
+    print_line("join from a second terminal:")?;
+    print_line(&join)?;
+    let (viewing_pause, pace) = if Screen::is_terminal() {
+        (VIEWING_PAUSE, SLOW)
     } else {
-        (Duration::ZERO, HURRY)
+        (Duration::ZERO, FAST)
     };
-    let stage = Stage::new(cluster, look).await?;
+    let stage = Stage::new(cluster, viewing_pause).await?;
     let controllers = Controllers::start(programs, &kubeconfig).await?;
 
     let mut screen = Screen::new(format!("join from a second terminal: {join}"))?;
-    let work = stage.cluster.work(stage.view.subscribe(), pace);
+    let pods = stage.cluster.run_pods(stage.view.subscribe(), pace);
     let show = screen.run(stage.view.subscribe());
-    let background = async { tokio::try_join!(observe(&stage), show, work, controllers.run()) };
-    let played = tokio::select! {
-        played = play(&stage, args.once) => played,
+    let background = async { tokio::try_join!(update_view(&stage), show, pods, controllers.supervise()) };
+    let result = tokio::select! {
+        result = run_acts(&stage, args.once) => result,
         failed = background => failed.map(|(never, ..)| match never {}),
     };
     screen.show(&stage.view.borrow())?;
     drop(screen);
-    say(&format!("demo: {}", played?))
+    print_line(&format!("demo: {}", result?))
 }
 
-/// The story; answers what it comes to.
-async fn play(stage: &Stage, once: bool) -> Result<String> {
+/// Runs all acts and verifies the recorded history. With `once`, returns the summary; otherwise keeps running.
+async fn run_acts(stage: &Stage, once: bool) -> Result<String> {
     for (number, act) in Act::ALL.into_iter().enumerate() {
         stage.mark(act.title(), act.window()).await?;
         let title = format!("act {} of {}, {}", number + 1, Act::ALL.len(), act.title());
-        stage.view.send_modify(|view| view.begin(title, act.tells()));
-        act.play(stage).await?;
+        stage.view.send_modify(|view| view.begin_act(title, act.description()));
+        act.run(stage).await?;
     }
-    let verified = verdict::judge(&stage.recorder.history()?)?;
+    let verified = report::verify(&stage.recorder.history()?)?;
     if once {
         let view = stage.view.borrow();
-        return Ok(format!("{verified}; {}; {}", view.writes, view.latency.in_words()));
+        return Ok(format!("{verified}; {}; {}", view.writes, view.latency.summary()));
     }
-    stage.view.send_modify(|view| view.begin(verified, STANDS));
+    stage.view.send_modify(|view| view.begin_act(verified, AFTER_LAST_ACT));
     std::future::pending().await
 }
 
-/// Takes note of what happens, for ever.
-async fn observe(stage: &Stage) -> Result<Infallible> {
+/// Applies recorded watch events to the view, forever.
+async fn update_view(stage: &Stage) -> Result<Infallible> {
     let mut events = stage.recorder.events();
     while let Some(event) = events.recv().await {
-        stage.view.send_modify(|view| view.see(&event));
+        stage.view.send_modify(|view| view.apply(&event));
     }
-    bail!("nobody records what happens any more")
+    bail!("the recorder of watch events has stopped")
 }
 
-/// Our two programs.
+/// The two controller processes.
 struct Controllers(Vec<Program>);
 
 impl Controllers {
@@ -165,12 +166,12 @@ impl Controllers {
         Ok(Self(started))
     }
 
-    /// Sees to it that they run, for ever.
-    async fn run(&self) -> Result<Infallible> {
+    /// Fails as soon as a controller exits.
+    async fn supervise(&self) -> Result<Infallible> {
         loop {
             for (program, name) in self.0.iter().zip(CONTROLLERS) {
                 if let Some(status) = program.binary.ended() {
-                    bail!("{name} ended, with {status}. It had said:\n{}", program.binary.said());
+                    bail!("{name} ended with {status}. Its output:\n{}", program.binary.said());
                 }
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -1,25 +1,25 @@
-//! The objects of the story.
+//! Fixtures: the objects that the acts create.
 
 use serde_json::{Value, json};
 
 pub(super) const NAMESPACE: &str = "demo";
-/// Labels of pods.
+// Labels of pods.
 pub(super) const APP: &str = "app";
 pub(super) const VERSION: &str = "version";
 pub(super) const DUAL_STACK: &str = "dual-stack";
 
-/// Pods that are the same but for their names, as a person asks for them.
+/// The fields of a Deployment that the acts vary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Deployment {
     pub(super) app: &'static str,
     pub(super) version: &'static str,
     pub(super) replicas: usize,
-    /// Whether pods have an address of each family.
+    /// Whether pods have an address of each IP family.
     pub(super) dual_stack: bool,
 }
 
 impl Deployment {
-    /// What its pods look like.
+    /// The pod template.
     pub(super) fn template(&self) -> Value {
         let Self { app, version, .. } = self;
         json!({
@@ -43,7 +43,7 @@ pub(super) fn service(app: &str) -> Value {
     })
 }
 
-/// The same with addresses of both families.
+/// A dual-stack Service that selects the pods of a Deployment.
 pub(super) fn dual_stack_service(app: &str) -> Value {
     let mut service = service(app);
     service["spec"]["ipFamilyPolicy"] = json!("RequireDualStack");
@@ -51,12 +51,12 @@ pub(super) fn dual_stack_service(app: &str) -> Value {
     service
 }
 
-/// A Service without a selector: somebody else says where it is.
-pub(super) fn bare_service(name: &str) -> Value {
+/// A Service without a selector; its Endpoints object is mirrored.
+pub(super) fn selectorless_service(name: &str) -> Value {
     json!({"metadata": {"name": name}, "spec": {"ports": [{"name": "sql", "port": 5432}]}})
 }
 
-/// Where a Service without a selector is.
+/// The Endpoints object of a Service without a selector.
 pub(super) fn endpoints(name: &str, ready: &[&str], not_ready: &[&str]) -> Value {
     let list = |addresses: &[&str]| addresses.iter().map(|ip| json!({"ip": ip})).collect::<Vec<_>>();
     json!({
@@ -69,7 +69,7 @@ pub(super) fn endpoints(name: &str, ready: &[&str], not_ready: &[&str]) -> Value
     })
 }
 
-/// A condition of a pod or node.
+/// A status patch that sets a condition of a pod or node.
 pub(super) fn condition(type_: &str, status: &str) -> Value {
     json!({"status": {"conditions": [{"type": type_, "status": status}]}})
 }

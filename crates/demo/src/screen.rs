@@ -1,4 +1,4 @@
-//! What is shown, on a terminal as a picture, elsewhere line by line.
+//! Output: full-screen on a terminal, otherwise line by line.
 
 use std::{
     convert::Infallible,
@@ -19,55 +19,55 @@ use crossterm::{
 use tokio::sync::watch;
 
 use super::{
-    draw::{draw, mark},
+    draw::{draw, symbol},
     view::{Condition, View},
 };
 
-/// What lies between two pictures.
-const REDRAW: Duration = Duration::from_millis(80);
-/// Where nobody says how large the window is.
-const SIZE: (u16, u16) = (80, 24);
+/// Minimum time between two frames.
+const FRAME_INTERVAL: Duration = Duration::from_millis(80);
+/// Window size if the terminal does not report one.
+const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
-/// Where it is shown.
+/// Output mode.
 pub(super) enum Screen {
-    Picture(Picture),
-    /// How many lines were printed.
+    FullScreen(FullScreen),
+    /// Number of log lines printed so far.
     Lines(usize),
 }
 
 impl Screen {
-    /// Whether a person looks on.
-    pub(super) fn is_watched() -> bool {
+    /// Whether standard output is a terminal.
+    pub(super) fn is_terminal() -> bool {
         io::stdout().is_terminal()
     }
 
-    /// Begins; `about` is the line that always shows.
-    pub(super) fn new(about: String) -> Result<Self> {
-        Ok(if Self::is_watched() {
-            Self::Picture(Picture::new(about)?)
+    /// Starts the output; `footer` is always visible in full-screen mode.
+    pub(super) fn new(footer: String) -> Result<Self> {
+        Ok(if Self::is_terminal() {
+            Self::FullScreen(FullScreen::new(footer)?)
         } else {
             Self::Lines(0)
         })
     }
 
-    /// Shows what is known, again whenever that changes, for ever.
+    /// Shows the view after every change, forever.
     pub(super) async fn run(&mut self, mut view: watch::Receiver<View>) -> Result<Infallible> {
         loop {
             self.show(&view.borrow_and_update())?;
-            view.changed().await.context("nobody watches the cluster any more")?;
-            if let Self::Picture(_) = self {
-                tokio::time::sleep(REDRAW).await;
+            view.changed().await.context("the view is no longer updated")?;
+            if let Self::FullScreen(_) = self {
+                tokio::time::sleep(FRAME_INTERVAL).await;
             }
         }
     }
 
-    /// Shows what is known now.
+    /// Shows the current view.
     pub(super) fn show(&mut self, view: &View) -> Result<()> {
         match self {
-            Self::Picture(picture) => picture.show(view).context("cannot draw on the terminal"),
+            Self::FullScreen(screen) => screen.show(view).context("cannot draw on the terminal"),
             Self::Lines(printed) => {
                 for line in &view.log[*printed..] {
-                    say(line)?;
+                    print_line(line)?;
                 }
                 *printed = view.log.len();
                 Ok(())
@@ -76,27 +76,27 @@ impl Screen {
     }
 }
 
-/// A window of its own on the terminal, which is as before once this is dropped.
-pub(super) struct Picture {
-    about: String,
+/// The alternate screen of the terminal; dropping it restores the previous content.
+pub(super) struct FullScreen {
+    footer: String,
 }
 
-impl Picture {
-    fn new(about: String) -> Result<Self> {
+impl FullScreen {
+    fn new(footer: String) -> Result<Self> {
         execute!(io::stdout(), EnterAlternateScreen, Hide).context("cannot draw on the terminal")?;
-        Ok(Self { about })
+        Ok(Self { footer })
     }
 
     fn show(&self, view: &View) -> io::Result<()> {
-        let (width, height) = terminal::size().unwrap_or(SIZE);
-        let lines = draw(view, &self.about, (width.into(), height.into()));
+        let (width, height) = terminal::size().unwrap_or(DEFAULT_SIZE);
+        let lines = draw(view, &self.footer, (width.into(), height.into()));
         let mut out = io::stdout().lock();
         queue!(out, BeginSynchronizedUpdate, MoveTo(0, 0))?;
         for (number, line) in lines.iter().enumerate() {
             if number > 0 {
                 queue!(out, Print("\r\n"))?;
             }
-            paint(&mut out, line)?;
+            write_colored(&mut out, line)?;
             queue!(out, Clear(ClearType::UntilNewLine))?;
         }
         queue!(out, Clear(ClearType::FromCursorDown), EndSynchronizedUpdate)?;
@@ -104,15 +104,15 @@ impl Picture {
     }
 }
 
-impl Drop for Picture {
+impl Drop for FullScreen {
     fn drop(&mut self) {
-        // A terminal that is gone needs nothing.
+        // An error means that the terminal is closed; there is nothing to restore.
         let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
     }
 }
 
-/// Writes a line with its bars in colour, unless the user wants none.
-fn paint(out: &mut impl io::Write, line: &str) -> io::Result<()> {
+/// Writes a line with coloured bars. crossterm omits the colours if `NO_COLOR` is set.
+fn write_colored(out: &mut impl io::Write, line: &str) -> io::Result<()> {
     let mut last = None;
     for character in line.chars() {
         let color = color(character);
@@ -133,18 +133,18 @@ fn paint(out: &mut impl io::Write, line: &str) -> io::Result<()> {
 
 fn color(character: char) -> Option<Color> {
     let colors = [Color::Green, Color::Yellow, Color::Red];
-    let marks = Condition::ALL.map(mark).into_iter().zip(colors);
-    let room = ('·', Color::DarkGrey);
-    marks
-        .chain([room])
-        .find(|(mark, _)| *mark == character)
+    let symbols = Condition::ALL.map(symbol).into_iter().zip(colors);
+    let free = ('·', Color::DarkGrey);
+    symbols
+        .chain([free])
+        .find(|(symbol, _)| *symbol == character)
         .map(|(_, color)| color)
 }
 
-/// Prints a line at once, also into a pipe; a reader that has gone away ends the demo.
-pub(super) fn say(line: &str) -> Result<()> {
+/// Prints a line and flushes. A closed pipe ends the demo.
+pub(super) fn print_line(line: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
-        .context("nobody reads the demo any more")
+        .context("cannot write to standard output")
 }

@@ -1,4 +1,4 @@
-//! What can happen in the story, and how one waits for what it leads to.
+//! Applies changes to the cluster and waits for their effects.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -20,31 +20,31 @@ use testenv::{
 use tokio::{sync::watch, time::timeout};
 
 use super::{
-    cluster::{Cluster, gone_is_fine},
+    cluster::{Cluster, ignore_not_found},
     objects::{Deployment, NAMESPACE, condition},
     view::View,
 };
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Rest is no event of a slice for this long, and everything as it should be.
-const QUIET: Duration = Duration::from_millis(250);
-/// As much as a person reads.
-const LISTED: usize = 10;
+/// Limit for every wait.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The slices are quiescent after this time without a slice event.
+const QUIESCENT_FOR: Duration = Duration::from_millis(250);
+/// Maximum violations in an error message.
+const MAX_LISTED: usize = 10;
 
-/// Where the story is played.
+/// The cluster, the recorder of watch events, and the view that is shown.
 pub(super) struct Stage {
     pub(super) cluster: Cluster,
     client: Client,
     pub(super) recorder: Recorder,
     pub(super) view: watch::Sender<View>,
-    /// How long a person wants to look at what an act led to.
-    look: Duration,
+    /// Pause after each converged state.
+    viewing_pause: Duration,
 }
 
 impl Stage {
-    /// Makes the namespace of the story, and begins to record.
-    pub(super) async fn new(cluster: Cluster, look: Duration) -> Result<Self> {
+    /// Creates the namespace of the demo and starts recording.
+    pub(super) async fn new(cluster: Cluster, viewing_pause: Duration) -> Result<Self> {
         let client = cluster.client().clone();
         let namespaces: Api<Namespace> = Api::all(client.clone());
         create(&namespaces, json!({"metadata": {"name": NAMESPACE}})).await?;
@@ -54,11 +54,11 @@ impl Stage {
             client,
             recorder,
             view: watch::Sender::default(),
-            look,
+            viewing_pause,
         })
     }
 
-    /// What is before explains nothing that comes after.
+    /// Starts a window of the history: earlier changes do not justify later writes.
     pub(super) async fn mark(&self, name: &str, window: Window) -> Result<()> {
         Ok(self.recorder.mark(name, window).await?)
     }
@@ -71,11 +71,11 @@ impl Stage {
     pub(super) async fn patch_service(&self, name: &str, patch: Value) -> Result<()> {
         let (services, patch) = (self.api::<Service>(), Patch::Merge(patch));
         let patched = services.patch(name, &PatchParams::default(), &patch).await;
-        patched.with_context(|| format!("patch Service {name}"))?;
+        patched.with_context(|| format!("cannot patch Service {name}"))?;
         Ok(())
     }
 
-    /// Creates an Endpoints object, or changes it.
+    /// Creates or patches an Endpoints object.
     pub(super) async fn write_endpoints(&self, object: Value) -> Result<()> {
         let api = self.api::<Endpoints>();
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -87,18 +87,18 @@ impl Stage {
         Ok(())
     }
 
-    /// Asks for pods, and waits until just they are there, ready.
+    /// Applies a Deployment and waits until it is rolled out.
     pub(super) async fn deploy(&self, deployment: Deployment) -> Result<()> {
         self.cluster.deploy(&deployment).await?;
         let Deployment {
             app, version, replicas, ..
         } = deployment;
-        let what = format!("{replicas} ready pods of {app} {version}");
-        self.until(&what, |view| is_rolled_out(view, &deployment)).await
+        let condition = format!("{replicas} ready pods of {app} {version}");
+        self.wait_for(&condition, |view| is_rolled_out(view, &deployment)).await
     }
 
-    /// A node does not answer any more: whoever looks after nodes finds its pods not ready.
-    pub(super) async fn node_falls_silent(&self, node: &str) -> Result<()> {
+    /// Sets a node's Ready condition to Unknown and its pods to not ready, as the node lifecycle controller does.
+    pub(super) async fn mark_node_unreachable(&self, node: &str) -> Result<()> {
         let params = PatchParams::default();
         let unknown = Patch::Strategic(condition("Ready", "Unknown"));
         self.nodes().patch_status(node, &params, &unknown).await?;
@@ -109,20 +109,20 @@ impl Stage {
         Ok(())
     }
 
-    /// A node is taken out of the cluster, and with it its pods. Answers what it was.
-    pub(super) async fn node_leaves(&self, node: &str) -> Result<Node> {
+    /// Deletes a node and its pods. Returns the deleted node.
+    pub(super) async fn delete_node(&self, node: &str) -> Result<Node> {
         let pods = self.pods_on(node).await?;
-        let last = self.nodes().get(node).await?;
+        let deleted = self.nodes().get(node).await?;
         self.nodes().delete(node, &DeleteParams::default()).await?;
         for pod in pods {
-            let at_once = DeleteParams::default().grace_period(0);
-            gone_is_fine(self.api::<Pod>().delete(&pod, &at_once).await)?;
+            let immediately = DeleteParams::default().grace_period(0);
+            ignore_not_found(self.api::<Pod>().delete(&pod, &immediately).await)?;
         }
-        Ok(last)
+        Ok(deleted)
     }
 
-    /// A node comes back, and is ready again.
-    pub(super) async fn node_returns(&self, mut node: Node) -> Result<()> {
+    /// Creates a deleted node again, as ready.
+    pub(super) async fn recreate_node(&self, mut node: Node) -> Result<()> {
         let name = node.name_any();
         node.metadata = ObjectMeta {
             name: node.metadata.name,
@@ -137,40 +137,41 @@ impl Stage {
         Ok(())
     }
 
-    /// Waits until the slices are at rest, and right.
-    pub(super) async fn rest(&self) -> Result<()> {
+    /// Waits until the slices are quiescent and as desired.
+    pub(super) async fn wait_converged(&self) -> Result<()> {
         let mut view = self.view.subscribe();
         loop {
             view.mark_unchanged();
-            self.recorder.settled(QUIET).await?;
+            self.recorder.settled(QUIESCENT_FOR).await?;
             let history = self.recorder.history()?;
-            let wrong = check_rest(&history, &Limits::default());
-            if wrong.is_empty() {
+            let violations = check_rest(&history, &Limits::default());
+            if violations.is_empty() {
                 let events = history.events().count();
-                self.until("what was recorded", |view| view.seen >= events).await?;
+                self.wait_for("all recorded events in the view", |view| view.event_count >= events)
+                    .await?;
                 break;
             }
-            if timeout(PATIENCE, view.changed()).await.is_err() {
+            if timeout(TIMEOUT, view.changed()).await.is_err() {
                 bail!(
-                    "the slices are not as they should be, and nothing has changed for {} s:\n{}",
-                    PATIENCE.as_secs(),
-                    list(&wrong)
+                    "the slices have not converged, and no event arrived for {} s:\n{}",
+                    TIMEOUT.as_secs(),
+                    list(&violations)
                 );
             }
         }
-        self.view.send_modify(|view| view.say(view.at_rest()));
-        // For a person; nothing depends on it.
-        tokio::time::sleep(self.look).await;
+        self.view.send_modify(|view| view.log_line(view.converged_line()));
+        // Only for the viewer.
+        tokio::time::sleep(self.viewing_pause).await;
         Ok(())
     }
 
-    /// Waits until something is seen.
-    async fn until(&self, what: &str, condition: impl FnMut(&View) -> bool) -> Result<()> {
+    /// Waits until the view fulfils a condition.
+    async fn wait_for(&self, description: &str, condition: impl FnMut(&View) -> bool) -> Result<()> {
         let mut view = self.view.subscribe();
-        timeout(PATIENCE, view.wait_for(condition))
+        timeout(TIMEOUT, view.wait_for(condition))
             .await
-            .with_context(|| format!("{what} did not come within {} s", PATIENCE.as_secs()))?
-            .context("nobody watches the cluster any more")?;
+            .with_context(|| format!("timed out after {} s, waiting for {description}", TIMEOUT.as_secs()))?
+            .context("the view is no longer updated")?;
         Ok(())
     }
 
@@ -192,22 +193,25 @@ impl Stage {
     }
 }
 
-/// Whether just the pods of a Deployment are there, all ready.
+/// Whether the pods are exactly those of the Deployment's version, all ready.
 fn is_rolled_out(view: &View, deployment: &Deployment) -> bool {
     let families = if deployment.dual_stack { 2 } else { 1 };
     let mut pods = view.pods.values().filter(|pod| pod.app == deployment.app);
     pods.clone().count() == deployment.replicas
         && pods.all(|pod| {
-            pod.version == deployment.version && pod.ready && !pod.leaving && pod.addresses.len() == families
+            pod.version == deployment.version && pod.ready && !pod.terminating && pod.addresses.len() == families
         })
 }
 
-/// What is wrong, a line each, but not all of it.
+/// The first violations, one line each, and the number of the others.
 pub(super) fn list(violations: &[Violation]) -> String {
-    let shown = violations.iter().take(LISTED).map(|violation| format!("  {violation}"));
+    let shown = violations
+        .iter()
+        .take(MAX_LISTED)
+        .map(|violation| format!("  {violation}"));
     let mut lines: Vec<String> = shown.collect();
-    if violations.len() > LISTED {
-        lines.push(format!("  and {} more", violations.len() - LISTED));
+    if violations.len() > MAX_LISTED {
+        lines.push(format!("  and {} more", violations.len() - MAX_LISTED));
     }
     lines.join("\n")
 }

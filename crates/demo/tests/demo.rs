@@ -1,6 +1,6 @@
-//! `cargo xtask demo` as a person runs it, on the in-memory API server.
+//! Runs the demo as a process, on the in-memory API server.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod acts;
 
@@ -11,7 +11,7 @@ use std::{
     process::{Command, Output},
 };
 
-use devtools::TestRun;
+use devtools::TestSandbox;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{
     Api, Client, Config, ResourceExt as _,
@@ -25,29 +25,29 @@ use testenv::{Binary, Signal};
 const DEMO: &str = env!("CARGO_BIN_EXE_demo");
 
 #[test]
-fn every_act_shows_and_the_whole_is_verified() {
-    let run = TestRun::new().unwrap();
-    let output = run.host(Command::new(DEMO).arg("--once")).output().unwrap();
-    let said = acts::said(output);
-    acts::assert_played(&said);
-    let update = said.split("\nact ").nth(2).unwrap();
+fn all_acts_succeed_and_the_history_is_verified() {
+    let sandbox = TestSandbox::new().unwrap();
+    let output = sandbox.confine(Command::new(DEMO).arg("--once")).output().unwrap();
+    let stdout = acts::stdout(output);
+    acts::assert_acts(&stdout);
+    let update = stdout.split("\nact ").nth(2).unwrap();
     assert!(
         update.contains(" serving+terminating\n"),
-        "old pods leave slowly:\n{update}"
+        "old pods are published as serving and terminating:\n{update}"
     );
-    acts::assert_verified(&said);
-    run.nothing_left().unwrap();
+    acts::assert_verified(&stdout);
+    sandbox.assert_no_leaks().unwrap();
 }
 
 #[tokio::test]
-async fn a_person_joins_and_ctrl_c_ends_everything() {
-    // Before the demo does: the time that a build takes is not limited.
+async fn another_client_can_change_slices_and_ctrl_c_stops_all_processes() {
+    // Build first: the waits below have time limits, builds do not.
     testenv::build(&testenv::CONTROLLERS).unwrap();
-    let run = TestRun::new().unwrap();
-    let mut hosted = Command::new("demo");
-    let hosted = run.host(&mut hosted).get_envs();
-    let hosted = hosted.map(|(key, value)| (key.to_owned(), value.unwrap_or_default().to_owned()));
-    let variables: Vec<_> = env::vars_os().chain(hosted).collect();
+    let sandbox = TestSandbox::new().unwrap();
+    let mut command = Command::new("demo");
+    let confined = sandbox.confine(&mut command).get_envs();
+    let confined = confined.map(|(key, value)| (key.to_owned(), value.unwrap_or_default().to_owned()));
+    let variables: Vec<_> = env::vars_os().chain(confined).collect();
     let variables: Vec<(&str, &str)> = variables
         .iter()
         .filter_map(|(key, value)| Some((key.to_str()?, value.to_str()?)))
@@ -58,7 +58,7 @@ async fn a_person_joins_and_ctrl_c_ends_everything() {
     demo.says("until Ctrl-C").await.unwrap();
     demo.says("verified I1–I7 over ").await.unwrap();
 
-    // In the namespace of the story, without being told.
+    // The kubeconfig selects the namespace of the demo.
     let config = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await;
     let slices: Api<EndpointSlice> = Api::default_namespaced(Client::try_from(config.unwrap()).unwrap());
@@ -82,77 +82,74 @@ async fn a_person_joins_and_ctrl_c_ends_everything() {
     );
     assert!(!kubeconfig.exists());
     drop(demo);
-    run.nothing_left().unwrap();
+    sandbox.assert_no_leaks().unwrap();
 }
 
-/// A limit that our own controller is told to ignore: the judge knows nothing of that.
+/// A controller with too high a limit violates I3.
 #[test]
-fn slices_that_are_wrong_fail_it() {
-    let output = Stand::new(
+fn a_violated_invariant_fails_the_demo() {
+    let output = FakeCargo::new(
         "endpointslice-controller",
         r#"exec "$REAL" "$@" --max-endpoints-per-slice=1000"#,
     )
     .demo(&["--once"]);
-    let complaint = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{complaint}");
-    assert!(
-        complaint.contains("error: the slices broke invariants, "),
-        "{complaint}"
-    );
-    assert!(complaint.contains("\n  I3 EndpointSlice demo/web-"), "{complaint}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("error: the slices broke invariants, "), "{stderr}");
+    assert!(stderr.contains("\n  I3 EndpointSlice demo/web-"), "{stderr}");
 }
 
 #[test]
-fn a_controller_that_ends_fails_it() {
+fn a_controller_that_exits_fails_the_demo() {
     let until_the_second_act = r#""$REAL" "$@" &
-until grep -q "act 2" "$SAID"; do sleep 0.1; done
+until grep -q "act 2" "$DEMO_OUTPUT"; do sleep 0.1; done
 kill -s KILL $!"#;
-    let stand = Stand::new("endpointslice-mirroring-controller", until_the_second_act);
-    let output = stand.demo(&[]);
-    let complaint = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{complaint}");
+    let cargo = FakeCargo::new("endpointslice-mirroring-controller", until_the_second_act);
+    let output = cargo.demo(&[]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(
-        complaint.contains("error: endpointslice-mirroring-controller ended"),
-        "{complaint}"
+        stderr.contains("error: endpointslice-mirroring-controller ended"),
+        "{stderr}"
     );
 }
 
-/// A Cargo that builds our controllers, but then points to another program in the place of one of them.
-struct Stand(TempDir);
+/// A fake `cargo` that builds the controllers, but reports a script as the executable of one of them.
+struct FakeCargo(TempDir);
 
-impl Stand {
+impl FakeCargo {
     fn new(controller: &str, script: &str) -> Self {
         let built = Path::new(DEMO).parent().unwrap();
-        let stand = TempDir::new().unwrap();
-        let other = stand.path().join(controller);
-        let (real, said) = (built.join(controller), stand.path().join("said"));
-        program(
-            &other,
-            &format!("REAL={}\nSAID={}\n{script}", real.display(), said.display()),
+        let directory = TempDir::new().unwrap();
+        let script_path = directory.path().join(controller);
+        let (real, stdout) = (built.join(controller), directory.path().join("stdout"));
+        write_script(
+            &script_path,
+            &format!("REAL={}\nDEMO_OUTPUT={}\n{script}", real.display(), stdout.display()),
         );
         let artifacts = testenv::CONTROLLERS.map(|name| {
-            let place = if name == controller {
-                other.clone()
+            let executable = if name == controller {
+                script_path.clone()
             } else {
                 built.join(name)
             };
-            format!("echo '{}'", json!({"target": {"name": name}, "executable": place}))
+            format!("echo '{}'", json!({"target": {"name": name}, "executable": executable}))
         });
         let cargo = env::var("CARGO").unwrap();
         let script = format!("{cargo} \"$@\" > /dev/null || exit 1\n{}", artifacts.join("\n"));
-        program(&stand.path().join("cargo"), &script);
-        Self(stand)
+        write_script(&directory.path().join("cargo"), &script);
+        Self(directory)
     }
 
     fn demo(&self, args: &[&str]) -> Output {
         let mut demo = Command::new(DEMO);
         demo.args(args).env("CARGO", self.0.path().join("cargo"));
-        demo.stdout(fs::File::create(self.0.path().join("said")).unwrap());
+        demo.stdout(fs::File::create(self.0.path().join("stdout")).unwrap());
         demo.output().unwrap()
     }
 }
 
-fn program(path: &Path, script: &str) {
+fn write_script(path: &Path, script: &str) {
     fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Cargo as a process, and the programs of this workspace, built before they are run.
+//! Runs Cargo as a process, and builds programs of this workspace.
 
 use std::{
     env,
@@ -10,28 +10,30 @@ use std::{
 
 use serde_json::Value;
 
-/// Cargo, as a person starts it. What it tells of a package to the programs that it runs is not for a second Cargo: build
-/// scripts that read such a variable would run again, and half of the dependencies be rebuilt.
+/// A Cargo command with the environment of a user's shell.
+///
+/// Cargo sets `CARGO_PKG_*` and `CARGO_MANIFEST_*` for the programs that it runs. They are removed here: build scripts that read
+/// such a variable would run again, and half of the dependencies would be rebuilt.
 #[must_use]
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     for (name, _) in env::vars_os() {
-        let told = name.as_encoded_bytes();
-        if told.starts_with(b"CARGO_PKG_") || told.starts_with(b"CARGO_MANIFEST_") {
+        let bytes = name.as_encoded_bytes();
+        if bytes.starts_with(b"CARGO_PKG_") || bytes.starts_with(b"CARGO_MANIFEST_") {
             command.env_remove(name);
         }
     }
     command
 }
 
-/// `--quiet` unless standard error is a terminal: people see Cargo's progress, logs are not filled with it.
+/// `--quiet` unless standard error is a terminal: progress bars belong on a terminal, not in logs.
 #[must_use]
 pub fn quiet_unless_terminal() -> Option<&'static str> {
     (!io::stderr().is_terminal()).then_some("--quiet")
 }
 
-/// Builds programs of this workspace with `cargo build` and a selection of packages or targets; returns where they are, in the
-/// order of their names.
+/// Builds programs of this workspace: `cargo build` with the selected packages or targets. Returns the paths of the executables
+/// in the order of `programs`.
 pub fn build(selection: &[&str], programs: &[&str]) -> io::Result<Vec<PathBuf>> {
     let output = cargo()
         .args(["build", "--message-format=json-render-diagnostics"])
@@ -42,7 +44,7 @@ pub fn build(selection: &[&str], programs: &[&str]) -> io::Result<Vec<PathBuf>> 
         .output()?;
     if !output.status.success() {
         return Err(io::Error::other(format!(
-            "cargo ended with {}, see above",
+            "`cargo build` failed with {}, see its output above",
             output.status
         )));
     }
@@ -54,7 +56,7 @@ pub fn build(selection: &[&str], programs: &[&str]) -> io::Result<Vec<PathBuf>> 
     let path = |program: &&str| {
         let artifacts = messages.iter().filter(|message| message["target"]["name"] == **program);
         let mut executables = artifacts.filter_map(|artifact| artifact["executable"].as_str());
-        let missing = || io::Error::other(format!("cargo does not name the executable of {program}"));
+        let missing = || io::Error::other(format!("`cargo build` reported no executable of {program}"));
         executables.next().map(PathBuf::from).ok_or_else(missing)
     };
     programs.iter().map(path).collect()
@@ -65,8 +67,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cargo_is_not_told_about_the_package_that_runs() {
-        assert!(env::var_os("CARGO_MANIFEST_DIR").is_some(), "Cargo runs this test");
+    fn variables_of_the_running_package_are_removed() {
+        assert!(env::var_os("CARGO_MANIFEST_DIR").is_some(), "run this test by cargo");
         let cargo = cargo();
         let removed: Vec<_> = cargo.get_envs().filter(|(_, value)| value.is_none()).collect();
         for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME"] {

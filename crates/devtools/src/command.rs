@@ -1,4 +1,4 @@
-//! The command line of a program: arguments, errors in one line, exit codes.
+//! Command-line entry point of a program: argument parsing, one-line errors, exit codes.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,7 @@ use clap::{Parser, error::ErrorKind};
 
 /// Parses the arguments and runs the program.
 ///
-/// An error is one line on standard error; the exit code is 2 for wrong arguments and 1 for any other error.
+/// Errors are printed as one line to standard error. The exit code is 2 for invalid arguments and 1 for any other error.
 pub fn run<A: Parser>(program: impl FnOnce(&A) -> anyhow::Result<()>) -> ExitCode {
     let arguments = match A::try_parse() {
         Ok(arguments) => arguments,
@@ -21,19 +21,19 @@ pub fn run<A: Parser>(program: impl FnOnce(&A) -> anyhow::Result<()>) -> ExitCod
     }
 }
 
-/// Prints help in full, an error in one line.
+/// Prints the help text, or a usage error in one line.
 fn usage(error: &clap::Error, program: &str) -> ExitCode {
     if error.kind() == ErrorKind::DisplayHelp {
         print!("{error}");
         return ExitCode::SUCCESS;
     }
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        eprintln!("error: a command is needed; `{program} --help` lists what there is");
+        eprintln!("error: a command is required; see `{program} --help`");
         return ExitCode::from(2);
     }
     let text = error.to_string();
     let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
     let line = lines.collect::<Vec<_>>().join(" ");
-    eprintln!("{line}; `{program} --help` lists what there is");
+    eprintln!("{line}; see `{program} --help`");
     ExitCode::from(2)
 }

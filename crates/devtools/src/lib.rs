@@ -1,14 +1,15 @@
-//! What xtask, the programs that it runs, and tests share: Cargo, Go and Git as processes, and the command line of a program.
+//! Shared by xtask, the programs that it runs, and tests: Cargo, Go and Git as processes, a command-line entry point, and a leak
+//! check for tests.
 //!
-//! Few dependencies: a fresh clone builds this before it shows anything.
+//! Few dependencies: a fresh clone builds this crate before any command runs.
 
 mod cargo;
 mod command;
 mod files;
-mod leftovers;
 pub mod recorder;
+mod test_sandbox;
 
 pub use cargo::{build, cargo, quiet_unless_terminal};
 pub use command::run;
 pub use files::{files, read, rust_files};
-pub use leftovers::TestRun;
+pub use test_sandbox::TestSandbox;

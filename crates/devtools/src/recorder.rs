@@ -1,25 +1,25 @@
-//! The Go program that records what upstream does and how long it takes.
+//! The recorder: the Go program that records and times upstream's reconciliations.
 
 use std::{path::Path, process::Command};
 
 use anyhow::{Context as _, bail};
 
-/// Builds the program at a path.
+/// Builds the recorder; `path` is the executable to write.
 pub fn build(path: &Path) -> anyhow::Result<()> {
     let status = go()
-        // As the control plane is built, so that what it has in common is compiled once.
+        // The flags of the control plane's build, so that common packages are compiled once.
         .args(["build", "-trimpath", "-o"])
         .arg(path)
         .arg("./recorder")
         .status()
         .context("cannot start `go`: install the version of Go that xtask/upstream/go.mod names, or a newer one")?;
     if !status.success() {
-        bail!("building the recorder: `go build` ended with {status}");
+        bail!("building the recorder failed: `go build` ended with {status}");
     }
     Ok(())
 }
 
-/// The tests of the program itself.
+/// The command that runs the recorder's own Go tests.
 #[must_use]
 pub fn test() -> Command {
     let mut command = go();
@@ -31,7 +31,7 @@ fn go() -> Command {
     let mut command = Command::new("go");
     command
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/upstream"))
-        // The module decides, not a workspace or flags of another project.
+        // Ignore Go workspaces and flags of the user's environment.
         .env("GOWORK", "off")
         .env("GOFLAGS", "-mod=readonly -buildvcs=false");
     command

@@ -1,4 +1,4 @@
-//! Whether what is said about deviations leads somewhere.
+//! Checks the tables of deviations: ids exist in the specification, and tests exist.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -6,24 +6,24 @@ use regex::Regex;
 
 pub(super) const FILE: &str = "docs/deviations.md";
 
-/// A rule, a weakness, or the number of an issue; ranges as in `X1…10`.
-static MARK: LazyLock<Regex> = LazyLock::new(|| regex(r"\b([A-Z]{1,2})?(\d+[a-z]?)(?:…(\d+))?\b"));
-/// A row of the tables in which the specifications list what upstream does wrong.
+/// The id of a rule or weakness, or the number of an issue; also a range such as `X1…10`.
+static ID: LazyLock<Regex> = LazyLock::new(|| regex(r"\b([A-Z]{1,2})?(\d+[a-z]?)(?:…(\d+))?\b"));
+/// A table row of the specifications with a weakness or defect of upstream.
 static WEAKNESS: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^\| \**((?:W|D|HD|X)\d+[a-z]?)\** \|"));
-/// A rule that the specifications ask us to do better.
+/// A rule of the specifications that is marked as fixed here.
 static FIX: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^\*\*([GH]\d+[a-z]?)\..*\*\*FIX"));
 static CODE: LazyLock<Regex> = LazyLock::new(|| regex("`([^`]+)`"));
 
 fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("it is tested below")
+    Regex::new(pattern).expect("the patterns are constants and tested below")
 }
 
-/// What is wrong with the tables of deviations. The first cell of a row holds ids, the last one of a table that says
-/// "shown by" names tests.
-pub(super) fn complaints(text: &str, specifications: &str, tests: &BTreeSet<String>) -> Vec<String> {
-    let mut complaints = Vec::new();
+/// Findings in the tables of deviations. The first cell of a row holds ids; in a table with the column "shown by", the last cell
+/// lists tests.
+pub(super) fn findings(text: &str, specifications: &str, tests: &BTreeSet<String>) -> Vec<String> {
+    let mut findings = Vec::new();
     let mut documented = BTreeSet::new();
-    let mut names_tests = false;
+    let mut lists_tests = false;
     for line in text
         .lines()
         .filter(|line| line.starts_with('|') && !line.starts_with("|-"))
@@ -33,68 +33,68 @@ pub(super) fn complaints(text: &str, specifications: &str, tests: &BTreeSet<Stri
             continue;
         };
         if *first == "id" {
-            names_tests = *last == "shown by";
+            lists_tests = *last == "shown by";
             continue;
         }
-        let marks = marks(first);
-        if marks.is_empty() {
-            complaints.push(format!("{FILE}: no id in {line:?}"));
+        let ids = ids_in_cell(first);
+        if ids.is_empty() {
+            findings.push(format!("{FILE}: no id in {line:?}"));
         }
-        for mark in marks {
-            if !contains_word(specifications, &mark) {
-                complaints.push(format!("{FILE}: {mark} is in no specification"));
+        for id in ids {
+            if !contains_word(specifications, &id) {
+                findings.push(format!("{FILE}: {id} is in no specification"));
             }
-            documented.insert(mark);
+            documented.insert(id);
         }
-        if names_tests {
-            complaints.extend(missing_tests(first, last, tests));
+        if lists_tests {
+            findings.extend(missing_tests(first, last, tests));
         }
     }
-    let marked = WEAKNESS
+    let required = WEAKNESS
         .captures_iter(specifications)
         .chain(FIX.captures_iter(specifications));
-    let marked: BTreeSet<&str> = marked.filter_map(|found| Some(found.get(1)?.as_str())).collect();
-    let unsaid = marked.into_iter().filter(|mark| !documented.contains(*mark));
-    complaints.extend(unsaid.map(|mark| format!("{FILE} does not say what becomes of {mark}")));
-    complaints
+    let required: BTreeSet<&str> = required.filter_map(|found| Some(found.get(1)?.as_str())).collect();
+    let missing = required.into_iter().filter(|id| !documented.contains(*id));
+    findings.extend(missing.map(|id| format!("{FILE} has no row for {id}")));
+    findings
 }
 
-/// Excuses of scenarios for which the tables have no row.
-pub(super) fn undocumented(text: &str, excuses: &BTreeSet<&str>) -> Vec<String> {
+/// Deviations that scenarios allow but the tables do not document.
+pub(super) fn undocumented(text: &str, allowed: &BTreeSet<&str>) -> Vec<String> {
     let rows = text.lines().filter_map(|line| line.strip_prefix('|')?.split_once('|'));
-    let documented: BTreeSet<String> = rows.flat_map(|(ids, _)| marks(ids)).collect();
-    let missing = excuses.iter().filter(|excuse| !documented.contains(**excuse));
+    let documented: BTreeSet<String> = rows.flat_map(|(ids, _)| ids_in_cell(ids)).collect();
+    let missing = allowed.iter().filter(|deviation| !documented.contains(**deviation));
     missing
-        .map(|excuse| format!("{FILE} does not speak of {excuse}, by which scenarios excuse a difference"))
+        .map(|deviation| format!("{FILE} has no row for {deviation}, a deviation that scenarios allow"))
         .collect()
 }
 
-fn missing_tests(row: &str, shown_by: &str, tests: &BTreeSet<String>) -> Vec<String> {
+fn missing_tests(row: &str, test_cell: &str, tests: &BTreeSet<String>) -> Vec<String> {
     let names: Vec<&str> = CODE
-        .captures_iter(shown_by)
+        .captures_iter(test_cell)
         .filter_map(|found| Some(found.get(1)?.as_str()))
         .collect();
     if names.is_empty() {
-        return vec![format!("{FILE}: no test shows {row}")];
+        return vec![format!("{FILE}: {row} lists no test")];
     }
     let missing = names.into_iter().filter(|name| !tests.contains(*name));
     missing
-        .map(|name| format!("{FILE}: there is no test {name}, which is to show {row}"))
+        .map(|name| format!("{FILE}: {row} lists the test {name}, which does not exist"))
         .collect()
 }
 
-/// The ids in a cell, ranges spelled out.
-fn marks(cell: &str) -> Vec<String> {
-    let mut marks = Vec::new();
-    for found in MARK.captures_iter(cell) {
+/// The ids in a cell, with ranges expanded.
+fn ids_in_cell(cell: &str) -> Vec<String> {
+    let mut ids = Vec::new();
+    for found in ID.captures_iter(cell) {
         let letters = found.get(1).map_or("", |letters| letters.as_str());
-        marks.push(format!("{letters}{}", &found[2]));
+        ids.push(format!("{letters}{}", &found[2]));
         let last = found.get(3).and_then(|last| last.as_str().parse::<u32>().ok());
         if let (Ok(first), Some(last)) = (found[2].parse::<u32>(), last) {
-            marks.extend((first + 1..=last).map(|number| format!("{letters}{number}")));
+            ids.extend((first + 1..=last).map(|number| format!("{letters}{number}")));
         }
     }
-    marks
+    ids
 }
 
 fn contains_word(text: &str, word: &str) -> bool {
@@ -126,38 +126,38 @@ mod tests {
 | X1…2 | legacy |
 ";
 
-    fn said(tables: &str) -> String {
+    fn findings_of(tables: &str) -> String {
         let tests = BTreeSet::from(["it_remembers".to_owned()]);
-        complaints(tables, SPECIFICATIONS, &tests).join("\n")
+        findings(tables, SPECIFICATIONS, &tests).join("\n")
     }
 
     #[test]
-    fn scenarios_excuse_themselves_by_what_is_documented() {
+    fn deviations_that_scenarios_allow_need_a_row() {
         assert_eq!(
             undocumented(TABLES, &BTreeSet::from(["W1", "X2"])),
             Vec::<String>::new()
         );
-        let said = undocumented(TABLES, &BTreeSet::from(["W1", "W2"])).join("\n");
-        assert!(said.contains("does not speak of W2"), "{said}");
+        let findings = undocumented(TABLES, &BTreeSet::from(["W1", "W2"])).join("\n");
+        assert!(findings.contains("has no row for W2"), "{findings}");
     }
 
     #[test]
-    fn every_mark_is_spoken_of_and_every_name_leads_to_a_test() {
-        assert_eq!(said(TABLES), "");
+    fn every_weakness_has_a_row_and_every_listed_test_exists() {
+        assert_eq!(findings_of(TABLES), "");
         for (from, to, expected) in [
             (
                 "it_remembers",
                 "it_forgets",
-                "there is no test it_forgets, which is to show W1, G8",
+                "W1, G8 lists the test it_forgets, which does not exist",
             ),
-            ("`it_remembers`, ", "", "no test shows W1, G8"),
+            ("`it_remembers`, ", "", "W1, G8 lists no test"),
             ("W1, G8", "W1, G8, R99", "R99 is in no specification"),
             ("W1, G8", "nothing", "no id in"),
-            ("W1, G8", "W1", "docs/deviations.md does not say what becomes of G8"),
-            ("X1…2", "X1", "docs/deviations.md does not say what becomes of X2"),
+            ("W1, G8", "W1", "docs/deviations.md has no row for G8"),
+            ("X1…2", "X1", "docs/deviations.md has no row for X2"),
         ] {
-            let said = said(&TABLES.replace(from, to));
-            assert!(said.contains(expected), "{to}: {said}");
+            let findings = findings_of(&TABLES.replace(from, to));
+            assert!(findings.contains(expected), "{to}: {findings}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How specifications, tests and reasons write the ids of test cases.
+//! Parses the ids of test cases in specifications, tests and exceptions.
 
 use std::{collections::BTreeSet, fmt, sync::LazyLock};
 
@@ -6,14 +6,14 @@ use regex::Regex;
 
 /// The id of a test case, such as `T-REC-07`, `T-MIR-N11` or `G-12`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Id {
-    /// All before the number.
+pub(super) struct TestCaseId {
+    /// The part before the number, such as `T-REC-`.
     pub(super) family: String,
     pub(super) number: u32,
     digits: usize,
 }
 
-impl Id {
+impl TestCaseId {
     fn new(family: &str, number: &str) -> Option<Self> {
         Some(Self {
             family: family.to_owned(),
@@ -22,7 +22,7 @@ impl Id {
         })
     }
 
-    /// Another one of the same family.
+    /// The id with another number of the same family.
     fn with_number(&self, number: u32) -> Self {
         Self {
             family: self.family.clone(),
@@ -32,27 +32,27 @@ impl Id {
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for TestCaseId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{:0digits$}", self.family, self.number, digits = self.digits)
     }
 }
 
-/// An id, or (in the specifications) `**-02` behind another one of its family.
+/// A full id, or (in the specifications) the short form `**-02` after another id of the family.
 static ID: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b((?:T-(?:[A-Z][A-Z0-9]{0,4}-){1,2}|G-)[A-Z]?)(\d+)\b|\*\*-(\d+)\b"));
-/// What may follow an id: the end of a range, `…09` or `..09`, or one more of the family, `, -12`.
-static MORE: LazyLock<Regex> = LazyLock::new(|| regex(r"^(?:(…|\.\.)-?|, -)(\d+)\b"));
-/// The same in the names of functions, where `t_val_01_to_07_09_and_12` means `T-VAL-01…07, -09, -12`.
+/// Continuation of an id: the end of a range, `…09` or `..09`, or a further number of the family, `, -12`.
+static CONTINUATION: LazyLock<Regex> = LazyLock::new(|| regex(r"^(?:(…|\.\.)-?|, -)(\d+)\b"));
+/// Ranges and lists in function names: `t_val_01_to_07_09_and_12` means `T-VAL-01…07, -09, -12`.
 static RANGE_IN_NAME: LazyLock<Regex> = LazyLock::new(|| regex(r"(\d)_TO_(\d)"));
 static LIST_IN_NAME: LazyLock<Regex> = LazyLock::new(|| regex(r"(\d)_(?:AND_)?(\d)"));
 
 fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("it is tested below")
+    Regex::new(pattern).expect("the patterns are constants and tested below")
 }
 
-/// Every id that a text names.
-pub(super) fn ids_in(text: &str) -> BTreeSet<Id> {
+/// All ids in a text, with ranges expanded.
+pub(super) fn ids_in(text: &str) -> BTreeSet<TestCaseId> {
     let mut ids = BTreeSet::new();
     let mut family = "";
     for found in ID.captures_iter(text) {
@@ -60,19 +60,19 @@ pub(super) fn ids_in(text: &str) -> BTreeSet<Id> {
         if !part(1).is_empty() {
             family = part(1);
         }
-        let Some(first) = Id::new(family, &[part(2), part(3)].concat()) else {
+        let Some(first) = TestCaseId::new(family, &[part(2), part(3)].concat()) else {
             continue;
         };
         let end = found.get(0).map_or(0, |whole| whole.end());
-        add_more(&text[end..], &first, &mut ids);
+        add_continuations(&text[end..], &first, &mut ids);
         ids.insert(first);
     }
     ids
 }
 
-fn add_more(mut rest: &str, first: &Id, ids: &mut BTreeSet<Id>) {
+fn add_continuations(mut rest: &str, first: &TestCaseId, ids: &mut BTreeSet<TestCaseId>) {
     let mut last = first.number;
-    while let Some(found) = MORE.captures(rest) {
+    while let Some(found) = CONTINUATION.captures(rest) {
         let Ok(number) = found[2].parse() else { return };
         let numbers = match found.get(1) {
             Some(_) => last + 1..=number,
@@ -84,8 +84,8 @@ fn add_more(mut rest: &str, first: &Id, ids: &mut BTreeSet<Id>) {
     }
 }
 
-/// Every id that the name of a function spells.
-pub(super) fn ids_in_name(name: &str) -> BTreeSet<Id> {
+/// All ids in a function name.
+pub(super) fn ids_in_name(name: &str) -> BTreeSet<TestCaseId> {
     let name = name.to_uppercase();
     let name = RANGE_IN_NAME.replace_all(&name, "$1…$2");
     let name = LIST_IN_NAME.replace_all(&name, "$1, -$2");
@@ -96,12 +96,12 @@ pub(super) fn ids_in_name(name: &str) -> BTreeSet<Id> {
 mod tests {
     use super::*;
 
-    fn spelled(ids: &BTreeSet<Id>) -> String {
+    fn joined(ids: &BTreeSet<TestCaseId>) -> String {
         ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
-    fn ranges_and_lists_are_spelled_out() {
+    fn ranges_and_lists_are_expanded() {
         for (text, expected) in [
             ("T-CUT-08…10", "T-CUT-08 T-CUT-09 T-CUT-10"),
             ("**T-G1P-01..03**", "T-G1P-01 T-G1P-02 T-G1P-03"),
@@ -115,12 +115,12 @@ mod tests {
             ("**T-FIN-01** — 5 pods. **-02** — none", "T-FIN-01 T-FIN-02"),
             ("**T-CIL-06..** and T-ANN-*, R69, G7, UTF-8, 2024-01-02", "T-CIL-06"),
         ] {
-            assert_eq!(spelled(&ids_in(text)), expected, "{text}");
+            assert_eq!(joined(&ids_in(text)), expected, "{text}");
         }
     }
 
     #[test]
-    fn names_of_functions_are_read_like_text() {
+    fn function_names_are_parsed_like_text() {
         for (name, expected) in [
             ("t_mir_n18_a_deletion", "T-MIR-N18"),
             ("t_x_01_hd1_no_hint", "T-X-01"),
@@ -132,7 +132,7 @@ mod tests {
             ("r72_the_order_of_2_ports", ""),
             ("t_rt_slices_that_exist_get_2_hints", ""),
         ] {
-            assert_eq!(spelled(&ids_in_name(name)), expected, "{name}");
+            assert_eq!(joined(&ids_in_name(name)), expected, "{name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The rules of the specifications: which of them nothing shows.
+//! Coverage of the rules of the specifications.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,10 +8,9 @@ use std::{
 
 use regex::Regex;
 
-use super::LEFT_OUT;
-use crate::sources;
+use crate::{EXCEPTIONS, sources};
 
-/// A rule, such as `R56a`.
+/// The id of a rule, such as `R56a`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rule {
     family: String,
@@ -35,31 +34,32 @@ impl fmt::Display for Rule {
     }
 }
 
-/// How a rule is laid down: at the beginning of a line, of an item or of a row.
-static LAID_DOWN: LazyLock<Regex> =
+/// Definition of a rule: the id at the start of a line, a list item or a table row.
+static DEFINITION: LazyLock<Regex> =
     LazyLock::new(|| regex(r"^(?:\| |[-*] |\d+\. )?(?:\*\*)?([RMSHIG])(\d+)([a-z]?)(?:\.|\*\*| \|)"));
-/// How it is named elsewhere, alone or as in `R117…R126`, `M69–M74`, `H68 to 70`.
-static NAMED: LazyLock<Regex> =
+/// Mention of a rule, alone or as a range such as `R117…R126`, `M69–M74`, `H68 to 70`.
+static MENTION: LazyLock<Regex> =
     LazyLock::new(|| regex(r"\b([RMSHIG])(\d+)([a-z]?)(?:(?:…|–| to )[RMSHIG]?(\d+)([a-z]?))?\b"));
 
 fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("it is tested below")
+    Regex::new(pattern).expect("the patterns are constants and tested below")
 }
 
-/// All rules, who shows them, and why the others are shown by nobody.
+/// All rules, their coverage, and the exceptions.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// Where each is laid down.
+    /// Location of each definition.
     specified: BTreeMap<Rule, String>,
-    /// Who shows it: a test, a scenario or a recorded step.
-    shown: BTreeMap<Rule, String>,
-    left_out: BTreeMap<Rule, String>,
+    /// What covers the rule: a test, a scenario or a recorded step.
+    covered: BTreeMap<Rule, String>,
+    /// The reason why nothing covers it.
+    exceptions: BTreeMap<Rule, String>,
 }
 
 impl Rules {
-    pub(super) fn specify(&mut self, file: &str, text: &str) {
+    pub(super) fn add_specification(&mut self, file: &str, text: &str) {
         for (line, number) in text.lines().zip(1..) {
-            let Some(found) = LAID_DOWN.captures(line) else {
+            let Some(found) = DEFINITION.captures(line) else {
                 continue;
             };
             if let Some(rule) = Rule::new(&found[1], &found[2], &found[3]) {
@@ -68,60 +68,62 @@ impl Rules {
         }
     }
 
-    /// A test names rules in and above it, and in its name.
-    pub(super) fn test(&mut self, place: &str, test: &sources::Test) {
-        self.show(place, &test.text);
-        self.show(place, &spelled_out(&test.name));
+    /// Adds a test, which covers the rules in its doc comment, body and name.
+    pub(super) fn add_test(&mut self, location: &str, test: &sources::Test) {
+        self.cover(location, &test.text);
+        self.cover(location, &name_as_text(&test.name));
     }
 
-    /// Something shows the rules that a text names.
-    pub(super) fn show(&mut self, place: &str, text: &str) {
-        let named = named(text, &self.specified);
-        self.shown
-            .extend(named.into_iter().map(|rule| (rule, place.to_owned())));
+    /// Marks the rules in a text as covered.
+    pub(super) fn cover(&mut self, location: &str, text: &str) {
+        let rules = mentioned(text, &self.specified);
+        self.covered
+            .extend(rules.into_iter().map(|rule| (rule, location.to_owned())));
     }
 
-    /// Reads a row such as `| R45…47 | how it starts: … |`.
-    pub(super) fn leave_out(&mut self, rules: &str, reason: &str) {
-        let named = named(rules, &self.specified);
-        self.left_out
-            .extend(named.into_iter().map(|rule| (rule, reason.to_owned())));
+    /// Adds the exceptions of a row such as `| R45…47 | reason |`.
+    pub(super) fn add_exceptions(&mut self, rules: &str, reason: &str) {
+        let rules = mentioned(rules, &self.specified);
+        self.exceptions
+            .extend(rules.into_iter().map(|rule| (rule, reason.to_owned())));
     }
 
-    pub(super) fn complaints(&self) -> Vec<String> {
-        let mut complaints = Vec::new();
-        for (rule, place) in &self.specified {
-            match (self.shown.get(rule), self.left_out.get(rule)) {
-                (None, None) => complaints.push(format!(
-                    "{rule} ({place}) has no scenario, no recorded step, no test, and no reason in {LEFT_OUT}"
+    /// One line for each rule that is neither covered nor an exception, or both.
+    pub(super) fn findings(&self) -> Vec<String> {
+        let mut findings = Vec::new();
+        for (rule, location) in &self.specified {
+            match (self.covered.get(rule), self.exceptions.get(rule)) {
+                (None, None) => findings.push(format!(
+                    "{rule} ({location}) has no scenario, no recorded step, no test, and no reason in {EXCEPTIONS}"
                 )),
-                (Some(shown), Some(_)) => {
-                    complaints.push(format!("{rule} is shown ({shown}): remove it from {LEFT_OUT}"));
+                (Some(location), Some(_)) => {
+                    findings.push(format!("{rule} is covered ({location}): remove it from {EXCEPTIONS}"));
                 }
                 (None, Some(reason)) if reason.is_empty() => {
-                    complaints.push(format!("{rule} ({LEFT_OUT}) is left out without a reason"));
+                    findings.push(format!("{rule} ({EXCEPTIONS}) has no reason"));
                 }
                 _ => {}
             }
         }
-        complaints
+        findings
     }
 
-    /// What is left out, and why.
-    pub(super) fn left_out(&self) -> impl Iterator<Item = String> {
-        self.left_out.iter().map(|(rule, reason)| format!("{rule}: {reason}"))
+    /// The exceptions with their reasons, one line each.
+    pub(super) fn exceptions(&self) -> impl Iterator<Item = String> {
+        self.exceptions.iter().map(|(rule, reason)| format!("{rule}: {reason}"))
     }
 
     pub(super) fn summary(&self) -> String {
-        let (all, shown) = (self.specified.len(), self.shown.len());
-        format!("{all} rules, {shown} shown, {} left out", self.left_out.len())
+        let (specified, covered) = (self.specified.len(), self.covered.len());
+        let exceptions = self.exceptions.len();
+        format!("rules: {specified} specified, {covered} covered, {exceptions} exceptions")
     }
 }
 
-/// The rules that a text names, of those that there are. A range is all that there are between its ends.
-fn named(text: &str, specified: &BTreeMap<Rule, String>) -> BTreeSet<Rule> {
+/// The specified rules that a text mentions. A range stands for all specified rules between its ends.
+fn mentioned(text: &str, specified: &BTreeMap<Rule, String>) -> BTreeSet<Rule> {
     let mut rules = BTreeSet::new();
-    for found in NAMED.captures_iter(text) {
+    for found in MENTION.captures_iter(text) {
         let part = |index| found.get(index).map_or("", |part| part.as_str());
         let Some(first) = Rule::new(part(1), part(2), part(3)) else {
             continue;
@@ -134,8 +136,8 @@ fn named(text: &str, specified: &BTreeMap<Rule, String>) -> BTreeSet<Rule> {
     rules
 }
 
-/// `r103a_to_r103d_hints` as `R103a to R103d hints`.
-fn spelled_out(name: &str) -> String {
+/// Converts a test name to text: `r103a_to_r103d_hints` becomes `R103a to R103d hints`.
+fn name_as_text(name: &str) -> String {
     let words = name.split('_').map(|word| match word.chars().next() {
         Some(first) if word[first.len_utf8()..].starts_with(|c: char| c.is_ascii_digit()) => {
             format!("{}{}", first.to_ascii_uppercase(), &word[first.len_utf8()..])
@@ -150,31 +152,31 @@ mod tests {
     use super::*;
 
     const SPECIFICATION: &str = "\
-**R1.** A rule. R7 is only spoken of.
+**R1.** A rule. R7 is only mentioned.
 **R2. Another.** And
 **R2a.** its annex.
 | **R3** *has* | in a table |
 - **M8** in a list
 2. **M9** in a list of steps
 | S1 | a scenario |
-| I7 against M83 | spoken of |
+| I7 against M83 | mentioned |
 ";
 
     fn rules() -> Rules {
         let mut rules = Rules::default();
-        rules.specify("spec.md", SPECIFICATION);
+        rules.add_specification("spec.md", SPECIFICATION);
         rules
     }
 
-    fn shown_by(name: &str, words: &str) -> String {
+    fn covered_by(name: &str, words: &str) -> String {
         let mut rules = rules();
         let test = sources::Test {
             name: name.to_owned(),
             text: words.to_owned(),
         };
-        rules.test("a test", &test);
+        rules.add_test("a test", &test);
         rules
-            .shown
+            .covered
             .keys()
             .map(ToString::to_string)
             .collect::<Vec<_>>()
@@ -182,13 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_found_where_they_are_laid_down() {
+    fn only_definitions_are_specified() {
         let found: Vec<String> = rules().specified.keys().map(ToString::to_string).collect();
         assert_eq!(found, ["M8", "M9", "R1", "R2", "R2a", "R3", "S1"]);
     }
 
     #[test]
-    fn tests_name_rules_in_words_and_in_their_names() {
+    fn tests_cover_rules_in_their_text_and_name() {
         for (name, text, expected) in [
             ("a", "R1, R2a: it is so", "R1 R2a"),
             ("a", "R2–R3", "R2 R2a R3"),
@@ -198,38 +200,33 @@ mod tests {
             ("r1_to_r2_and_m8_hold", "", "M8 R1 R2"),
             ("the_first_of_r3", "", "R3"),
         ] {
-            assert_eq!(shown_by(name, text), expected, "{name} {text}");
+            assert_eq!(covered_by(name, text), expected, "{name} {text}");
         }
     }
 
     #[test]
-    fn every_rule_is_shown_or_has_a_reason() {
-        for (shown, left_out, reason, expected) in [
-            ("R1…3, M8…9, S1", "", "", ""),
-            ("R1…3, M8…9", "S1", "nobody can see it", ""),
+    fn every_rule_is_covered_or_has_a_reason() {
+        for (covered, exceptions, reason, expected) in [
+            ("R1…3, M8…9, S1", "", "", String::new()),
+            ("R1…3, M8…9", "S1", "not observable", String::new()),
             (
                 "R1…3, M8…9",
                 "",
                 "",
-                "S1 (spec.md:7) has no scenario, no recorded step, no test, and no reason in docs/left-out.md",
+                format!("S1 (spec.md:7) has no scenario, no recorded step, no test, and no reason in {EXCEPTIONS}"),
             ),
-            (
-                "R1…3, M8…9",
-                "S1",
-                "",
-                "S1 (docs/left-out.md) is left out without a reason",
-            ),
+            ("R1…3, M8…9", "S1", "", format!("S1 ({EXCEPTIONS}) has no reason")),
             (
                 "R1…3, M8…9, S1",
                 "S1",
-                "nobody can see it",
-                "S1 is shown (here): remove it from docs/left-out.md",
+                "not observable",
+                format!("S1 is covered (here): remove it from {EXCEPTIONS}"),
             ),
         ] {
             let mut rules = rules();
-            rules.show("here", shown);
-            rules.leave_out(left_out, reason);
-            assert_eq!(rules.complaints().join("\n"), expected, "{shown}");
+            rules.cover("here", covered);
+            rules.add_exceptions(exceptions, reason);
+            assert_eq!(rules.findings().join("\n"), expected, "{covered}");
         }
     }
 }

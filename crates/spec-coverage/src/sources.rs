@@ -1,19 +1,19 @@
-//! The tests in a Rust source file.
+//! Finds the tests in a Rust source file.
 
-/// A test and all that is written in and above it.
+/// A test with its doc comment and body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Test {
     pub(crate) name: String,
-    /// Comments without their slashes, code without its indentation, in one line.
+    /// Comments without slashes and code without indentation, joined to one line.
     pub(crate) text: String,
 }
 
-/// The tests in a source file as `cargo fmt` lays it out.
+/// All tests in a source file. Relies on the layout of `cargo fmt`.
 pub(crate) fn tests(source: &str) -> Vec<Test> {
     let lines: Vec<&str> = source.lines().collect();
     let is_test = |line: &&str| line.trim() == "#[test]" || line.trim().starts_with("#[tokio::test");
-    let places = lines.iter().enumerate().filter(|(_, line)| is_test(line));
-    places.filter_map(|(place, _)| test_at(&lines, place)).collect()
+    let attributes = lines.iter().enumerate().filter(|(_, line)| is_test(line));
+    attributes.filter_map(|(index, _)| test_at(&lines, index)).collect()
 }
 
 fn test_at(lines: &[&str], attribute: usize) -> Option<Test> {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_is_found_with_what_is_said_about_it() {
+    fn a_test_is_found_with_its_comments_and_body() {
         let source = "\
 //! T-NO-01: about the file.
 

@@ -1,4 +1,4 @@
-//! What happens between the slices that there are and the sync that is timed.
+//! Benchmark cases: the input of the timed sync.
 
 use std::fmt;
 
@@ -16,24 +16,24 @@ use crate::{
     ours,
 };
 
-/// What happened before the sync.
+/// The change between the existing slices and the timed sync.
 #[derive(Clone, Copy, Debug, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 #[value(rename_all = "lower")]
 pub(crate) enum Case {
-    /// There are no slices yet.
+    /// No slice exists.
     Scratch,
-    /// Nothing.
+    /// No change.
     Nothing,
-    /// One pod is no longer ready.
+    /// One pod becomes not ready.
     Flip,
-    /// Every tenth pod was replaced by another.
+    /// Every tenth pod is replaced by a new one.
     Replace10,
-    /// As flip, with endpoints of both families.
+    /// Like flip, with a dual-stack Service.
     DualStack,
-    /// As flip, with hints by the zones' CPUs.
+    /// Like flip, with topology hints (annotation `Auto`).
     Auto,
-    /// As flip, with hints for the same zone.
+    /// Like flip, with trafficDistribution `PreferSameZone`.
     SameZone,
 }
 
@@ -43,10 +43,10 @@ impl fmt::Display for Case {
     }
 }
 
-/// Everything that a sync looks at.
+/// The objects that a sync reads.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Sync {
+pub(crate) struct SyncInput {
     pub(crate) service: Service,
     pub(crate) pods: Vec<Pod>,
     pub(crate) nodes: Vec<Node>,
@@ -54,34 +54,34 @@ pub(crate) struct Sync {
 }
 
 impl Case {
-    /// The objects of a sync with this many pods.
-    pub(crate) fn prepare(self, pods: usize) -> anyhow::Result<Sync> {
+    /// Builds the input of a sync with this number of pods.
+    pub(crate) fn prepare(self, pods: usize) -> anyhow::Result<SyncInput> {
         let mut cluster = Cluster::new(pods);
-        let mut sync = Sync {
+        let mut input = SyncInput {
             service: self.service()?,
             pods: cluster.pods(pods)?,
             nodes: cluster.nodes()?,
             existing_slices: Vec::new(),
         };
         if matches!(self, Self::Scratch) {
-            return Ok(sync);
+            return Ok(input);
         }
-        sync.existing_slices = ours::slices_from_scratch(&sync)?;
+        input.existing_slices = ours::slices_from_scratch(&input)?;
         match self {
             Self::Scratch | Self::Nothing => {}
             Self::Replace10 => {
-                let replaced = sync.pods.iter_mut().step_by(10);
+                let replaced = input.pods.iter_mut().step_by(10);
                 for (pod, other) in replaced.zip(cluster.pods(pods.div_ceil(10))?) {
                     *pod = other;
                 }
             }
             Self::Flip | Self::DualStack | Self::Auto | Self::SameZone => {
-                if let Some(pod) = sync.pods.get_mut(pods / 2) {
-                    unready(pod);
+                if let Some(pod) = input.pods.get_mut(pods / 2) {
+                    set_not_ready(pod);
                 }
             }
         }
-        Ok(sync)
+        Ok(input)
     }
 
     fn service(self) -> anyhow::Result<Service> {
@@ -101,7 +101,7 @@ impl Case {
     }
 }
 
-fn unready(pod: &mut Pod) {
+fn set_not_ready(pod: &mut Pod) {
     let conditions = pod
         .status
         .iter_mut()

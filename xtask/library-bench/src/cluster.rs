@@ -1,4 +1,4 @@
-//! The objects of a cluster, the same for the same size.
+//! Generates the objects of a cluster, deterministic for a given size.
 
 use std::{net::Ipv6Addr, ops::RangeFrom};
 
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use slice_core::well_known::ZONE_LABEL;
 use slice_reconciler::hints::NodeInfo;
 
-/// Pods per node, as on a busy cluster.
+/// Pods per node of a busy cluster.
 const PODS_PER_NODE: usize = 20;
 const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 const CPUS_PER_NODE: u64 = 8;
 
-/// A Service's namespace, and its nodes.
+/// Generator of pods and nodes.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     rng: Rng,
     nodes: usize,
-    numbers: RangeFrom<u32>,
+    pod_numbers: RangeFrom<u32>,
 }
 
 impl Cluster {
@@ -27,13 +27,13 @@ impl Cluster {
         Self {
             rng: Rng::with_seed(pods as u64),
             nodes: pods.div_ceil(PODS_PER_NODE).max(ZONES.len()),
-            numbers: 0..,
+            pod_numbers: 0..,
         }
     }
 
     pub(crate) fn nodes(&self) -> anyhow::Result<Vec<Node>> {
         let node = |number: usize| {
-            read(&json!({
+            decode(&json!({
                 "metadata": {
                     "name": node_name(number),
                     "labels": {ZONE_LABEL: zone(number), "kubernetes.io/hostname": node_name(number)},
@@ -47,8 +47,8 @@ impl Cluster {
         (0..self.nodes).map(node).collect()
     }
 
-    /// What matters of the nodes for topology hints.
-    pub(crate) fn node_facts(nodes: usize) -> impl Iterator<Item = NodeInfo<'static>> {
+    /// The nodes as input of topology hints.
+    pub(crate) fn node_infos(nodes: usize) -> impl Iterator<Item = NodeInfo<'static>> {
         (0..nodes).map(|number| NodeInfo {
             ready: true,
             excluded: false,
@@ -57,14 +57,14 @@ impl Cluster {
         })
     }
 
-    /// New pods, in no order.
+    /// Creates pods in random order.
     pub(crate) fn pods(&mut self, count: usize) -> anyhow::Result<Vec<Pod>> {
-        let mut numbers: Vec<u32> = self.numbers.by_ref().take(count).collect();
+        let mut numbers: Vec<u32> = self.pod_numbers.by_ref().take(count).collect();
         self.rng.shuffle(&mut numbers);
         numbers.into_iter().map(|number| self.pod(number)).collect()
     }
 
-    /// A pod, ready.
+    /// A ready pod.
     fn pod(&mut self, number: u32) -> anyhow::Result<Pod> {
         let [a, b, c, d] = (0x0a00_0100 + number).to_be_bytes();
         let ipv4 = format!("{a}.{b}.{c}.{d}");
@@ -73,9 +73,9 @@ impl Cluster {
         let condition =
             |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"});
         let conditions = ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map(condition);
-        read(&json!({
+        decode(&json!({
             "metadata": {
-                // The number keeps names apart where chance does not.
+                // The number makes the name unique.
                 "namespace": "shop", "name": format!("web-6f7c8d9b5-{suffix}{number:x}"), "uid": self.uid(),
                 "resourceVersion": "1",
                 "labels": {"app": "web", "pod-template-hash": "6f7c8d9b5"},
@@ -107,8 +107,8 @@ impl Cluster {
     }
 }
 
-/// Reads an object from text, as those of an API server and those of upstream's side are: that decides where they lie in memory.
-fn read<T: DeserializeOwned>(object: &Value) -> anyhow::Result<T> {
+/// Decodes an object from JSON text, as a client and the recorder do, so that the memory layout is comparable.
+fn decode<T: DeserializeOwned>(object: &Value) -> anyhow::Result<T> {
     Ok(serde_json::from_str(&object.to_string())?)
 }
 
@@ -120,13 +120,13 @@ fn zone(node: usize) -> &'static str {
     ZONES[node % ZONES.len()]
 }
 
-/// The Service, and what a case asks of it besides.
+/// The Service with the settings of a case.
 pub(crate) fn service(
     ip_families: &Value,
     annotations: &Value,
     traffic_distribution: &Value,
 ) -> anyhow::Result<Service> {
-    read(&json!({
+    decode(&json!({
         "metadata": {
             "namespace": "shop", "name": "web", "uid": "5f0c1b5e-0d4b-4a53-9a43-0e7c3e5d1a77",
             "labels": {"app": "web"}, "annotations": annotations,

@@ -1,6 +1,6 @@
-//! Times the library side by side with upstream, on the same objects in the same run.
+//! Compares the duration of one sync with upstream's, on the same objects in the same run.
 //!
-//! `cargo xtask bench library` builds what this needs and runs it optimised.
+//! `cargo xtask bench library` builds the recorder and runs this program in release mode.
 
 mod case;
 mod cluster;
@@ -15,31 +15,31 @@ use clap::{Parser, ValueEnum as _};
 
 use crate::{
     case::Case,
-    ours::OurSide,
-    report::{Path, Report, Row},
+    ours::OurReconciler,
+    report::{CodePath, Report, Row},
     upstream::Recorder,
 };
 
-/// How often both sides take turns; the fastest turn of each counts. Who shares the machine with us disturbs one or the other
-/// for a second now and then.
+/// Rounds per case; in each, upstream is timed, then our crates. The fastest round of each counts, because other load on the
+/// machine disturbs some of them.
 const ROUNDS: usize = 5;
 
-/// As upstream has it by default.
+/// Upstream's default.
 pub(crate) const MAX_ENDPOINTS_PER_SLICE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(99);
 
-/// Compare the library with upstream: how long one sync of a Service takes.
+/// Compare the duration of one sync of a Service with upstream
 #[derive(Debug, Parser)]
 struct Args {
-    /// The program that times upstream
+    /// Path of the recorder, which times upstream
     #[arg(long)]
     recorder: PathBuf,
-    /// Where the figures go, as JSON
+    /// JSON file to write
     #[arg(long)]
     output: PathBuf,
-    /// How many pods the Service has
+    /// Numbers of pods of the Service
     #[arg(long = "n", value_delimiter = ',', default_values_t = [100, 1_000, 5_000, 50_000])]
     sizes: Vec<usize>,
-    /// What happens; everything by default
+    /// Cases to run (default: all)
     #[arg(long = "case", value_enum, value_delimiter = ',')]
     cases: Vec<Case>,
 }
@@ -53,25 +53,25 @@ fn main() -> anyhow::Result<()> {
     let mut report = Report::new();
     for size in args.sizes {
         for case in &args.cases {
-            let sync = case.prepare(size)?;
-            let mut side = OurSide::new(&sync);
-            let mut upstream = recorder.time(&sync)?;
-            let mut ours = side.time()?;
+            let input = case.prepare(size)?;
+            let mut reconciler = OurReconciler::new(&input);
+            let mut upstream = recorder.time(&input)?;
+            let mut ours = reconciler.time()?;
             for _ in 1..ROUNDS {
-                upstream.ns_per_sync = upstream.ns_per_sync.min(recorder.time(&sync)?.ns_per_sync);
-                let again = side.time()?;
-                ours.compact_ns = ours.compact_ns.min(again.compact_ns);
-                ours.public_ns = ours.public_ns.min(again.public_ns);
+                upstream.ns_per_sync = upstream.ns_per_sync.min(recorder.time(&input)?.ns_per_sync);
+                let next = reconciler.time()?;
+                ours.compact_ns = ours.compact_ns.min(next.compact_ns);
+                ours.public_ns = ours.public_ns.min(next.public_ns);
             }
             ensure!(
                 upstream.writes == ours.writes,
-                "{case}, {size} pods: upstream writes {:?}, and we {:?}: the times do not compare",
+                "{case}, {size} pods: upstream plans {:?}, our crates plan {:?}: the times are not comparable",
                 upstream.writes,
                 ours.writes
             );
             let row = |path, ours| Row::new(*case, size, path, upstream.ns_per_sync, ours);
-            report.add(row(Path::Compact, ours.compact_ns));
-            report.add(row(Path::Public, ours.public_ns));
+            report.add(row(CodePath::Compact, ours.compact_ns));
+            report.add(row(CodePath::Public, ours.public_ns));
         }
     }
     recorder.finish()?;

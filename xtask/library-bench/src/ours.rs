@@ -1,4 +1,4 @@
-//! Our side: one sync, from compact objects and from those of the API.
+//! Times our crates: one sync from compact objects, and one from API objects.
 
 use std::{
     collections::HashMap,
@@ -18,52 +18,52 @@ use slice_reconciler::{
     plan,
 };
 
-use crate::{MAX_ENDPOINTS_PER_SLICE, case::Sync, cluster::Cluster, upstream::Writes};
+use crate::{MAX_ENDPOINTS_PER_SLICE, case::SyncInput, cluster::Cluster, upstream::Writes};
 
-/// Long enough for a steady figure, short enough to wait for.
-const TIME_PER_TURN: Duration = Duration::from_millis(250);
+/// Minimum duration of one measurement.
+const MEASUREMENT_TIME: Duration = Duration::from_millis(250);
 const SYNCS_MIN: usize = 5;
 
-/// What our side needs for a sync, and does in it.
+/// Median durations and planned writes of our sync.
 #[derive(Debug)]
-pub(crate) struct Timing {
+pub(crate) struct OurTiming {
     pub(crate) compact_ns: u64,
     pub(crate) public_ns: u64,
     pub(crate) writes: Writes,
 }
 
-/// Both ways to a plan. All that lives from sync to sync is what a controller keeps of zones.
-pub(crate) struct OurSide<'a> {
-    sync: &'a Sync,
+/// Plans from compact objects and from API objects. Only the topology cache persists between syncs, as in a controller.
+pub(crate) struct OurReconciler<'a> {
+    input: &'a SyncInput,
     compact: Compact,
     topology: TopologyCache<()>,
 }
 
-impl<'a> OurSide<'a> {
-    pub(crate) fn new(sync: &'a Sync) -> Self {
+impl<'a> OurReconciler<'a> {
+    pub(crate) fn new(input: &'a SyncInput) -> Self {
         Self {
-            sync,
-            compact: Compact::from(sync),
-            topology: topology(sync),
+            input,
+            compact: Compact::from(input),
+            topology: topology(input),
         }
     }
 
-    pub(crate) fn time(&mut self) -> anyhow::Result<Timing> {
+    pub(crate) fn time(&mut self) -> anyhow::Result<OurTiming> {
         let Self {
-            sync,
+            input,
             compact,
             topology,
         } = self;
         let plan = compact.plan(topology)?;
-        Ok(Timing {
+        Ok(OurTiming {
             compact_ns: median(|| compact.plan(topology).map(drop))?,
-            public_ns: median(|| plan_from_api(sync, topology).map(drop))?,
-            writes: count(&plan),
+            public_ns: median(|| plan_from_api(input, topology).map(drop))?,
+            writes: count_writes(&plan),
         })
     }
 }
 
-/// The objects as a controller keeps them.
+/// The objects in the compact form of a controller's index.
 struct Compact {
     service: Service,
     pods: Vec<Pod>,
@@ -71,25 +71,25 @@ struct Compact {
     existing: Vec<CompactSlice>,
 }
 
-impl From<&Sync> for Compact {
-    fn from(sync: &Sync) -> Self {
-        Self::read(sync, &mut Interner::default())
+impl From<&SyncInput> for Compact {
+    fn from(input: &SyncInput) -> Self {
+        Self::from_k8s(input, &mut Interner::default())
     }
 }
 
 impl Compact {
-    /// From the objects of the API.
-    fn read(sync: &Sync, interner: &mut Interner) -> Self {
-        let service = Service::from(&sync.service);
-        let nodes = sync.nodes.iter().map(|node| Node::from_k8s(node, interner));
+    /// Converts API objects.
+    fn from_k8s(input: &SyncInput, interner: &mut Interner) -> Self {
+        let service = Service::from(&input.service);
+        let nodes = input.nodes.iter().map(|node| Node::from_k8s(node, interner));
         Self {
             nodes: nodes.map(|node| (Arc::clone(&node.name), node)).collect(),
-            existing: sync
+            existing: input
                 .existing_slices
                 .iter()
                 .map(|slice| CompactSlice::from_k8s(slice, interner))
                 .collect(),
-            pods: sync
+            pods: input
                 .pods
                 .iter()
                 .map(|pod| Pod::for_service(pod, &service, interner))
@@ -98,11 +98,11 @@ impl Compact {
         }
     }
 
-    /// To slices that can be kept until they are written, as a controller does.
+    /// Plans the writes of one sync.
     fn plan(&self, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
         let (metadata, prefix) = policy(&self.service);
         let mut request = PlanRequest::new(self.service.owner(), &self.existing, &metadata, &prefix);
-        want(
+        set_desired(
             &mut request,
             &self.service,
             desired(&self.service, &self.pods, &self.nodes),
@@ -112,14 +112,14 @@ impl Compact {
     }
 }
 
-/// From objects of the API to slices that can be sent.
-fn plan_from_api(sync: &Sync, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
-    Compact::read(sync, &mut Interner::default()).plan(topology)
+/// Converts the API objects, then plans the writes.
+fn plan_from_api(input: &SyncInput, topology: &mut TopologyCache<()>) -> anyhow::Result<Plan> {
+    Compact::from_k8s(input, &mut Interner::default()).plan(topology)
 }
 
-/// The slices that we make where there are none, as they are stored.
-pub(crate) fn slices_from_scratch(sync: &Sync) -> anyhow::Result<Vec<EndpointSlice>> {
-    let plan = plan_from_api(sync, &mut topology(sync))?;
+/// The slices that our crates create if none exists, with the metadata that an API server sets.
+pub(crate) fn slices_from_scratch(input: &SyncInput) -> anyhow::Result<Vec<EndpointSlice>> {
+    let plan = plan_from_api(input, &mut topology(input))?;
     let stored = |(number, write): (usize, Write)| {
         let Operation::Create(mut slice) = write.operation else {
             return None;
@@ -136,22 +136,22 @@ fn policy(service: &Service) -> (MetadataPolicy, String) {
     (service.metadata_policy(), format!("{}-", service.name))
 }
 
-/// Fills in what the slices of the Service should hold.
-fn want<'a>(request: &mut PlanRequest<'a, PodEndpoint<'a>>, service: &Service, desired: Desired<'a>) {
+/// Sets the desired endpoints, hints and trigger time of the request.
+fn set_desired<'a>(request: &mut PlanRequest<'a, PodEndpoint<'a>>, service: &Service, desired: Desired<'a>) {
     request.address_types = desired.address_types.iter().copied().collect();
     request.desired = desired.groups;
     request.hints = Some(service.hints);
     request.trigger_time = TriggerTime::Set("2026-01-01T00:00:00Z".to_owned());
 }
 
-fn topology(sync: &Sync) -> TopologyCache<()> {
+fn topology(input: &SyncInput) -> TopologyCache<()> {
     let mut topology = TopologyCache::new(TopologyOptions::default());
-    // Nobody has hints yet, so nobody needs another sync.
-    let _ = topology.set_nodes(Cluster::node_facts(sync.nodes.len()));
+    // No Service has hints yet, so none has to be enqueued.
+    let _ = topology.set_nodes(Cluster::node_infos(input.nodes.len()));
     topology
 }
 
-fn count(plan: &Plan) -> Writes {
+fn count_writes(plan: &Plan) -> Writes {
     let mut writes = Writes::default();
     for write in &plan.writes {
         match write.operation {
@@ -163,14 +163,14 @@ fn count(plan: &Plan) -> Writes {
     writes
 }
 
-/// The median time of a run, as it is taken of upstream.
+/// The median duration of a run, as measured for upstream.
 fn median(mut run: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<u64> {
     let mut times = Vec::new();
     let start = Instant::now();
-    while start.elapsed() < TIME_PER_TURN || times.len() < SYNCS_MIN {
-        let began = Instant::now();
+    while start.elapsed() < MEASUREMENT_TIME || times.len() < SYNCS_MIN {
+        let run_start = Instant::now();
         black_box(run())?;
-        times.push(began.elapsed());
+        times.push(run_start.elapsed());
     }
     times.sort_unstable();
     Ok(u64::try_from(times[times.len() / 2].as_nanos())?)

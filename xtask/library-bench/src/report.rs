@@ -1,28 +1,28 @@
-//! The figures: a line each as soon as it is known, and all of them as JSON.
+//! Prints each result as a table row, and writes all of them as JSON.
 
-use std::{fs, path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::case::Case;
 
-/// What a sync starts from and ends with.
+/// The input of our sync.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Path {
-    /// The controllers' own objects.
+pub(crate) enum CodePath {
+    /// Compact objects, as in a controller.
     Compact,
-    /// From objects of the API to slices that can be sent.
+    /// API objects, as in a program that uses the public functions.
     Public,
 }
 
-/// One figure.
+/// One result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
     case: Case,
     n: usize,
-    path: Path,
+    path: CodePath,
     upstream_ns: u64,
     ours_ns: u64,
     ratio: f64,
@@ -30,7 +30,7 @@ pub(crate) struct Row {
 
 impl Row {
     #[expect(clippy::cast_precision_loss, reason = "a time in nanoseconds has fewer than 53 bits")]
-    pub(crate) fn new(case: Case, n: usize, path: Path, upstream_ns: u64, ours_ns: u64) -> Self {
+    pub(crate) fn new(case: Case, n: usize, path: CodePath, upstream_ns: u64, ours_ns: u64) -> Self {
         Self {
             case,
             n,
@@ -42,15 +42,15 @@ impl Row {
     }
 }
 
-/// All figures.
+/// All results.
 #[derive(Debug)]
 pub(crate) struct Report(Vec<Row>);
 
 impl Report {
     pub(crate) fn new() -> Self {
         println!(
-            "median time of one sync, the fastest of a few turns; ns: ours, per pod; ours with one thread and the allocator \
-             that the programs use"
+            "median time of one sync, the fastest of a few rounds; ns: ours, per pod; ours with one thread and the allocator \
+             of the binaries"
         );
         println!("    n  case       path       upstream        ours   ratio    ns");
         Self(Vec::new())
@@ -62,26 +62,26 @@ impl Report {
             row.n,
             row.case,
             match row.path {
-                Path::Compact => "compact",
-                Path::Public => "public",
+                CodePath::Compact => "compact",
+                CodePath::Public => "public",
             },
-            time(row.upstream_ns),
-            time(row.ours_ns),
+            format_time(row.upstream_ns),
+            format_time(row.ours_ns),
             row.ratio,
             row.ours_ns / row.n as u64,
         );
         self.0.push(row);
     }
 
-    pub(crate) fn save(&self, file: &path::Path) -> anyhow::Result<()> {
-        let figures = serde_json::to_vec_pretty(&self.0)?;
+    pub(crate) fn save(&self, file: &Path) -> anyhow::Result<()> {
+        let rows = serde_json::to_vec_pretty(&self.0)?;
         if let Some(directory) = file.parent() {
             fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
         }
-        fs::write(file, figures).with_context(|| format!("cannot write {}", file.display()))
+        fs::write(file, rows).with_context(|| format!("cannot write {}", file.display()))
     }
 }
 
-fn time(ns: u64) -> String {
+fn format_time(ns: u64) -> String {
     format!("{:.1?}", Duration::from_nanos(ns))
 }

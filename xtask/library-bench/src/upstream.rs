@@ -1,4 +1,4 @@
-//! Upstream's side: a program that reads objects and answers how long upstream needs for them.
+//! Times upstream by the recorder, a program that reads objects on stdin and writes durations to stdout.
 
 use std::{
     io::{BufRead as _, BufReader, BufWriter, Write as _},
@@ -9,13 +9,13 @@ use std::{
 use anyhow::{Context as _, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::{MAX_ENDPOINTS_PER_SLICE, case::Sync};
+use crate::{MAX_ENDPOINTS_PER_SLICE, case::SyncInput};
 
-/// Upstream's syncs per turn: fewer of those that take long.
-const SYNCS: std::ops::RangeInclusive<usize> = 5..=200;
-const PODS_PER_TURN: usize = 50_000;
+/// Upstream's syncs per measurement: fewer for large Services.
+const ITERATIONS: std::ops::RangeInclusive<usize> = 5..=200;
+const PODS_PER_MEASUREMENT: usize = 50_000;
 
-/// How many writes a sync comes to.
+/// Number of writes of a sync.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 pub(crate) struct Writes {
     pub(crate) creates: usize,
@@ -23,27 +23,27 @@ pub(crate) struct Writes {
     pub(crate) deletes: usize,
 }
 
-/// What upstream needs for a sync, and does in it.
+/// Median duration and writes of upstream's sync.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Timing {
+pub(crate) struct UpstreamTiming {
     pub(crate) ns_per_sync: u64,
     #[serde(flatten)]
     pub(crate) writes: Writes,
 }
 
-/// The program.
+/// The running recorder.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     child: Child,
-    questions: BufWriter<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    requests: BufWriter<ChildStdin>,
+    responses: BufReader<ChildStdout>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Question<'a> {
+struct TimingRequest<'a> {
     #[serde(flatten)]
-    sync: &'a Sync,
+    input: &'a SyncInput,
     max_endpoints_per_slice: usize,
     iterations: usize,
 }
@@ -58,35 +58,36 @@ impl Recorder {
             .with_context(|| format!("cannot start {}", program.display()))?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         Ok(Self {
-            questions: BufWriter::new(stdin.context("the recorder has no input")?),
-            answers: BufReader::new(stdout.context("the recorder has no output")?),
+            requests: BufWriter::new(stdin.context("the recorder has no input")?),
+            responses: BufReader::new(stdout.context("the recorder has no output")?),
             child,
         })
     }
 
-    /// Has upstream sync these objects.
-    pub(crate) fn time(&mut self, sync: &Sync) -> anyhow::Result<Timing> {
-        let question = Question {
-            sync,
+    /// Times upstream's sync of these objects.
+    pub(crate) fn time(&mut self, input: &SyncInput) -> anyhow::Result<UpstreamTiming> {
+        let request = TimingRequest {
+            input,
             max_endpoints_per_slice: MAX_ENDPOINTS_PER_SLICE.get(),
-            iterations: (PODS_PER_TURN / sync.pods.len().max(1)).clamp(*SYNCS.start(), *SYNCS.end()),
+            iterations: (PODS_PER_MEASUREMENT / input.pods.len().max(1)).clamp(*ITERATIONS.start(), *ITERATIONS.end()),
         };
-        serde_json::to_writer(&mut self.questions, &question).context("the recorder does not listen")?;
-        self.questions.flush().context("the recorder does not listen")?;
-        let mut answer = String::new();
-        self.answers
-            .read_line(&mut answer)
-            .context("the recorder does not answer")?;
-        serde_json::from_str(&answer).with_context(|| format!("the recorder answered {answer:?}"))
+        serde_json::to_writer(&mut self.requests, &request).context("cannot write to the recorder")?;
+        self.requests.flush().context("cannot write to the recorder")?;
+        let mut response = String::new();
+        self.responses
+            .read_line(&mut response)
+            .context("cannot read from the recorder")?;
+        serde_json::from_str(&response)
+            .with_context(|| format!("the recorder returned an invalid response: {response:?}"))
     }
 
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         let Self {
-            mut child, questions, ..
+            mut child, requests, ..
         } = self;
-        drop(questions);
-        let status = child.wait().context("waiting for the recorder")?;
-        ensure!(status.success(), "the recorder ended with {status}");
+        drop(requests);
+        let status = child.wait().context("cannot wait for the recorder")?;
+        ensure!(status.success(), "the recorder failed with {status}");
         Ok(())
     }
 }

@@ -1,24 +1,23 @@
-//! The part of the Deployment controller, where there is none: which pods come, and which go.
+//! Simulates the Deployment controller and the scheduler for the in-memory API server.
 
 use std::collections::BTreeMap;
 
 use crate::{objects::Deployment, view::PodView};
 
-/// What a Deployment asks for next.
+/// The next pods to create and delete.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan<'a> {
     pub(super) create: usize,
     pub(super) delete: Vec<&'a str>,
 }
 
-/// Compares what is asked for with the pods that are there. Pods of another version are replaced while a quarter more, and a
-/// quarter less, than asked for are there.
+/// Compares desired and existing pods. A rolling update has maxSurge and maxUnavailable of 25 %.
 pub(super) fn plan<'a>(deployment: &Deployment, pods: &'a [PodView]) -> Plan<'a> {
     let Deployment { replicas, .. } = *deployment;
-    let staying = || pods.iter().filter(|pod| pod.app == deployment.app && !pod.leaving);
-    let (new, old): (Vec<_>, Vec<_>) = staying().partition(|pod| pod.version == deployment.version);
-    let (more, fewer) = (replicas.div_ceil(4), replicas / 4);
-    let room = (replicas + more).saturating_sub(new.len() + old.len());
+    let live = || pods.iter().filter(|pod| pod.app == deployment.app && !pod.terminating);
+    let (new, old): (Vec<_>, Vec<_>) = live().partition(|pod| pod.version == deployment.version);
+    let (max_surge, max_unavailable) = (replicas.div_ceil(4), replicas / 4);
+    let headroom = (replicas + max_surge).saturating_sub(new.len() + old.len());
     let create = replicas.saturating_sub(new.len());
     let name = |pod: &&'a PodView| pod.name.as_str();
     if old.is_empty() {
@@ -29,18 +28,18 @@ pub(super) fn plan<'a>(deployment: &Deployment, pods: &'a [PodView]) -> Plan<'a>
     }
     let (ready, unready): (Vec<_>, Vec<_>) = old.into_iter().partition(|pod| pod.ready);
     let all_ready = ready.len() + new.iter().filter(|pod| pod.ready).count();
-    let dispensable = all_ready.saturating_sub(replicas - fewer);
+    let dispensable = all_ready.saturating_sub(replicas - max_unavailable);
     Plan {
-        create: create.min(room),
+        create: create.min(headroom),
         delete: unready.iter().chain(ready.iter().take(dispensable)).map(name).collect(),
     }
 }
 
-/// The part of the scheduler: the node with the fewest pods of the same kind.
-pub(super) fn place<'a>(deployment: &Deployment, nodes: &'a [String], pods: &[PodView]) -> Option<&'a str> {
+/// Schedules a pod: picks the node with the fewest pods of the Deployment's version.
+pub(super) fn pick_node<'a>(deployment: &Deployment, nodes: &'a [String], pods: &[PodView]) -> Option<&'a str> {
     let mut count: BTreeMap<&str, usize> = BTreeMap::new();
     for pod in pods {
-        if pod.app == deployment.app && pod.version == deployment.version && !pod.leaving {
+        if pod.app == deployment.app && pod.version == deployment.version && !pod.terminating {
             *count.entry(&pod.node).or_default() += 1;
         }
     }
@@ -75,8 +74,8 @@ mod tests {
     }
 
     #[test]
-    fn pods_come_and_go_as_asked_for() {
-        let there = pods("v2", 3, 1);
+    fn pods_are_created_and_deleted_up_to_the_replicas() {
+        let existing = pods("v2", 3, 1);
         let cases = [
             (6, 2, vec![]),
             (4, 0, vec![]),
@@ -85,27 +84,27 @@ mod tests {
         ];
         for (replicas, create, delete) in cases {
             assert_eq!(
-                plan(&deployment(replicas), &there),
+                plan(&deployment(replicas), &existing),
                 Plan { create, delete },
                 "{replicas}"
             );
         }
     }
 
-    /// At every step, at most a quarter more and a quarter less than asked for are there.
+    /// maxSurge and maxUnavailable hold at every step.
     #[test]
-    fn versions_replace_each_other_a_few_at_a_time() {
+    fn a_rolling_update_respects_surge_and_unavailability() {
         let cases = [
-            // Old and ready; new: ready, and not; pods that come, and go.
+            // Old ready pods; new pods: ready, not ready; expected: creates, deletes.
             (8, 0, 0, 2, 2),
             (6, 0, 2, 2, 0),
             (6, 2, 0, 2, 2),
             (0, 8, 0, 0, 0),
         ];
         for (old, ready, unready, create, delete) in cases {
-            let there = [pods("v1", old, 0), pods("v2", ready, unready)].concat();
+            let existing = [pods("v1", old, 0), pods("v2", ready, unready)].concat();
             let deployment = deployment(8);
-            let plan = plan(&deployment, &there);
+            let plan = plan(&deployment, &existing);
             let case = (old, ready, unready);
             assert_eq!((plan.create, plan.delete.len()), (create, delete), "{case:?}");
             assert!(plan.delete.iter().all(|name| name.starts_with("v1")), "{case:?}");
@@ -113,18 +112,18 @@ mod tests {
     }
 
     #[test]
-    fn old_pods_that_do_not_serve_go_first() {
-        let there = [pods("v1", 6, 2), pods("v2", 0, 0)].concat();
-        assert_eq!(plan(&deployment(8), &there).delete, ["v1-6", "v1-7"]);
+    fn old_pods_that_are_not_ready_are_deleted_first() {
+        let existing = [pods("v1", 6, 2), pods("v2", 0, 0)].concat();
+        assert_eq!(plan(&deployment(8), &existing).delete, ["v1-6", "v1-7"]);
     }
 
     #[test]
-    fn the_emptiest_node_is_taken() {
+    fn the_node_with_the_fewest_pods_is_picked() {
         let nodes = ["n0", "n1", "n2"].map(str::to_owned);
-        let place = |pods: &[PodView]| place(&deployment(9), &nodes, pods).map(str::to_owned);
-        assert_eq!(place(&[]).as_deref(), Some("n0"));
-        assert_eq!(place(&pods("v2", 1, 0)).as_deref(), Some("n1"));
-        assert_eq!(place(&pods("v2", 2, 0)).as_deref(), Some("n2"));
-        assert_eq!(place(&pods("v1", 2, 0)).as_deref(), Some("n0"));
+        let pick = |pods: &[PodView]| pick_node(&deployment(9), &nodes, pods).map(str::to_owned);
+        assert_eq!(pick(&[]).as_deref(), Some("n0"));
+        assert_eq!(pick(&pods("v2", 1, 0)).as_deref(), Some("n1"));
+        assert_eq!(pick(&pods("v2", 2, 0)).as_deref(), Some("n2"));
+        assert_eq!(pick(&pods("v1", 2, 0)).as_deref(), Some("n0"));
     }
 }

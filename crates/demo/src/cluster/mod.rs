@@ -1,4 +1,4 @@
-//! Where the story is played: in memory, or on the small real cluster.
+//! The cluster under the demo: an API server in memory, or a real control plane.
 
 mod deployment;
 mod real;
@@ -19,7 +19,7 @@ use super::{
 
 pub(super) use self::sim::Pace;
 
-/// An API server, and those who make pods run.
+/// An API server, and the components that run pods.
 pub(super) enum Cluster {
     Sim(Sim),
     Real(Box<Real>),
@@ -41,7 +41,7 @@ impl Cluster {
         }
     }
 
-    /// Writes a kubeconfig for somebody who wants to look at the namespace of the story.
+    /// Writes a kubeconfig whose default namespace is that of the demo.
     pub(super) fn write_kubeconfig(&self, path: &Path) -> Result<()> {
         let mut kubeconfig: Kubeconfig = match self {
             Self::Sim(sim) => sim.kubeconfig()?,
@@ -54,12 +54,12 @@ impl Cluster {
         {
             context.namespace = Some(NAMESPACE.to_owned());
         }
-        // JSON is YAML, too.
-        let text = serde_json::to_string_pretty(&kubeconfig).context("cannot write a kubeconfig as JSON")?;
+        // JSON is valid YAML.
+        let text = serde_json::to_string_pretty(&kubeconfig).context("cannot serialize the kubeconfig")?;
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Asks for pods.
+    /// Applies a Deployment.
     pub(super) async fn deploy(&self, deployment: &Deployment) -> Result<()> {
         match self {
             Self::Sim(sim) => {
@@ -70,19 +70,19 @@ impl Cluster {
         }
     }
 
-    /// Does what nobody else does here, for ever.
-    pub(super) fn work(&self, view: watch::Receiver<View>, pace: Pace) -> BoxFuture<'static, Result<Infallible>> {
+    /// Simulates the missing components that run pods, forever.
+    pub(super) fn run_pods(&self, view: watch::Receiver<View>, pace: Pace) -> BoxFuture<'static, Result<Infallible>> {
         match self {
-            Self::Sim(sim) => Box::pin(sim.work(view, pace)),
-            Self::Real(real) => Box::pin(real.work(view)),
+            Self::Sim(sim) => Box::pin(sim.run_pods(view, pace)),
+            Self::Real(real) => Box::pin(real.run_pods(view)),
         }
     }
 }
 
-/// A person may have been faster.
-pub(super) fn gone_is_fine<T>(answer: Result<T, kube::Error>) -> Result<()> {
-    match answer {
+/// Ignores 404: the viewer may have deleted the object.
+pub(super) fn ignore_not_found<T>(result: Result<T, kube::Error>) -> Result<()> {
+    match result {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        answer => Ok(answer.map(drop)?),
+        result => Ok(result.map(drop)?),
     }
 }

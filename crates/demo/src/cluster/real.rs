@@ -1,4 +1,4 @@
-//! The small real cluster: real Deployments, whose pods a fake kubelet runs.
+//! The real control plane: real Deployments, with pods run by a fake kubelet (kwok).
 
 use std::{collections::BTreeSet, convert::Infallible};
 
@@ -13,13 +13,13 @@ use serde_json::json;
 use slice_core::well_known::ZONE_LABEL;
 use tokio::sync::watch;
 
-use super::gone_is_fine;
+use super::ignore_not_found;
 use crate::{
     objects::{APP, Deployment, NAMESPACE},
     view::View,
 };
 
-/// The cluster, and somebody who may do everything there.
+/// The cluster and an admin client.
 pub(crate) struct Real {
     cluster: testenv::Cluster,
     pub(super) client: Client,
@@ -55,39 +55,39 @@ impl Real {
             "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
         });
         let deployments: Api<v1::Deployment> = Api::namespaced(self.client.clone(), NAMESPACE);
-        let (by_us, object) = (PatchParams::apply("demo").force(), Patch::Apply(object));
-        let applied = deployments.patch(app, &by_us, &object).await;
-        applied.with_context(|| format!("apply Deployment {app}"))?;
+        let (params, object) = (PatchParams::apply("demo").force(), Patch::Apply(object));
+        let applied = deployments.patch(app, &params, &object).await;
+        applied.with_context(|| format!("cannot apply Deployment {app}"))?;
         Ok(())
     }
 
-    /// The fake kubelet knows one address family; pods that should have both get the other one here.
-    pub(super) fn work(
+    /// Adds the IPv6 address of dual-stack pods: the fake kubelet assigns only one IP family.
+    pub(super) fn run_pods(
         &self,
         mut view: watch::Receiver<View>,
     ) -> impl Future<Output = Result<Infallible>> + Send + use<> {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), NAMESPACE);
         async move {
-            let mut helped = BTreeSet::new();
+            let mut patched = BTreeSet::new();
             loop {
-                let in_want = in_want(&view.borrow_and_update());
-                for (name, address) in in_want {
-                    // What was done may not have been seen yet.
-                    if helped.insert(name.clone()) {
-                        let addresses = json!([{"ip": address}, {"ip": format!("fd00:1::{:x}", helped.len())}]);
+                let incomplete = pods_with_one_address(&view.borrow_and_update());
+                for (name, address) in incomplete {
+                    // The view may lag behind: patch each pod once.
+                    if patched.insert(name.clone()) {
+                        let addresses = json!([{"ip": address}, {"ip": format!("fd00:1::{:x}", patched.len())}]);
                         let status = Patch::Merge(json!({"status": {"podIPs": addresses}}));
-                        gone_is_fine(pods.patch_status(&name, &PatchParams::default(), &status).await)?;
+                        ignore_not_found(pods.patch_status(&name, &PatchParams::default(), &status).await)?;
                     }
                 }
-                view.changed().await.context("nobody watches the cluster any more")?;
+                view.changed().await.context("the view is no longer updated")?;
             }
         }
     }
 }
 
-/// The pods that lack an address, and the one that they have.
-fn in_want(view: &View) -> Vec<(String, String)> {
-    let pods = view.pods.values().filter(|pod| pod.dual_stack && !pod.leaving);
+/// Dual-stack pods with a single address: name and address.
+fn pods_with_one_address(view: &View) -> Vec<(String, String)> {
+    let pods = view.pods.values().filter(|pod| pod.dual_stack && !pod.terminating);
     pods.filter_map(|pod| match pod.addresses.as_slice() {
         [only] => Some((pod.name.clone(), only.clone())),
         _ => None,

@@ -1,5 +1,4 @@
-//! The in-memory API server. Nobody runs pods there, so that the parts of the Deployment controller, the scheduler and the
-//! kubelets are played here.
+//! The in-memory API server, with simulations of the Deployment controller, the scheduler and the kubelets.
 
 use std::{collections::BTreeMap, convert::Infallible, time::Duration};
 
@@ -16,8 +15,8 @@ use testenv::{SimServer, objects::create};
 use tokio::sync::watch;
 
 use super::{
-    deployment::{Plan, place, plan},
-    gone_is_fine,
+    deployment::{Plan, pick_node, plan},
+    ignore_not_found,
 };
 use crate::{
     objects::{Deployment, NAMESPACE},
@@ -29,16 +28,16 @@ const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 /// How fast pods start and end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// In how many steps all of them would.
+    /// Number of steps in which all pods would start or end.
     pub(crate) steps: usize,
-    /// What lies between two steps.
+    /// Time between two steps.
     pub(crate) pause: Duration,
 }
 
-/// What is asked for, by name.
+/// Desired Deployments by name.
 type Deployments = BTreeMap<&'static str, Deployment>;
 
-/// The server, and what is asked for.
+/// The server and the desired Deployments.
 pub(crate) struct Sim {
     server: SimServer,
     pub(super) client: Client,
@@ -46,7 +45,7 @@ pub(crate) struct Sim {
 }
 
 impl Sim {
-    /// Starts one with a node in each zone.
+    /// Starts the server with a node in each zone.
     pub(super) async fn start() -> Result<Self> {
         let server = SimServer::start().await?;
         let client = server.client();
@@ -61,7 +60,8 @@ impl Sim {
     }
 
     pub(super) fn kubeconfig(&self) -> Result<Kubeconfig> {
-        Kubeconfig::from_yaml(&self.server.kubeconfig()).context("cannot read our own kubeconfig")
+        Kubeconfig::from_yaml(&self.server.kubeconfig())
+            .context("cannot parse the kubeconfig of the in-memory API server")
     }
 
     pub(super) fn deploy(&self, deployment: &Deployment) {
@@ -70,28 +70,29 @@ impl Sim {
         });
     }
 
-    pub(super) fn work(
+    /// Runs the simulated components, forever.
+    pub(super) fn run_pods(
         &self,
         mut view: watch::Receiver<View>,
         pace: Pace,
     ) -> impl Future<Output = Result<Infallible>> + Send + use<> {
         let mut deployments = self.deployments.subscribe();
-        let mut parts = Parts {
+        let mut simulation = PodSimulation {
             nodes: Api::all(self.client.clone()),
             pods: Api::namespaced(self.client.clone(), NAMESPACE),
-            made: 0,
+            created: 0,
             pace,
         };
         async move {
             loop {
-                let asked = deployments.borrow_and_update().clone();
+                let desired = deployments.borrow_and_update().clone();
                 view.mark_unchanged();
-                if parts.work(&asked, &view).await? {
+                if simulation.step(&desired, &view).await? {
                     tokio::time::sleep(pace.pause).await;
                 } else {
                     tokio::select! {
-                        changed = view.changed() => changed.context("nobody watches the cluster any more")?,
-                        changed = deployments.changed() => changed.context("nobody asks for pods any more")?,
+                        changed = view.changed() => changed.context("the view is no longer updated")?,
+                        changed = deployments.changed() => changed.context("the list of Deployments is no longer updated")?,
                     }
                 }
             }
@@ -99,73 +100,74 @@ impl Sim {
     }
 }
 
-/// Those who make pods run.
-struct Parts {
+/// Simulated Deployment controller, scheduler and kubelets.
+struct PodSimulation {
     nodes: Api<Node>,
     pods: Api<Pod>,
-    /// Pods that were ever made.
-    made: usize,
+    /// Number of pods created so far.
+    created: usize,
     pace: Pace,
 }
 
-impl Parts {
-    /// Everybody does what is to be done now; answers whether there was anything.
-    async fn work(&mut self, asked: &Deployments, view: &watch::Receiver<View>) -> Result<bool> {
-        let everything = ListParams::default();
-        let nodes: Vec<String> = self.nodes.list(&everything).await?.iter().map(Node::name_any).collect();
-        let listed = self.pods.list(&everything).await?;
-        let mut pods: Vec<PodView> = listed.iter().map(PodView::of).collect();
-        let mut changed = self.run(&pods, view).await?;
-        for deployment in asked.values() {
+impl PodSimulation {
+    /// Runs one step of all components. Returns whether anything changed.
+    async fn step(&mut self, desired: &Deployments, view: &watch::Receiver<View>) -> Result<bool> {
+        let all = ListParams::default();
+        let nodes: Vec<String> = self.nodes.list(&all).await?.iter().map(Node::name_any).collect();
+        let listed = self.pods.list(&all).await?;
+        let mut pods: Vec<PodView> = listed.iter().map(PodView::from_pod).collect();
+        let mut changed = self.run_kubelets(&pods, view).await?;
+        for deployment in desired.values() {
             changed |= self.deploy(deployment, &nodes, &mut pods).await?;
         }
         Ok(changed)
     }
 
-    /// The part of the Deployment controller and the scheduler.
+    /// Deployment controller and scheduler: creates, schedules and deletes pods.
     async fn deploy(&mut self, deployment: &Deployment, nodes: &[String], pods: &mut Vec<PodView>) -> Result<bool> {
         let Plan { create: more, delete } = plan(deployment, pods);
         let mut changed = !delete.is_empty();
         for name in delete {
-            gone_is_fine(self.pods.delete(name, &DeleteParams::default()).await)?;
+            ignore_not_found(self.pods.delete(name, &DeleteParams::default()).await)?;
         }
         for _ in 0..more {
-            let Some(node) = place(deployment, nodes, pods) else {
+            let Some(node) = pick_node(deployment, nodes, pods) else {
                 break;
             };
-            self.made += 1;
-            let pod = pod(deployment, node, self.made);
-            pods.push(PodView::of(&create(&self.pods, pod).await?));
+            self.created += 1;
+            let pod = pod(deployment, node, self.created);
+            pods.push(PodView::from_pod(&create(&self.pods, pod).await?));
             changed = true;
         }
         Ok(changed)
     }
 
-    /// The part of the kubelets: pods start, and those that were asked to end do so once nobody is sent to them any more, as
-    /// a well-made one does.
-    async fn run(&self, pods: &[PodView], view: &watch::Receiver<View>) -> Result<bool> {
-        let leaving: Vec<&PodView> = {
+    /// Kubelets: start new pods, and remove terminating pods once no slice publishes them as ready.
+    async fn run_kubelets(&self, pods: &[PodView], view: &watch::Receiver<View>) -> Result<bool> {
+        let terminating: Vec<&PodView> = {
             let view = view.borrow();
-            pods.iter().filter(|pod| pod.leaving && view.may_go(&pod.uid)).collect()
+            pods.iter()
+                .filter(|pod| pod.terminating && view.may_be_deleted(&pod.uid))
+                .collect()
         };
-        let starting = pods.iter().filter(|pod| !pod.leaving && pod.addresses.is_empty());
+        let starting = pods.iter().filter(|pod| !pod.terminating && pod.addresses.is_empty());
         let starting: Vec<&PodView> = starting.collect();
-        let at_once = pods.len().div_ceil(self.pace.steps);
-        for pod in leaving.iter().take(at_once) {
-            let ended = DeleteParams::default().grace_period(0);
-            gone_is_fine(self.pods.delete(&pod.name, &ended).await)?;
+        let batch = pods.len().div_ceil(self.pace.steps);
+        for pod in terminating.iter().take(batch) {
+            let immediately = DeleteParams::default().grace_period(0);
+            ignore_not_found(self.pods.delete(&pod.name, &immediately).await)?;
         }
         let params = PatchParams::default();
-        for pod in starting.iter().take(at_once) {
-            let started = Patch::Merge(started(pod));
-            let answer = self.pods.patch_status(&pod.name, &params, &started).await;
-            gone_is_fine(answer)?;
+        for pod in starting.iter().take(batch) {
+            let status = Patch::Merge(running_status(pod));
+            let result = self.pods.patch_status(&pod.name, &params, &status).await;
+            ignore_not_found(result)?;
         }
-        Ok(!leaving.is_empty() || !starting.is_empty())
+        Ok(!terminating.is_empty() || !starting.is_empty())
     }
 }
 
-/// A node, called as those of the small real cluster.
+/// A node, named as in the real cluster of testenv.
 fn node(zone: &str) -> Value {
     json!({
         "metadata": {"name": format!("{zone}-1"), "labels": {ZONE_LABEL: zone}},
@@ -180,8 +182,8 @@ fn pod(deployment: &Deployment, node: &str, number: usize) -> Value {
     pod
 }
 
-/// The status of a pod that runs. The number in its name makes its addresses its own.
-fn started(pod: &PodView) -> Value {
+/// The status of a running, ready pod. Its addresses are derived from the number in its name.
+fn running_status(pod: &PodView) -> Value {
     let number = pod
         .name
         .rsplit('-')

@@ -1,51 +1,51 @@
-//! How long a change of a pod takes until slices show it, as one sees it who watches both.
+//! Latency from a pod's watch event to the slice's watch event that reflects it.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 
-/// What was seen so far.
+/// Pending changes and measured latencies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Latency {
-    /// Since when pods, by uid, wait to be shown as they are.
-    waiting: BTreeMap<String, Timestamp>,
-    /// What it took, in order.
-    took: Vec<Duration>,
+    /// Time of the first change that slices do not reflect yet, by pod uid.
+    pending: BTreeMap<String, Timestamp>,
+    /// Measured latencies, sorted.
+    latencies: Vec<Duration>,
 }
 
 impl Latency {
-    /// A pod has changed in a way that slices do not show yet.
-    pub(super) fn waits(&mut self, pod: &str, since: Timestamp) {
-        self.waiting.entry(pod.to_owned()).or_insert(since);
+    /// A pod has changed, and slices do not reflect it yet.
+    pub(super) fn start(&mut self, pod: &str, since: Timestamp) {
+        self.pending.entry(pod.to_owned()).or_insert(since);
     }
 
-    /// Slices show a pod as it is.
-    pub(super) fn shown(&mut self, pod: &str, now: Timestamp) {
-        if let Some(since) = self.waiting.remove(pod) {
-            let took = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-            let place = self.took.partition_point(|earlier| *earlier <= took);
-            self.took.insert(place, took);
+    /// Slices reflect the current state of a pod.
+    pub(super) fn finish(&mut self, pod: &str, now: Timestamp) {
+        if let Some(since) = self.pending.remove(pod) {
+            let latency = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+            let index = self.latencies.partition_point(|other| *other <= latency);
+            self.latencies.insert(index, latency);
         }
     }
 
-    /// In how long this share of the changes was shown.
-    pub(crate) fn quantile(&self, percent: usize) -> Option<Duration> {
-        let last = self.took.len().checked_sub(1)?;
-        self.took.get(last * percent / 100).copied()
+    /// A percentile of the latencies.
+    pub(crate) fn percentile(&self, percent: usize) -> Option<Duration> {
+        let last = self.latencies.len().checked_sub(1)?;
+        self.latencies.get(last * percent / 100).copied()
     }
 
-    /// How many changes were shown.
+    /// Number of measured latencies.
     pub(crate) fn count(&self) -> usize {
-        self.took.len()
+        self.latencies.len()
     }
 
-    /// All of it in words.
-    pub(crate) fn in_words(&self) -> String {
-        let words = |percent| self.quantile(percent).map_or_else(|| "–".to_owned(), milliseconds);
+    /// One line with median and 99th percentile.
+    pub(crate) fn summary(&self) -> String {
+        let format = |percent| self.percentile(percent).map_or_else(|| "–".to_owned(), milliseconds);
         format!(
             "pod changed → slice written: median {}, 99 % within {} ({} changes)",
-            words(50),
-            words(99),
+            format(50),
+            format(99),
             self.count()
         )
     }

@@ -1,4 +1,4 @@
-//! What a watcher knows of the cluster: a pure function of what was seen.
+//! The state that is shown: a pure function of the watch events.
 
 mod latency;
 mod pod;
@@ -14,10 +14,10 @@ use testenv::history::{Event, Object, Verb};
 use self::latency::Latency;
 pub(super) use self::{
     pod::PodView,
-    slice::{Condition, SliceView, in_words},
+    slice::{Condition, SliceView, format_counts},
 };
 
-/// Writes of slices that were seen.
+/// Observed writes of slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Writes {
     created: usize,
@@ -46,10 +46,10 @@ impl fmt::Display for Writes {
     }
 }
 
-/// Everything that is shown.
+/// The shown state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct View {
-    /// What is being played, and what happens in it; nothing before the first act.
+    /// Title and description of the current act.
     pub(super) act: Option<(String, &'static str)>,
     /// Pods by uid.
     pub(super) pods: BTreeMap<String, PodView>,
@@ -57,50 +57,50 @@ pub(super) struct View {
     pub(super) slices: BTreeMap<String, SliceView>,
     pub(super) writes: Writes,
     pub(super) latency: Latency,
-    /// What there was to say, line by line.
+    /// Log lines.
     pub(super) log: Vec<String>,
-    /// How many events were seen.
-    pub(super) seen: usize,
-    began: Option<Timestamp>,
+    /// Number of watch events.
+    pub(super) event_count: usize,
+    first_write: Option<Timestamp>,
 }
 
 impl View {
-    /// Says a line.
-    pub(super) fn say(&mut self, line: impl Into<String>) {
+    /// Appends a log line.
+    pub(super) fn log_line(&mut self, line: impl Into<String>) {
         self.log.push(line.into());
     }
 
-    /// An act begins.
-    pub(super) fn begin(&mut self, title: String, tells: &'static str) {
-        self.say("");
-        self.say(format!("{title}: {tells}"));
-        self.act = Some((title, tells));
+    /// Starts an act.
+    pub(super) fn begin_act(&mut self, title: String, description: &'static str) {
+        self.log_line("");
+        self.log_line(format!("{title}: {description}"));
+        self.act = Some((title, description));
     }
 
-    /// Something was seen.
-    pub(super) fn see(&mut self, event: &Event) {
-        self.seen += 1;
+    /// Applies a watch event.
+    pub(super) fn apply(&mut self, event: &Event) {
+        self.event_count += 1;
         match event.object() {
-            Object::Pod(pod) => self.see_pod(PodView::of(pod), event),
-            Object::EndpointSlice(slice) => self.see_slice(SliceView::of(slice), event),
+            Object::Pod(pod) => self.apply_pod(PodView::from_pod(pod), event),
+            Object::EndpointSlice(slice) => self.apply_slice(SliceView::from_slice(slice), event),
             _ => {}
         }
     }
 
-    fn see_pod(&mut self, pod: PodView, event: &Event) {
+    fn apply_pod(&mut self, pod: PodView, event: &Event) {
         let uid = pod.uid.clone();
         match event.verb() {
             Verb::Deleted => self.pods.remove(&uid),
             _ => self.pods.insert(uid.clone(), pod),
         };
-        if !self.is_shown(&uid) {
-            self.latency.waits(&uid, event.at());
+        if !self.is_up_to_date(&uid) {
+            self.latency.start(&uid, event.at());
         }
     }
 
-    fn see_slice(&mut self, slice: SliceView, event: &Event) {
-        let mut concerned: Vec<String> = slice.pods.keys().cloned().collect();
-        let line = self.line(&slice, event);
+    fn apply_slice(&mut self, slice: SliceView, event: &Event) {
+        let mut affected: Vec<String> = slice.pods.keys().cloned().collect();
+        let line = self.write_line(&slice, event);
         let name = slice.name.clone();
         let before = match event.verb() {
             Verb::Deleted => self.slices.remove(&name),
@@ -114,49 +114,53 @@ impl View {
         };
         if let Some(written) = written {
             *written += 1;
-            self.say(line);
+            self.log_line(line);
         }
-        concerned.extend(before.into_iter().flat_map(|before| before.pods.into_keys()));
-        for uid in concerned {
-            if self.is_shown(&uid) {
-                self.latency.shown(&uid, event.at());
+        affected.extend(before.into_iter().flat_map(|before| before.pods.into_keys()));
+        for uid in affected {
+            if self.is_up_to_date(&uid) {
+                self.latency.finish(&uid, event.at());
             }
         }
     }
 
-    fn line(&mut self, slice: &SliceView, event: &Event) -> String {
-        let began = *self.began.get_or_insert(event.at());
-        let seconds = event.at().duration_since(began).as_secs_f64();
+    fn write_line(&mut self, slice: &SliceView, event: &Event) -> String {
+        let start = *self.first_write.get_or_insert(event.at());
+        let seconds = event.at().duration_since(start).as_secs_f64();
         let (name, address_type) = (&slice.name, &slice.address_type);
-        let (what, contents) = match event.verb() {
+        let (operation, contents) = match event.verb() {
             Verb::Deleted => ("deleted", "gone".to_owned()),
-            Verb::Added => ("created", slice.contents()),
-            _ => ("updated", slice.contents()),
+            Verb::Added => ("created", slice.summary()),
+            _ => ("updated", slice.summary()),
         };
-        format!("{seconds:>8.3} s  {what}  {name:<12} {address_type}  {contents}")
+        format!("{seconds:>8.3} s  {operation}  {name:<12} {address_type}  {contents}")
     }
 
-    /// Whether slices show a pod as it is.
-    fn is_shown(&self, uid: &str) -> bool {
-        let mut shown = self.shown(uid).peekable();
-        match self.pods.get(uid).and_then(PodView::wanted) {
-            None => shown.peek().is_none(),
-            Some(wanted) => shown.peek().is_some() && shown.all(|condition| condition == wanted),
+    /// Whether all slices publish the pod in its desired condition, or none if it must not be published.
+    fn is_up_to_date(&self, uid: &str) -> bool {
+        let mut published = self.published(uid).peekable();
+        match self.pods.get(uid).and_then(PodView::desired_condition) {
+            None => published.peek().is_none(),
+            Some(desired) => published.peek().is_some() && published.all(|condition| condition == desired),
         }
     }
 
-    /// Whether nobody is told any more to send traffic to a pod that leaves, as far as anybody ever was.
-    pub(super) fn may_go(&self, uid: &str) -> bool {
-        let pod = self.pods.get(uid).filter(|pod| pod.leaving);
-        pod.is_some_and(|pod| self.shown(uid).all(|condition| Some(condition) == pod.wanted()))
+    /// Whether a terminating pod may be removed: every slice that contains it publishes it in its desired condition.
+    pub(super) fn may_be_deleted(&self, uid: &str) -> bool {
+        let pod = self.pods.get(uid).filter(|pod| pod.terminating);
+        pod.is_some_and(|pod| {
+            self.published(uid)
+                .all(|condition| Some(condition) == pod.desired_condition())
+        })
     }
 
-    fn shown(&self, uid: &str) -> impl Iterator<Item = Condition> {
+    /// The conditions in which slices publish a pod.
+    fn published(&self, uid: &str) -> impl Iterator<Item = Condition> {
         let slices = self.slices.values();
         slices.filter_map(move |slice| slice.pods.get(uid).copied())
     }
 
-    /// The slices of each Service.
+    /// Slices by Service.
     pub(super) fn services(&self) -> BTreeMap<&str, Vec<&SliceView>> {
         let mut services: BTreeMap<&str, Vec<&SliceView>> = BTreeMap::new();
         for slice in self.slices.values() {
@@ -165,17 +169,17 @@ impl View {
         services
     }
 
-    /// How much there is of each Service.
-    pub(super) fn at_rest(&self) -> String {
+    /// Log line for a converged state: endpoints and slices of each Service.
+    pub(super) fn converged_line(&self) -> String {
         let services: Vec<String> = self
             .services()
             .into_iter()
             .map(|(name, slices)| {
                 let endpoints: usize = slices.iter().map(|slice| slice.endpoints()).sum();
-                let (one, many) = (slices.len(), if slices.len() == 1 { "slice" } else { "slices" });
-                format!("{name} {endpoints} endpoints in {one} {many}")
+                let (count, noun) = (slices.len(), if slices.len() == 1 { "slice" } else { "slices" });
+                format!("{name} {endpoints} endpoints in {count} {noun}")
             })
             .collect();
-        format!("at rest: {}; {}", services.join(", "), self.writes)
+        format!("converged: {}; {}", services.join(", "), self.writes)
     }
 }

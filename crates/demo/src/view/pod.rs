@@ -1,4 +1,4 @@
-//! What is known of a pod.
+//! The shown fields of a pod.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
@@ -6,7 +6,7 @@ use kube::ResourceExt as _;
 use super::slice::Condition;
 use crate::objects::{APP, DUAL_STACK, VERSION};
 
-/// A pod, as far as it matters here.
+/// The fields of a pod that the demo uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodView {
     pub(crate) name: String,
@@ -15,15 +15,15 @@ pub(crate) struct PodView {
     pub(crate) version: String,
     pub(crate) node: String,
     pub(crate) addresses: Vec<String>,
-    /// Whether it should have an address of each family.
+    /// Whether it should have an address of each IP family.
     pub(crate) dual_stack: bool,
     pub(crate) ready: bool,
-    /// It was asked to end.
-    pub(crate) leaving: bool,
+    /// Whether it has a deletion timestamp.
+    pub(crate) terminating: bool,
 }
 
 impl PodView {
-    pub(crate) fn of(pod: &Pod) -> Self {
+    pub(crate) fn from_pod(pod: &Pod) -> Self {
         let label = |key: &str| pod.labels().get(key).cloned().unwrap_or_default();
         let status = pod.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_ref());
@@ -49,16 +49,16 @@ impl PodView {
                 .collect(),
             dual_stack: label(DUAL_STACK) == "true",
             ready: is_ready,
-            leaving: pod.metadata.deletion_timestamp.is_some(),
+            terminating: pod.metadata.deletion_timestamp.is_some(),
         }
     }
 
-    /// How slices should show it, once it is known to them.
-    pub(super) fn wanted(&self) -> Option<Condition> {
+    /// The condition in which slices should publish the pod; none without an address.
+    pub(super) fn desired_condition(&self) -> Option<Condition> {
         if self.addresses.is_empty() {
             return None;
         }
-        Some(match (self.ready, self.leaving) {
+        Some(match (self.ready, self.terminating) {
             (true, false) => Condition::Ready,
             (true, true) => Condition::Terminating,
             (false, _) => Condition::NotReady,

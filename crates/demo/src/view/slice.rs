@@ -1,4 +1,4 @@
-//! What is known of a slice.
+//! The shown fields of a slice.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,11 +6,11 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use kube::ResourceExt as _;
 use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
-/// What an endpoint says of itself, in the three ways that matter to those who send it traffic.
+/// Conditions of an endpoint, reduced to the three states that matter to kube-proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Condition {
     Ready,
-    /// It ends, and still serves what it has.
+    /// Serving and terminating.
     Terminating,
     NotReady,
 }
@@ -18,7 +18,7 @@ pub(crate) enum Condition {
 impl Condition {
     pub(crate) const ALL: [Self; 3] = [Self::Ready, Self::Terminating, Self::NotReady];
 
-    fn of(endpoint: &Endpoint) -> Self {
+    fn from_endpoint(endpoint: &Endpoint) -> Self {
         let conditions = endpoint.conditions.clone().unwrap_or_default();
         let is_ready = conditions.ready.unwrap_or(true);
         let is_serving = conditions.serving.unwrap_or(is_ready);
@@ -40,23 +40,23 @@ impl fmt::Display for Condition {
     }
 }
 
-/// A slice, as far as it is shown.
+/// The fields of a slice that the demo shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SliceView {
     pub(crate) name: String,
     pub(crate) service: String,
     pub(crate) address_type: String,
     pub(crate) is_mirrored: bool,
-    /// How many endpoints there are in each condition.
+    /// Number of endpoints by condition.
     pub(crate) counts: BTreeMap<Condition, usize>,
-    /// How many endpoints are meant for each zone.
+    /// Number of endpoints with a hint for each zone.
     pub(crate) hints: BTreeMap<String, usize>,
-    /// The pods behind them, by uid.
+    /// Condition of each pod by uid.
     pub(crate) pods: BTreeMap<String, Condition>,
 }
 
 impl SliceView {
-    pub(super) fn of(slice: &EndpointSlice) -> Self {
+    pub(super) fn from_slice(slice: &EndpointSlice) -> Self {
         let label = |key: &str| slice.labels().get(key).cloned().unwrap_or_default();
         let mut view = Self {
             name: slice.name_any(),
@@ -66,7 +66,7 @@ impl SliceView {
             ..Self::default()
         };
         for endpoint in slice.endpoints.iter().flatten() {
-            let condition = Condition::of(endpoint);
+            let condition = Condition::from_endpoint(endpoint);
             *view.counts.entry(condition).or_default() += 1;
             let hints = endpoint.hints.as_ref().and_then(|hints| hints.for_zones.as_ref());
             for zone in hints.into_iter().flatten() {
@@ -88,8 +88,8 @@ impl SliceView {
         self.counts.values().sum()
     }
 
-    /// The endpoints in words, and the hints.
-    pub(crate) fn contents(&self) -> String {
+    /// Counts of endpoints by condition, and of hints by zone.
+    pub(crate) fn summary(&self) -> String {
         let counts: Vec<String> = self
             .counts
             .iter()
@@ -100,15 +100,15 @@ impl SliceView {
         } else {
             counts.join(", ")
         };
-        match in_words(&self.hints) {
+        match format_counts(&self.hints) {
             hints if hints.is_empty() => counts,
             hints => format!("{counts}; hints {hints}"),
         }
     }
 }
 
-/// How many there are of each.
-pub(crate) fn in_words(counts: &BTreeMap<String, usize>) -> String {
-    let counts: Vec<String> = counts.iter().map(|(what, count)| format!("{what} {count}")).collect();
+/// Formats counts as `name count, …`.
+pub(crate) fn format_counts(counts: &BTreeMap<String, usize>) -> String {
+    let counts: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     counts.join(", ")
 }

@@ -1,4 +1,4 @@
-//! What a watcher makes of what it sees.
+//! Tests of the view: watch events in, log lines, counters and latencies out.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use testenv::history::{Event, Object, Verb};
 
 use super::View;
 
-/// What is seen of an object, so many milliseconds after the beginning.
-fn seen(view: &mut View, milliseconds: i64, verb: Verb, mut object: Value) {
+/// Applies a watch event at this time.
+fn apply(view: &mut View, milliseconds: i64, verb: Verb, mut object: Value) {
     let at = Timestamp::from_millisecond(1_700_000_000_000 + milliseconds).unwrap();
     object["metadata"]["resourceVersion"] = json!(milliseconds.to_string());
     let object: Object = serde_json::from_value(object).unwrap();
-    view.see(&Event::new(at, verb, object).unwrap());
+    view.apply(&Event::new(at, verb, object).unwrap());
 }
 
-fn pod(name: &str, ready: bool, leaving: bool) -> Value {
+fn pod(name: &str, ready: bool, terminating: bool) -> Value {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": name, "uid": name, "labels": {"app": "web", "version": "v1"}},
@@ -25,13 +25,13 @@ fn pod(name: &str, ready: bool, leaving: bool) -> Value {
             "conditions": [{"type": "Ready", "status": if ready { "True" } else { "False" }}],
         },
     });
-    if leaving {
+    if terminating {
         pod["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
     }
     pod
 }
 
-/// A slice with an endpoint for each pod: ready, serving, terminating.
+/// A slice with an endpoint for each pod; conditions: ready, serving, terminating.
 fn slice(endpoints: &[(&str, [bool; 3])]) -> Value {
     let endpoints: Vec<Value> = endpoints
         .iter()
@@ -57,12 +57,12 @@ const TERMINATING: [bool; 3] = [false, true, true];
 const NOT_READY: [bool; 3] = [false, false, false];
 
 #[test]
-fn each_write_of_a_slice_is_a_line_with_its_conditions_and_hints() {
+fn each_slice_write_is_logged_with_conditions_and_hints() {
     let mut view = View::default();
-    seen(&mut view, 1, Verb::Added, slice(&[]));
+    apply(&mut view, 1, Verb::Added, slice(&[]));
     let three = [("a", READY), ("b", TERMINATING), ("c", NOT_READY)];
-    seen(&mut view, 251, Verb::Modified, slice(&three));
-    seen(&mut view, 1001, Verb::Deleted, slice(&three));
+    apply(&mut view, 251, Verb::Modified, slice(&three));
+    apply(&mut view, 1001, Verb::Deleted, slice(&three));
     assert_eq!(
         view.log,
         [
@@ -76,55 +76,55 @@ fn each_write_of_a_slice_is_a_line_with_its_conditions_and_hints() {
 }
 
 #[test]
-fn what_was_there_before_is_no_write() {
+fn listed_slices_do_not_count_as_writes() {
     let mut view = View::default();
-    seen(&mut view, 1, Verb::Listed, slice(&[("a", READY)]));
+    apply(&mut view, 1, Verb::Listed, slice(&[("a", READY)]));
     assert_eq!((view.writes.count(), view.log.len(), view.slices.len()), (0, 0, 1));
     assert_eq!(
-        view.at_rest(),
-        "at rest: web 1 endpoints in 1 slice; writes: 0 (0 created, 0 updated, 0 deleted)"
+        view.converged_line(),
+        "converged: web 1 endpoints in 1 slice; writes: 0 (0 created, 0 updated, 0 deleted)"
     );
 }
 
 #[test]
-fn latency_is_from_a_change_of_a_pod_until_a_slice_shows_it() {
+fn latency_is_from_the_first_pod_change_to_the_slice_that_reflects_it() {
     let mut view = View::default();
     let steps = [
-        // Two changes before a write: the first one counts.
+        // Two pod changes before the write: the first one counts.
         (10, Verb::Added, pod("a", false, false)),
         (20, Verb::Modified, pod("a", true, false)),
         (25, Verb::Added, slice(&[("a", NOT_READY)])),
         (40, Verb::Modified, slice(&[("a", READY)])),
-        // Seen in a slice before it is seen as a pod: no time at all.
+        // The slice event arrives before the pod event: not measured.
         (50, Verb::Modified, slice(&[("a", TERMINATING)])),
         (60, Verb::Modified, pod("a", true, true)),
         (70, Verb::Deleted, pod("a", true, true)),
         (75, Verb::Modified, slice(&[])),
-        // A write of something else says nothing about a pod that waits.
+        // A write for another pod does not complete a pending change.
         (80, Verb::Added, pod("b", true, false)),
         (90, Verb::Modified, slice(&[("c", READY)])),
     ];
     for (at, verb, object) in steps {
-        seen(&mut view, at, verb, object);
+        apply(&mut view, at, verb, object);
     }
-    let took = |percent| view.latency.quantile(percent);
+    let percentile = |percent| view.latency.percentile(percent);
     assert_eq!(view.latency.count(), 2);
     assert_eq!(
-        (took(0), took(100)),
+        (percentile(0), percentile(100)),
         (Some(Duration::from_millis(5)), Some(Duration::from_millis(30)))
     );
 }
 
 #[test]
-fn a_pod_may_go_once_nobody_is_told_to_use_it() {
+fn a_terminating_pod_may_be_deleted_once_no_slice_publishes_it_as_ready() {
     let mut view = View::default();
-    seen(&mut view, 1, Verb::Added, pod("a", true, false));
-    assert!(!view.may_go("a"), "nobody asked it to");
-    seen(&mut view, 2, Verb::Added, slice(&[("a", READY)]));
-    seen(&mut view, 3, Verb::Modified, pod("a", true, true));
-    assert!(!view.may_go("a"), "it is still published as ready");
-    seen(&mut view, 4, Verb::Modified, slice(&[("a", TERMINATING)]));
-    assert!(view.may_go("a"));
-    seen(&mut view, 5, Verb::Modified, slice(&[]));
-    assert!(view.may_go("a"));
+    apply(&mut view, 1, Verb::Added, pod("a", true, false));
+    assert!(!view.may_be_deleted("a"), "it is not terminating");
+    apply(&mut view, 2, Verb::Added, slice(&[("a", READY)]));
+    apply(&mut view, 3, Verb::Modified, pod("a", true, true));
+    assert!(!view.may_be_deleted("a"), "it is still published as ready");
+    apply(&mut view, 4, Verb::Modified, slice(&[("a", TERMINATING)]));
+    assert!(view.may_be_deleted("a"));
+    apply(&mut view, 5, Verb::Modified, slice(&[]));
+    assert!(view.may_be_deleted("a"));
 }

@@ -1,16 +1,16 @@
-//! What the acts of `cargo xtask demo` show in a pipe, on any API server.
+//! Checks the output of `cargo xtask demo` in a pipe, the same on every API server.
 
-/// What the demo said, if it ended well.
-pub(crate) fn said(output: std::process::Output) -> String {
-    let said = String::from_utf8(output.stdout).expect("it says what people can read");
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}{complaints}");
-    said
+/// Standard output of a demo that succeeded.
+pub(crate) fn stdout(output: std::process::Output) -> String {
+    let stdout = String::from_utf8(output.stdout).expect("the demo prints UTF-8");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stdout}{stderr}");
+    stdout
 }
 
-/// Holds all that the demo said to what each act should lead to.
-pub(crate) fn assert_played(said: &str) {
-    let acts: Vec<&str> = said.split("\nact ").skip(1).collect();
+/// Checks the expected effects of each act.
+pub(crate) fn assert_acts(stdout: &str) {
+    let acts: Vec<&str> = stdout.split("\nact ").skip(1).collect();
     let expected: [(&str, &[&str]); 8] = [
         (
             "1 of 8, a rollout",
@@ -45,7 +45,7 @@ pub(crate) fn assert_played(said: &str) {
             &["deleted  web-", "IPv4  no endpoints", "web 0 endpoints in 1 slice"],
         ),
     ];
-    assert_eq!(acts.len(), expected.len(), "{said}");
+    assert_eq!(acts.len(), expected.len(), "{stdout}");
     for (act, (title, effects)) in acts.iter().zip(expected) {
         assert!(act.starts_with(title), "{title} in:\n{act}");
         for effect in effects {
@@ -58,14 +58,14 @@ pub(crate) fn assert_played(said: &str) {
     assert!(acts[4].lines().any(|line| without_zone(&line)), "{}", acts[4]);
 }
 
-/// Holds the last line to what was verified.
-pub(crate) fn assert_verified(said: &str) {
-    let last = said.lines().last().unwrap_or_default();
+/// Checks the numbers in the last line.
+pub(crate) fn assert_verified(stdout: &str) {
+    let last = stdout.lines().last().unwrap_or_default();
     let numbers: Vec<u64> = last
         .split(|c: char| !c.is_ascii_digit())
         .filter_map(|number| number.parse().ok())
         .collect();
-    // I1–I7, the revisions, the slices, the writes, and of them creates, updates and deletes.
+    // I1–I7, revisions, slices, writes; and of the writes: creates, updates, deletes.
     let [1, 7, revisions, slices, writes, created, updated, deleted, ..] = numbers[..] else {
         panic!("{last}");
     };
@@ -74,7 +74,7 @@ pub(crate) fn assert_verified(said: &str) {
          writes: {writes} ({created} created, {updated} updated, {deleted} deleted); pod changed → slice written: median "
     );
     assert!(last.starts_with(&summary), "{last}");
-    // At the end there is one for web, one for db, and one of each family for api.
+    // Four slices exist at the end: one of web, one of db, one of each address type of api.
     assert_eq!((slices, slices), (created, deleted + 4), "{last}");
     assert_eq!((revisions, writes), (writes, created + updated + deleted), "{last}");
 }

@@ -1,4 +1,4 @@
-//! What those who build on our crates count on: few dependencies, any version of the API, and packages that are whole.
+//! Checks of the published crates: no I/O dependencies, a consumer with another API version, complete packages.
 
 use std::{
     collections::BTreeSet,
@@ -11,49 +11,49 @@ use serde_json::Value;
 
 use crate::targets;
 
-/// These do no I/O. That they read no clock is a lint in their roots.
-const PURE: [&str; 5] = [
+/// Crates that do no I/O. A lint in their crate roots also forbids clocks.
+const NO_IO_CRATES: [&str; 5] = [
     "mirroring",
     "service-slices",
     "slice-controller",
     "slice-core",
     "slice-reconciler",
 ];
-/// Clients and runtimes; crates whose names go on after a hyphen belong to them.
-const IMPURE: [&str; 5] = ["async-io", "hyper", "kube", "mio", "tokio"];
-/// A program in a workspace of its own that uses our crates, with the oldest version of the API.
+/// Clients and async runtimes. Names with a suffix after a hyphen count too, such as `tokio-util`.
+const IO_CRATES: [&str; 5] = ["async-io", "hyper", "kube", "mio", "tokio"];
+/// An example program in its own workspace that depends on our crates, with the oldest supported API version.
 const CONSUMER: &str = "crates/slice-reconciler/examples/consumer/Cargo.toml";
-/// Packages are built with the newest version; our tests choose one in between.
+/// Packages are built with the newest API version; the tests use an older one.
 const PACKAGED_API_VERSION: &str = "1.37";
 
-/// Fails when a pure crate, or the program outside, depends on a client or a runtime.
-pub(crate) fn stay_pure() -> anyhow::Result<()> {
-    let mut complaints = Vec::new();
-    let crates = PURE.map(|name| (name, ["--package", name]));
+/// Fails if a crate without I/O, or the consumer, depends on a client or an async runtime.
+pub(crate) fn check_no_io_dependencies() -> anyhow::Result<()> {
+    let mut errors = Vec::new();
+    let crates = NO_IO_CRATES.map(|name| (name, ["--package", name]));
     for (name, selection) in crates.into_iter().chain([("consumer", ["--manifest-path", CONSUMER])]) {
         let dependencies = match dependencies(selection) {
             Ok(dependencies) => dependencies,
-            // The others have something to say all the same.
+            // Report it and check the other crates too.
             Err(error) => {
-                complaints.push(format!("{name}: {error:#}"));
+                errors.push(format!("{name}: {error:#}"));
                 continue;
             }
         };
-        let found = impure(&dependencies);
+        let found = io_crates(&dependencies);
         if !found.is_empty() {
-            complaints.push(format!(
-                "{name} depends on {}; `cargo tree --invert` shows how",
+            errors.push(format!(
+                "{name} depends on {}; `cargo tree --invert` shows the path",
                 found.join(", ")
             ));
         }
     }
-    if !complaints.is_empty() {
-        bail!("{}", complaints.join("\n"));
+    if !errors.is_empty() {
+        bail!("{}", errors.join("\n"));
     }
     Ok(())
 }
 
-/// Builds and runs the program outside; what it prints is checked where it is tested.
+/// The command that builds and runs the consumer. Its output is discarded here; the tests of slice-reconciler check it.
 pub(crate) fn run_consumer() -> anyhow::Result<Command> {
     let mut command = cargo();
     command
@@ -65,28 +65,29 @@ pub(crate) fn run_consumer() -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Packages every crate that is published, builds what was packed, and fails at the first warning.
+/// Packages every published crate and builds the packages. Fails on a warning.
 pub(crate) fn package() -> anyhow::Result<()> {
     let metadata = targets::metadata()?;
     let published = published(&metadata);
-    // Cargo keeps what it unpacks by the place of the packages and their version: in a place of its own, nothing old is found.
-    let place = tempfile::tempdir_in(targets::target_directory()?).context("cannot make a directory for packages")?;
+    // Cargo caches unpacked packages by path and version: a new directory avoids stale ones.
+    let directory =
+        tempfile::tempdir_in(targets::target_directory()?).context("cannot create a directory for packages")?;
     let output = cargo()
         .args(["package", "--allow-dirty", "--locked", "--target-dir"])
-        .arg(place.path())
+        .arg(directory.path())
         .args(published.iter().flat_map(|name| ["--package", name]))
         .env("K8S_OPENAPI_ENABLED_VERSION", PACKAGED_API_VERSION)
         .output()
         .context("cannot start `cargo package`")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() || said.lines().any(|line| line.starts_with("warning")) {
-        bail!("`cargo package` ended with {} and said:\n{said}", output.status);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() || stderr.lines().any(|line| line.starts_with("warning")) {
+        bail!("`cargo package` ended with {} and printed:\n{stderr}", output.status);
     }
     println!("packaged: {}", published.join(", "));
     Ok(())
 }
 
-/// The crates of the workspace that are meant for others.
+/// Names of the workspace's crates that are published to a registry.
 fn published(metadata: &Value) -> Vec<&str> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     packages
@@ -95,7 +96,7 @@ fn published(metadata: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The names of all crates that end up in a program that uses the selected one.
+/// Names of all transitive dependencies of the selected crate, without dev-dependencies.
 fn dependencies(selection: [&str; 2]) -> anyhow::Result<BTreeSet<String>> {
     let output = cargo()
         .args(["tree", "--locked", "--edges", "no-dev"])
@@ -107,22 +108,23 @@ fn dependencies(selection: [&str; 2]) -> anyhow::Result<BTreeSet<String>> {
     if !output.status.success() {
         bail!("`cargo tree {}` ended with {}", selection.join(" "), output.status);
     }
-    let text = String::from_utf8(output.stdout).context("`cargo tree` did not answer in UTF-8")?;
+    let text = String::from_utf8(output.stdout).context("the output of `cargo tree` is not UTF-8")?;
     let names = text.lines().filter_map(|line| line.split_whitespace().next());
     Ok(names.map(str::to_owned).collect())
 }
 
-fn impure(dependencies: &BTreeSet<String>) -> Vec<&str> {
-    let is_impure = |name: &str| {
-        IMPURE.iter().any(|impure| {
-            name.strip_prefix(impure)
+/// The clients and async runtimes among the dependencies.
+fn io_crates(dependencies: &BTreeSet<String>) -> Vec<&str> {
+    let does_io = |name: &str| {
+        IO_CRATES.iter().any(|io_crate| {
+            name.strip_prefix(io_crate)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         })
     };
     dependencies
         .iter()
         .map(String::as_str)
-        .filter(|name| is_impure(name))
+        .filter(|name| does_io(name))
         .collect()
 }
 
@@ -133,22 +135,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_and_runtimes_are_recognised_with_their_families() {
+    fn io_crates_are_matched_with_and_without_suffix() {
         let dependencies = ["kube-core", "kubernetes", "serde", "tokio", "tokio-util"];
         let dependencies = dependencies.map(str::to_owned).into();
-        assert_eq!(impure(&dependencies), ["kube-core", "tokio", "tokio-util"]);
+        assert_eq!(io_crates(&dependencies), ["kube-core", "tokio", "tokio-util"]);
     }
 
-    /// The crate that talks to networks is told from those that do not.
+    /// apisim has a network listener, so that it depends on tokio.
     #[test]
-    fn the_dependencies_of_a_crate_are_found() {
+    fn transitive_dependencies_are_listed() {
         let names = dependencies(["--package", "apisim"]).unwrap();
         assert!(names.contains("apisim") && names.contains("serde_json"), "{names:?}");
-        assert!(impure(&names).contains(&"tokio"), "{names:?}");
+        assert!(io_crates(&names).contains(&"tokio"), "{names:?}");
     }
 
     #[test]
-    fn what_is_published_says_nothing_else() {
+    fn crates_with_publish_unset_are_published() {
         let metadata = json!({"packages": [
             {"name": "a", "publish": null}, {"name": "b", "publish": []}, {"name": "c", "publish": null},
         ]});

@@ -1,12 +1,12 @@
-//! What the whole story comes to.
+//! Verifies the recorded history of a demo against the invariants.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use testenv::history::{History, Invariant, Limits, Object, Verb, verify};
+use testenv::history::{self, History, Invariant, Limits, Object, Verb};
 
 use super::stage::list;
 
-/// What the story is about; it has to touch all of it.
-const SHOWN: [Invariant; 5] = [
+/// Invariants that the acts must exercise.
+const EXERCISED: [Invariant; 5] = [
     Invariant::I1,
     Invariant::I2,
     Invariant::I3,
@@ -14,9 +14,9 @@ const SHOWN: [Invariant; 5] = [
     Invariant::I5,
 ];
 
-/// Holds a whole history to the invariants; answers what was looked at.
-pub(super) fn judge(history: &History) -> Result<String> {
-    let report = verify(history, &Limits::default());
+/// Checks a history against the invariants. Returns a summary of the check.
+pub(super) fn verify(history: &History) -> Result<String> {
+    let report = history::verify(history, &Limits::default());
     let violations = &report.violations;
     if !violations.is_empty() {
         bail!(
@@ -25,10 +25,10 @@ pub(super) fn judge(history: &History) -> Result<String> {
             list(violations)
         );
     }
-    for invariant in SHOWN {
+    for invariant in EXERCISED {
         ensure!(
             report.checks.contains_key(&invariant),
-            "nothing that happened has to do with {invariant}, so that nothing is proved"
+            "no event of the demo exercises {invariant}, so that it is not verified"
         );
     }
     let last = report.checks.keys().last().context("nothing was checked")?;
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// A history of these objects, a second each.
+    /// A history of these objects, one second apart.
     fn history(steps: &[(Verb, Value)]) -> History {
         let mut history = History::default();
         for (second, (verb, object)) in (1..).zip(steps) {
@@ -92,7 +92,7 @@ mod tests {
         object("v1", "Pod", "pod", &pod)
     }
 
-    /// A slice of a Service, with the pod in it as ready or not, or with nothing.
+    /// A slice of a Service, with the pod as its endpoint (ready or not) or without endpoints.
     fn slice(service: &str, ready: Option<bool>) -> Value {
         let endpoint = ready.map(|ready| {
             json!([{
@@ -119,8 +119,8 @@ mod tests {
         object("discovery.k8s.io/v1", "EndpointSlice", service, &slice)
     }
 
-    /// A story in which everything is right: a pod becomes ready and not ready, and a Service has none.
-    fn right() -> Vec<(Verb, Value)> {
+    /// A history without violations: a pod becomes ready, then not ready; another Service has no pods.
+    fn valid() -> Vec<(Verb, Value)> {
         let mut namespace = object("v1", "Namespace", "ns", &json!({}));
         namespace["metadata"]["namespace"] = Value::Null;
         let mut node = object("v1", "Node", "node", &json!({}));
@@ -139,35 +139,35 @@ mod tests {
     }
 
     #[test]
-    fn a_right_story_is_summed_up() {
-        let summary = judge(&history(&right())).unwrap();
+    fn a_history_without_violations_is_summarised() {
+        let summary = verify(&history(&valid())).unwrap();
         assert_eq!(summary, "verified I1–I7 over 3 revisions of 2 slices");
     }
 
     #[test]
-    fn a_controller_that_errs_is_told_on() {
-        // The pod is not ready, and nobody was told.
-        let mut late = right();
+    fn violations_are_errors() {
+        // The slice still publishes the pod as ready (I2).
+        let mut late = valid();
         late.pop();
-        let error = judge(&history(&late)).unwrap_err().to_string();
+        let error = verify(&history(&late)).unwrap_err().to_string();
         assert!(
             error.starts_with("the slices broke invariants, 1 times:\n  I2 EndpointSlice ns/web"),
             "{error}"
         );
-        // It is taken for not ready before it is.
-        let mut early = right();
+        // The slice publishes the pod as not ready before it is (I4).
+        let mut early = valid();
         early.swap(7, 8);
-        let error = judge(&history(&early)).unwrap_err().to_string();
+        let error = verify(&history(&early)).unwrap_err().to_string();
         assert!(error.contains("\n  I4 EndpointSlice ns/web"), "{error}");
     }
 
     #[test]
-    fn a_story_that_shows_too_little_proves_nothing() {
-        let without_idle: Vec<_> = right()
+    fn a_history_that_does_not_exercise_an_invariant_is_an_error() {
+        let without_idle: Vec<_> = valid()
             .into_iter()
             .filter(|(_, object)| object["metadata"]["name"] != "idle")
             .collect();
-        let error = judge(&history(&without_idle)).unwrap_err().to_string();
+        let error = verify(&history(&without_idle)).unwrap_err().to_string();
         assert!(error.contains("I5"), "{error}");
     }
 }

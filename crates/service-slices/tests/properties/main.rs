@@ -184,7 +184,13 @@ fn check_pod(
         };
         refused += 1;
         prop_assert!(
-            answer.names(name(pod), SkipReason::Address { address: ip, problem }),
+            answer.names(
+                name(pod),
+                SkipReason::Address {
+                    address: ip,
+                    error: problem
+                }
+            ),
             "{ip:?} is not named"
         );
     }

@@ -12,6 +12,8 @@ use slice_reconciler::{
     plan,
 };
 
+use crate::fixtures::pod;
+
 /// The inputs of a sync and the existing slices. At first: Service `foo` (IPv4, one port with target 80, headless), node-1, no
 /// pods, no slices.
 pub(crate) struct Harness {

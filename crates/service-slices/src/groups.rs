@@ -17,7 +17,7 @@ pub(crate) struct GroupBuilder<'s, 'a> {
     address_types: &'static [AddressType],
     /// Whether pods can differ in their ports.
     has_named_targets: bool,
-    /// Number of pods, the capacity of the first group: nearly always it holds all of them.
+    /// Number of pods, the capacity of the first group, which nearly always contains all of them.
     pods: usize,
     groups: Vec<Group<PodEndpoint<'a>>>,
     /// Index of the first group of a set of ports.
@@ -44,7 +44,7 @@ impl<'s, 'a> GroupBuilder<'s, 'a> {
     /// The groups of a pod, one per address type of the Service. They are created even if the pod contributes no endpoint
     /// (R55 step 2b, G40, G41).
     pub(crate) fn groups_for(&mut self, pod: &'a Pod) -> &mut [Group<PodEndpoint<'a>>] {
-        // Named ports are behind a pointer; do not load them for nothing.
+        // Named ports are behind a pointer; skip the load if they are not needed.
         let named_ports = if self.has_named_targets { pod.named_ports() } else { &[] };
         let start = match self.last {
             Some((last, start)) if ptr::eq(last, named_ports) => start,

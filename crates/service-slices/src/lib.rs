@@ -37,7 +37,7 @@
 //!
 //! ```
 //! use std::{collections::HashMap, num::NonZeroUsize};
-//! use k8s_openapi::api::core::v1 as api;
+//! # use k8s_openapi::api::core::v1 as api;
 //! # use serde_json::{from_value, json};
 //! use service_slices::{Node, Pod, Service, desired, reconcile_options};
 //! use slice_reconciler::{Operation, PlanRequest, plan};

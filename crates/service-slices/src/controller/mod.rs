@@ -1,8 +1,9 @@
 //! The controller: indexes watched objects, enqueues the Services that a change affects, and syncs them.
 //!
-//! * Watch event → enqueue: [`ServiceController::apply_pod`], `apply_service` and `apply_node` in this file, with the lookups of
-//!   [`index`] and [`node_cache`]. Pod changes are enqueued after the batch period, Services and nodes at once.
-//! * Key → plan: [`sync`].
+//! * Watch event → enqueue: `apply_pod`, `apply_service` and `apply_node` in `controller/mod.rs`, with the lookups of
+//!   `controller/index/` and `controller/node_cache.rs`. Services are enqueued after the batch period if a pod changed, and at
+//!   once if a Service or node changed.
+//! * Key → plan: `controller/sync.rs`.
 
 mod index;
 mod metrics;
@@ -131,6 +132,7 @@ impl ServiceController {
         }
     }
 
+    /// Caches a node and enqueues the Services with pods on it if it is new or its zone changed.
     fn apply_node(&mut self, node: &api::Node, context: &mut EventContext) {
         let state = NodeState::from_k8s(node, context.interner());
         let name = Arc::clone(&state.node.name);
@@ -138,7 +140,7 @@ impl ServiceController {
         self.enqueue_for_node(&name, impact, context);
     }
 
-    /// Enqueues the Services with pods on a node, and schedules an update of the topology cache.
+    /// Enqueues the Services that a node change affects. An update of the topology cache is deferred to `before_sync`.
     fn enqueue_for_node(&mut self, name: &str, impact: NodeImpact, context: &mut EventContext) {
         self.nodes_changed |= impact.hints;
         if impact.endpoints {
@@ -242,7 +244,7 @@ impl Controller for ServiceController {
     }
 }
 
-/// Whether the controller manages the slices of a Service: it has a selector and is not of type ExternalName (R50 steps 3 and
+/// Whether the controller manages the slices of a Service: it has a selector and is not of type `ExternalName` (R50 steps 3 and
 /// 4). An empty selector is no selector (trap 29).
 fn is_managed(service: &api::Service) -> bool {
     service.spec.as_ref().is_some_and(|spec| {

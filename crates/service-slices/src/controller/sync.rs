@@ -22,6 +22,7 @@ pub(super) struct PendingSync {
 }
 
 impl ServiceController {
+    /// Plans the writes of one Service.
     pub(super) fn sync_service(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         let index = self.namespaces.get(&key.namespace);
         let Some((index, entry)) = index.and_then(|index| Some((index, index.service(&key.name)?))) else {
@@ -99,7 +100,7 @@ impl ServiceController {
         }
     }
 
-    /// The event for a Service whose sync fails repeatedly, in upstream's words.
+    /// The event for a Service whose sync fails repeatedly, with upstream's message.
     pub(super) fn failure_event_for(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let service = &self.namespaces.get(&key.namespace)?.service(&key.name)?.service;
         let failures = describe_failures("Service", key, failures);
@@ -156,9 +157,9 @@ fn slice_changes(plan: &Plan, existing: &[CompactSlice]) -> Vec<((&'static str, 
     for write in &plan.writes {
         let slice = match &write.operation {
             Operation::Create(slice) | Operation::Update(slice) => Some(slice),
-            Operation::Delete(deletion) => {
-                let named = |slice: &&CompactSlice| slice.metadata.name.as_ref() == Some(&deletion.name);
-                existing.iter().find(named)
+            Operation::Delete(delete) => {
+                let has_name = |slice: &&CompactSlice| slice.metadata.name.as_ref() == Some(&delete.name);
+                existing.iter().find(has_name)
             }
         };
         if let Some(Ok(address_type)) = slice.map(|slice| &slice.address_type) {

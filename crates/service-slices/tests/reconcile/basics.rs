@@ -98,11 +98,11 @@ fn port(name: &str, number: i32) -> Port {
 /// count all address types of a dual-stack Service (W5, G47).
 #[test]
 fn one_pod_with_families_and_labels() {
-    let reserved_labels = json!({SERVICE_NAME_LABEL: "bad", MANAGED_BY_LABEL: "actor", HEADLESS_LABEL: "invalid"});
+    let reserved = json!({SERVICE_NAME_LABEL: "bad", MANAGED_BY_LABEL: "actor", HEADLESS_LABEL: "invalid"});
     let (v4, v6) = ("1.2.3.4", "1234::5678:0:0:9abc:def0");
     let headless = [(HEADLESS_LABEL, "")];
     let foo = ("foo", "bar");
-    for (id, families, cluster_ip, labels, addresses, extra_labels) in [
+    for (id, families, cluster_ip, labels, addresses, extra) in [
         (
             "02, G1P-01, NEW-01",
             json!(null),
@@ -121,14 +121,7 @@ fn one_pod_with_families_and_labels() {
             &[v4],
             &[foo, headless[0]],
         ),
-        (
-            "06, G1P-05, NEW-05",
-            json!(["IPv4"]),
-            "",
-            reserved_labels,
-            &[v4],
-            &headless,
-        ),
+        ("06, G1P-05, NEW-05", json!(["IPv4"]), "", reserved, &[v4], &headless),
         ("07, G1P-06", json!(["IPv6"]), "", json!({}), &[v6], &headless),
         ("08, G1P-07", json!(["IPv6"]), "fd00::1", json!({}), &[v6], &[]),
         (
@@ -168,11 +161,8 @@ fn one_pod_with_families_and_labels() {
         let f = addresses.len();
         assert_eq!(harness.sync().metrics(), [f, f, f, f, 0, f, 0, 0, f], "T-REC-{id}");
         for (slice, address) in harness.slices.iter().zip(addresses) {
-            assert_eq!(
-                json!(slice.to_k8s()),
-                expected_slice(slice, address, extra_labels),
-                "T-REC-{id}"
-            );
+            let expected = expected_slice(slice, address, extra);
+            assert_eq!(json!(slice.to_k8s()), expected, "T-REC-{id}");
         }
     }
 }

@@ -252,7 +252,7 @@ pub(super) fn has_pod_in_zone_without_nodes(step: &Step) -> bool {
     })
 }
 
-/// Upstream rewrites slices with too many hints for a zone, even if the hints stay the same.
+/// Upstream rewrites slices with too many hints for a zone, even if that does not improve the distribution.
 pub(super) fn has_too_many_hints_for_a_zone(step: &Step) -> bool {
     let Some(zones) = ZoneRatios::from_nodes(&step.nodes) else {
         return false;

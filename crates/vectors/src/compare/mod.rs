@@ -65,9 +65,9 @@ impl ReconcileResult {
 
 impl From<&Expected> for ReconcileResult {
     fn from(expected: &Expected) -> Self {
-        let mut created = BTreeSet::new();
+        let mut keys = BTreeSet::new();
         let mut creates = expected.creates.clone();
-        creates.retain(|slice| created.insert(creation_key(slice)));
+        creates.retain(|slice| keys.insert(creation_key(slice)));
         Self {
             repeated_creates: expected.creates.len() - creates.len(),
             creates,

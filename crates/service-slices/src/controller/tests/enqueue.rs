@@ -13,8 +13,7 @@ fn harness() -> Harness {
     harness
 }
 
-/// A pod change enqueues the Services of the pod if it changes the endpoint, and nothing else does; terminating pods are no
-/// exception (R17–R19, W9).
+/// A pod event enqueues the Services of the pod if and only if the endpoint changed, also for terminating pods (R17–R19, W9).
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn pod_change_enqueues_its_services_if_the_endpoint_changes() {

@@ -16,7 +16,7 @@ fn harness(service: &Value, pods: &[Value]) -> Harness {
     harness
 }
 
-/// Slices of Services without a selector and of type ExternalName are not touched (T-CTL-01…05).
+/// Slices of Services without a selector and of type `ExternalName` are not touched (T-CTL-01…05).
 #[test]
 fn r50_services_that_are_not_managed() {
     let base = service("web");

@@ -95,9 +95,9 @@ fn t_utl_20_to_23_ports_of_a_pod() {
 fn t_utl_61_to_74_target_port_lookup() {
     let (tcp, udp) = ("TCP", "UDP");
     let q = [("", 11, udp), ("p", 22, tcp), ("q", 33, tcp)];
-    let with_field = |extra: Value| {
+    let extra = |field: Value| {
         let mut port = json!({"name": "a", "containerPort": 11, "protocol": tcp});
-        port.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        port.as_object_mut().unwrap().extend(field.as_object().unwrap().clone());
         json!({"name": "c", "ports": [port]})
     };
     for (id, target, regular, init, expected) in [
@@ -120,25 +120,13 @@ fn t_utl_61_to_74_target_port_lookup() {
             Some(22),
         ),
         (67, json!("a"), vec![container(&[("a", 11, "snmp")])], vec![], None),
-        (
-            68,
-            json!("a"),
-            vec![with_field(json!({"hostPort": 81}))],
-            vec![],
-            Some(11),
-        ),
-        (
-            69,
-            json!("a"),
-            vec![with_field(json!({"hostPort": -1}))],
-            vec![],
-            Some(11),
-        ),
+        (68, json!("a"), vec![extra(json!({"hostPort": 81}))], vec![], Some(11)),
+        (69, json!("a"), vec![extra(json!({"hostPort": -1}))], vec![], Some(11)),
         (70, json!("a"), vec![container(&[("a", -1, tcp)])], vec![], Some(-1)),
         (
             71,
             json!("a"),
-            vec![with_field(json!({"hostIP": "1.2.3.4"}))],
+            vec![extra(json!({"hostIP": "1.2.3.4"}))],
             vec![],
             Some(11),
         ),

@@ -13,14 +13,13 @@
 //!
 //! # Modules
 //!
-//! | step | module | |
-//! |---|---|---|
-//! | decode | `controller/slim.rs` | reads only the needed fields of a watched object |
-//! | compact | `pod.rs`, `pod_addresses.rs`, `service.rs`, `node.rs`, `quantity.rs` | [`Pod`], [`Service`], [`Node`]: the fields that matter, with interned strings |
-//! | index | `controller/mod.rs` (`apply_pod`), `controller/index/`, `controller/node_cache.rs` | finds the Services that a change affects and enqueues them |
-//! | sync | `controller/sync.rs`, `options.rs` | one Service: desired + existing → plan, events, metrics |
-//! | desired | `desired/`, `groups.rs`, `pod_endpoint.rs` | pods and nodes → endpoints, grouped by address type and ports |
-//! | metrics | `controller/metrics.rs` | upstream's metrics |
+//! In the order in which a change passes through them:
+//!
+//! * Decode: `controller/slim.rs` reads only the needed fields of a watched object.
+//! * Compact form: `pod.rs`, `pod_addresses.rs`, `service.rs`, `node.rs`, `quantity.rs`.
+//! * Index and enqueue: `controller/mod.rs`, with the lookups of `controller/index/` and `controller/node_cache.rs`.
+//! * Sync of one Service: `controller/sync.rs`, `options.rs`; its metrics: `controller/metrics.rs`.
+//! * Desired endpoints: `desired/`, `groups.rs`, `pod_endpoint.rs`.
 //!
 //! A pod that becomes ready reaches `ServiceController::apply_pod`. `NamespaceIndex::apply_pod` compares it with the cached pod
 //! (`endpoint_changed`) and returns the Services that select it; `apply_pod` enqueues these after the batch period.

@@ -1,73 +1,86 @@
-//! From Services, Pods and Nodes to slices.
+//! The EndpointSlice controller of kube-controller-manager, as a library without I/O.
 //!
-//! Who points at whom: a Service selects Pods of its namespace; a Pod names its Node; a Node has a zone; a slice names its
-//! Service by label and owner reference. The rules are those of `docs/spec/service-slices.md`.
+//! A Service selects Pods of its namespace, a Pod names its Node, and a Node has a zone. From these three this crate derives
+//! the endpoints of the Service, and [`slice_reconciler::plan()`] turns them into writes of EndpointSlices. There is no client, no
+//! clock and no asynchronous runtime. The rules are those of `docs/spec/service-slices.md`.
 //!
-//! [`desired`] says which endpoints the slices of a Service should hold, and what could not be published. It works on
-//! [`Service`], [`Pod`] and [`Node`], which hold what matters and nothing else; each is made from the API's object by
-//! `From`, or by `from_k8s` with interned strings. With the existing slices, [`slice_reconciler::plan`] makes it a list of
-//! writes. No client, no clock, no asynchronous runtime.
+//! # Two levels
 //!
-//! Where addresses and ports come from can be replaced where a [`Pod`] or [`Service`] is made (G66, G84): their fields are
-//! open. Addresses of another network are `Pod { addresses: PodAddresses::parse_separate(..), ..Pod::from(&pod) }`, with `ready`
-//! where the network has a readiness of its own; a pod whose addresses differ in that is given once for each. Ports of any
-//! object that selects pods are the `ports` of a [`Service`]; where their numbers come from is a pod's `named_ports`.
+//! * [`desired()`] is the pure function: a [`Service`], its [`Pod`]s and their [`Node`]s → [`Desired`] endpoints, grouped by
+//!   address type and ports. Use it in a controller of your own.
+//! * [`controller::ServiceController`] is the whole controller. It implements [`slice_controller::Controller`]: it indexes
+//!   watched objects, enqueues the Services that a change affects, syncs them, and records events and metrics.
+//!
+//! # Modules
+//!
+//! In the order in which a change passes through them:
+//!
+//! * Decode: `controller/slim.rs` reads only the needed fields of a watched object.
+//! * Compact form: `pod.rs`, `pod_addresses.rs`, `service.rs`, `node.rs`, `quantity.rs`.
+//! * Index and enqueue: `controller/mod.rs`, with the lookups of `controller/index/` and `controller/node_cache.rs`.
+//! * Sync of one Service: `controller/sync.rs`, `options.rs`; its metrics: `controller/metrics.rs`.
+//! * Desired endpoints: `desired/`, `groups.rs`, `pod_endpoint.rs`.
+//!
+//! A pod that becomes ready reaches `ServiceController::apply_pod`. `NamespaceIndex::apply_pod` compares it with the cached pod
+//! (`endpoint_changed`) and returns the Services that select it; `apply_pod` enqueues these after the batch period.
+//!
+//! # Other sources of addresses and ports
+//!
+//! The fields of [`Pod`] and [`Service`] are public, so that addresses and ports can come from another source (G66, G84):
+//!
+//! * Addresses of another network: `Pod { addresses: PodAddresses::parse_separate(..), ..Pod::from(&pod) }`. Set `ready` if the
+//!   network has a readiness of its own. If it differs between the addresses of a pod, pass the pod once per address.
+//! * Ports of another object that selects pods: `ports` of a [`Service`]. Numbers of named ports: `named_ports` of a [`Pod`].
+//!
+//! # Example
 //!
 //! ```
 //! use std::{collections::HashMap, num::NonZeroUsize};
-//!
-//! use k8s_openapi::api::{core::v1 as api, discovery::v1::EndpointSlice};
-//! use serde_json::{from_value, json};
-//! use service_slices::{Node, Pod, Service, desired, options};
-//! use slice_core::Slice;
+//! # use k8s_openapi::api::core::v1 as api;
+//! # use serde_json::{from_value, json};
+//! use service_slices::{Node, Pod, Service, desired, reconcile_options};
 //! use slice_reconciler::{Operation, PlanRequest, plan};
 //!
-//! // A Service, the pods that its selector matches, and their nodes, as a client reads them.
-//! let service: api::Service = from_value(json!({
-//!     "metadata": {"namespace": "shop", "name": "web", "uid": "9c1e"},
-//!     "spec": {"clusterIP": "10.96.0.1", "ipFamilies": ["IPv4"], "ports": [{"port": 80, "targetPort": "http"}]},
-//! }))?;
-//! let pods: Vec<api::Pod> = from_value(json!([{
-//!     "metadata": {"namespace": "shop", "name": "web-0", "uid": "7a3d"},
-//!     "spec": {"nodeName": "n1", "containers": [{"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}]},
-//!     "status": {"podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]},
-//! }]))?;
-//! let node: api::Node = from_value(json!({
-//!     "metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "zone-a"}},
-//! }))?;
-//! let stored: Vec<EndpointSlice> = Vec::new();
-//!
-//! // What the slices should hold.
+//! # let service: api::Service = from_value(json!({
+//! #     "metadata": {"namespace": "shop", "name": "web", "uid": "9c1e"},
+//! #     "spec": {"clusterIP": "10.96.0.1", "ipFamilies": ["IPv4"], "ports": [{"port": 80, "targetPort": "http"}]},
+//! # }))?;
+//! # let pods: Vec<api::Pod> = from_value(json!([{
+//! #     "metadata": {"namespace": "shop", "name": "web-0", "uid": "7a3d"},
+//! #     "spec": {"nodeName": "n1", "containers": [{"name": "c", "ports": [{"name": "http", "containerPort": 8080}]}]},
+//! #     "status": {"podIPs": [{"ip": "10.0.0.1"}], "conditions": [{"type": "Ready", "status": "True"}]},
+//! # }]))?;
+//! # let node: api::Node = from_value(json!({
+//! #     "metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "zone-a"}},
+//! # }))?;
+//! // A Service, the pods that its selector matches, and their nodes, from the API.
 //! let service = Service::from(&service);
 //! let pods: Vec<Pod> = pods.iter().map(Pod::from).collect();
 //! let nodes = HashMap::from([("n1", Node::from(&node))]);
 //! let desired = desired(&service, &pods, &nodes);
-//! assert!(desired.left_out.is_empty());
+//! assert!(desired.skipped.is_empty());
 //!
-//! // What has to be written.
-//! let existing: Vec<CompactSlice> = stored.iter().map(CompactSlice::from).collect();
+//! // The Service has no slices yet.
 //! let metadata = service.metadata_policy();
 //! let request = PlanRequest {
-//!     supported: desired.address_types.iter().copied().collect(),
-//!     groups: desired.groups,
+//!     address_types: desired.address_types.iter().copied().collect(),
+//!     desired: desired.groups,
 //!     hints: Some(service.hints),
-//!     ..PlanRequest::new(service.owner(), &existing, &metadata, "web-")
+//!     ..PlanRequest::new(service.owner(), &[], &metadata, "web-")
 //! };
 //! let plan = plan(request, &reconcile_options(NonZeroUsize::new(100).unwrap()))?;
-//! let Operation::Create(slice) = &plan.writes[0].operation else { panic!("nothing was there") };
+//! let Operation::Create(slice) = &plan.writes[0].operation else { panic!("one create") };
 //! assert_eq!(slice.ports.ports()[0].port, Some(8080));
 //! assert_eq!(slice.endpoints[0].zone.as_deref(), Some("zone-a"));
-//! assert_eq!(slice.endpoints[0].conditions.ready, Some(true));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#![deny(clippy::disallowed_methods, reason = "time comes in as an argument")]
+#![deny(clippy::disallowed_methods, reason = "time is an argument")]
 
 pub mod controller;
 mod desired;
 mod groups;
 mod node;
-mod node_state;
 mod options;
 mod pod;
 mod pod_addresses;
@@ -76,19 +89,18 @@ mod quantity;
 mod service;
 
 pub use desired::{Desired, SkipReason, SkippedPod, desired};
-pub use node::{Node, NodeLookup};
-pub use node_state::NodeState;
+pub use node::{Node, NodeLookup, NodeState};
 pub use options::reconcile_options;
 pub use pod::{NamedPort, Pod};
 pub use pod_addresses::{AddressError, PodAddresses, RejectedAddress};
 pub use pod_endpoint::PodEndpoint;
 pub use service::{IpFamilies, RESERVED_LABELS, Service, ServicePort, TargetPort};
 
-/// Value of the managed-by label on our slices, and so the lock: one writer per value.
+/// Default value of the managed-by label on our slices. Each value has one writer.
 pub const MANAGED_BY: &str = "endpointslice-controller.k8s.io";
-/// Component that events come from.
+/// Reporting component of our events.
 pub const EVENT_SOURCE: &str = "endpoint-slice-controller";
-/// Prefix of the metrics' names.
+/// Prefix of the metric names.
 pub const METRICS_SUBSYSTEM: &str = "endpoint_slice_controller";
-/// Label `name` of the work queue's metrics.
+/// Label `name` of the work queue metrics.
 pub const WORK_QUEUE: &str = "endpoint_slice";

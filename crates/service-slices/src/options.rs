@@ -1,11 +1,11 @@
-//! How slices of Services are written.
+//! Reconciler options for slices of Services.
 
 use std::num::NonZeroUsize;
 
 use slice_reconciler::{Packing, PlanOptions};
 
-/// How slices of Services are written, whatever their endpoints: filled up to a maximum, and a Service without endpoints has an
-/// empty one (R80, R88).
+/// Reconciler options for slices of Services: slices are filled up to a maximum, and a Service without endpoints has a
+/// placeholder slice (R80, R88).
 #[must_use]
 pub fn reconcile_options(max_endpoints_per_slice: NonZeroUsize) -> PlanOptions {
     PlanOptions {

@@ -1,87 +1,87 @@
-//! What matters of a Pod.
+//! Compact form of a Pod.
 
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as api;
 use slice_core::{AddressType, Interner, TargetIdentity};
 
-use crate::{PodAddresses, Service, pod_addresses::is_plainly_v6};
+use crate::{PodAddresses, Service, pod_addresses::looks_like_ipv6};
 
-/// Protocol of a port that does not have one.
+/// Protocol of a port without one.
 pub(crate) const DEFAULT_PROTOCOL: &str = "TCP";
 
-/// What matters of a Pod, in compact form.
+/// Compact form of a Pod: the fields that its endpoints are derived from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pod {
-    /// Namespace, name and uid, shared with its endpoints. Like the rest, never empty: absent is `None`.
+    /// Namespace, name and uid, shared with its endpoints. Here and below, an empty string of the API is `None`.
     pub identity: Arc<TargetIdentity>,
-    /// Whether it can be an endpoint at all: it has not come to its end, and it has an address (R57).
+    /// Whether it can be an endpoint: it has not finished, and it has an address (R57).
     pub eligible: bool,
-    /// Whether it is ready (R58).
+    /// Whether its `Ready` condition is true (R58).
     pub ready: bool,
-    /// Whether it is being deleted.
+    /// Whether it has a deletionTimestamp.
     pub terminating: bool,
-    /// The node it runs on.
+    /// Name of the node it runs on.
     pub node: Option<Arc<str>>,
     /// Its addresses.
     pub addresses: PodAddresses,
-    /// Its hostname, published when `subdomain` names the Service.
+    /// Its hostname, published if `subdomain` is the name of the Service.
     pub hostname: Option<Arc<str>>,
-    /// The Service under whose name its hostname can be found; `None` without one.
+    /// Its subdomain; `None` without a hostname.
     pub subdomain: Option<Arc<str>>,
-    /// Where named target ports are looked up: first match wins. Pods with equal ports best share one allocation; those
-    /// without any need none.
+    /// Named container ports, for named target ports; the first match wins. Pods with equal ports should share one
+    /// allocation, which makes grouping faster.
     pub named_ports: Option<Arc<Vec<NamedPort>>>,
 }
 
-// Memory per pod is a promise of the programs.
+// Memory per pod is limited: there is one for each pod of the cluster.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Pod>() <= 128);
 
-/// A container port that has a name.
+/// A container port with a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NamedPort {
     /// Its name.
     pub name: Arc<str>,
     /// Its protocol.
     pub protocol: Arc<str>,
-    /// The container's port; host ports are not used.
+    /// The container port; host ports are not used.
     pub port: i32,
 }
 
 impl Pod {
-    /// The compact form of an object of the API, with interned strings.
+    /// Converts an API object, with interned strings.
     pub fn from_k8s(pod: &api::Pod, interner: &mut Interner) -> Self {
         let addresses = PodAddresses::parse(ips(pod));
         let named_ports = pod.spec.as_ref().and_then(|spec| named_ports(spec, interner));
-        Self::read(pod, addresses, named_ports, interner)
+        Self::convert(pod, addresses, named_ports, interner)
     }
 
-    /// What matters of a pod to one Service, for a caller that keeps no pods: named ports only if the Service refers to one,
-    /// addresses only of its families.
+    /// Converts an API object for one Service only, for a caller that does not cache pods: named ports only if the Service has
+    /// a named target port, addresses only of its families.
     pub fn for_service(pod: &api::Pod, service: &Service, interner: &mut Interner) -> Self {
-        let takes_v6 = service.families.address_types().contains(&AddressType::IPv6);
-        let addresses = PodAddresses::parse(ips(pod).filter(|text| takes_v6 || !is_plainly_v6(text)));
+        let has_ipv6 = service.families.address_types().contains(&AddressType::IPv6);
+        let addresses = PodAddresses::parse(ips(pod).filter(|text| has_ipv6 || !looks_like_ipv6(text)));
         let spec = pod.spec.as_ref().filter(|_| service.has_named_targets());
         let named_ports = spec.and_then(|spec| named_ports(spec, interner));
-        Self::read(pod, addresses, named_ports, interner)
+        Self::convert(pod, addresses, named_ports, interner)
     }
 
-    fn read(
+    fn convert(
         pod: &api::Pod,
         addresses: PodAddresses,
         named_ports: Option<Arc<Vec<NamedPort>>>,
         interner: &mut Interner,
     ) -> Self {
         let metadata = &pod.metadata;
-        let [namespace, name, uid] = [&metadata.namespace, &metadata.name, &metadata.uid].map(given);
+        let [namespace, name, uid] = [&metadata.namespace, &metadata.name, &metadata.uid].map(non_empty);
         let spec = pod.spec.as_ref();
-        let spec_text = |field: fn(&api::PodSpec) -> &Option<String>| spec.and_then(|spec| given(field(spec)));
-        let hostname = spec_text(|spec| &spec.hostname);
-        let subdomain = hostname.and_then(|_| spec_text(|spec| &spec.subdomain));
+        let spec_field = |field: fn(&api::PodSpec) -> &Option<String>| spec.and_then(|spec| non_empty(field(spec)));
+        let hostname = spec_field(|spec| &spec.hostname);
+        let subdomain = hostname.and_then(|_| spec_field(|spec| &spec.subdomain));
         let mut intern = |text: Option<&str>| text.map(|text| interner.intern(text));
         Self {
-            node: intern(spec_text(|spec| &spec.node_name)),
+            node: intern(spec_field(|spec| &spec.node_name)),
             hostname: intern(hostname),
             subdomain: intern(subdomain),
             named_ports,
@@ -93,24 +93,24 @@ impl Pod {
         }
     }
 
-    /// Its namespace; empty without one.
+    /// Its namespace; empty if it has none.
     #[must_use]
     pub fn namespace(&self) -> &str {
         self.identity.namespace.as_deref().unwrap_or_default()
     }
 
-    /// Its name; empty without one.
+    /// Its name; empty if it has none.
     #[must_use]
     pub fn name(&self) -> &str {
         self.identity.name.as_deref().unwrap_or_default()
     }
 
-    /// Its named ports, in the order in which they are looked up.
+    /// Its named ports, in lookup order.
     pub(crate) fn named_ports(&self) -> &[NamedPort] {
         self.named_ports.as_ref().map_or(&[], |ports| ports)
     }
 
-    /// The hostname under which a Service publishes the pod (R64). Whether the Service is headless does not matter.
+    /// The hostname that a Service publishes for the pod (R64). It does not depend on whether the Service is headless.
     #[must_use]
     pub fn hostname_for(&self, namespace: &str, service: &str) -> Option<&str> {
         let hostname = self.hostname.as_deref()?;
@@ -124,9 +124,9 @@ impl From<&api::Pod> for Pod {
     }
 }
 
-/// In the API, empty is absent.
-#[expect(clippy::ref_option, reason = "it is how the API's types hold their fields")]
-pub(crate) fn given(text: &Option<String>) -> Option<&str> {
+/// The string, if it is present and not empty: the API treats both alike.
+#[expect(clippy::ref_option, reason = "fields of k8s_openapi types have this type")]
+pub(crate) fn non_empty(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
@@ -145,14 +145,15 @@ fn conditions(pod: &api::Pod) -> &[api::PodCondition] {
     conditions.unwrap_or_default()
 }
 
-/// R57. A pod that only has `podIP` counts, although its address is never published.
+/// Whether the pod has not finished and has an address (R57). A pod with only `podIP` is eligible, although that address is
+/// never published.
 fn is_eligible(pod: &api::Pod) -> bool {
     let Some(status) = &pod.status else { return false };
     let finished = matches!(status.phase.as_deref(), Some("Failed" | "Succeeded"));
-    !finished && (!pod_ips(pod).is_empty() || given(&status.pod_ip).is_some())
+    !finished && (!pod_ips(pod).is_empty() || non_empty(&status.pod_ip).is_some())
 }
 
-/// R58: the first condition of the type decides.
+/// Whether the first `Ready` condition is true (R58).
 fn is_ready(pod: &api::Pod) -> bool {
     conditions(pod)
         .iter()
@@ -160,7 +161,7 @@ fn is_ready(pod: &api::Pod) -> bool {
         .is_some_and(|condition| condition.status == "True")
 }
 
-/// The order in which names are looked up: regular containers, then sidecars (R69).
+/// Named ports in lookup order: regular containers, then sidecars (R69).
 fn named_ports(spec: &api::PodSpec, interner: &mut Interner) -> Option<Arc<Vec<NamedPort>>> {
     let sidecars = spec.init_containers.iter().flatten();
     let sidecars = sidecars.filter(|container| container.restart_policy.as_deref() == Some("Always"));
@@ -171,8 +172,8 @@ fn named_ports(spec: &api::PodSpec, interner: &mut Interner) -> Option<Arc<Vec<N
         .flat_map(|container| container.ports.iter().flatten());
     let named = ports.filter_map(|port| {
         Some(NamedPort {
-            name: interner.intern(given(&port.name)?),
-            protocol: interner.intern(given(&port.protocol).unwrap_or(DEFAULT_PROTOCOL)),
+            name: interner.intern(non_empty(&port.name)?),
+            protocol: interner.intern(non_empty(&port.protocol).unwrap_or(DEFAULT_PROTOCOL)),
             port: port.container_port,
         })
     });
@@ -190,9 +191,9 @@ mod tests {
         Pod::from(&serde_json::from_value::<api::Pod>(pod).unwrap())
     }
 
-    /// T-CUT-07…10, -12…16, T-SPE-01…04, -06…10; T-CUT-17, T-SPE-11: terminating pods are always included.
+    /// Upstream's cases (T-CUT-07…10, -12…16, T-SPE-01…04, -06…10). Terminating pods are always included (T-CUT-17, T-SPE-11).
     #[test]
-    fn r57_which_pods_can_be_endpoints() {
+    fn r57_eligible_pods() {
         let ip = json!([{"ip": "1.2.3.4"}]);
         let both = json!([{"ip": "1.2.3.4"}, {"ip": "fd00::4"}]);
         for (phase, restart, pod_ip, pod_ips, expected) in [
@@ -242,9 +243,9 @@ mod tests {
         }
     }
 
-    /// T-CUT-18…21, T-HST-01…04, T-UTL-13, T-P2E-07.
+    /// Upstream's cases (T-CUT-18…21, T-HST-01…04, T-UTL-13, T-P2E-07).
     #[test]
-    fn r64_when_a_hostname_is_published() {
+    fn r64_published_hostname() {
         for (namespace, hostname, subdomain, expected) in [
             ("ns", "foo", "svc", Some("foo")),
             ("ns", "", "svc", None),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pod_for_a_service_lacks_what_the_service_does_not_use() {
+    fn for_service_converts_only_the_fields_that_the_service_uses() {
         let service = |families: Value, target: Value| {
             let spec = json!({"ipFamilies": families, "ports": [{"port": 80, "targetPort": target}]});
             Service::from(&serde_json::from_value::<api::Service>(json!({"spec": spec})).unwrap())
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn pods_read_with_one_interner_share_strings() {
+    fn pods_from_one_interner_share_strings() {
         let pod: api::Pod = serde_json::from_value(json!({
             "metadata": {"namespace": "ns", "name": "pod0", "uid": "u"},
             "spec": {"containers": [{"name": "c", "ports": [{"name": "http", "containerPort": 80}]}], "nodeName": "n"},

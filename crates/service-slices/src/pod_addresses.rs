@@ -1,170 +1,175 @@
-//! The addresses of a pod: those that can be published, by family, and those that cannot.
+//! Addresses of a pod, by IP family, and the rejected ones.
 
 use std::sync::Arc;
 
 use slice_core::{Address, AddressType, InvalidAddress, limits::ADDRESSES_PER_ENDPOINT_MAX};
 
-/// The addresses of a pod, read once and kept in the order in which they are published: sorted as text (R61).
+/// Addresses of a pod, parsed once and sorted as text, the order in which they are published (R61).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodAddresses {
-    /// The one IPv4 address of a pod with nothing unusual about it.
+    /// The IPv4 address, in the common case.
     v4: Option<Address>,
-    /// All addresses of any other pod.
-    unusual: Option<Box<Unusual>>,
-    /// The one IPv6 address of a pod with nothing unusual about it.
+    /// All addresses, in any other case.
+    irregular: Option<Box<Irregular>>,
+    /// The IPv6 address, in the common case.
     v6: Option<Address>,
 }
 
-/// What hardly any pod has.
+/// Addresses of a pod that has several of a family, or rejected ones. Rare, hence boxed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Unusual {
+struct Irregular {
     v4: Vec<Address>,
     v6: Vec<Address>,
-    /// Each address is an endpoint of its own.
-    apart: bool,
-    refused: Vec<RejectedAddress>,
+    /// Whether each address is an endpoint of its own.
+    separate: bool,
+    rejected: Vec<RejectedAddress>,
 }
 
-/// An address of a pod that no slice may hold: one of them would make its whole slice unwritable (W23).
+/// An address of a pod that no slice may contain. The API server would reject the whole slice (W23).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RejectedAddress {
-    /// As the pod has it.
+    /// The address, as in the pod.
     pub text: Arc<str>,
-    /// Its family, as far as that can be told.
+    /// Its address type, if the text reveals it.
     pub address_type: Option<AddressType>,
-    /// What is wrong with it.
-    pub problem: AddressError,
+    /// Why it was rejected.
+    pub error: AddressError,
 }
 
 /// Why an address of a pod is not published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It cannot be read.
+    /// It cannot be parsed.
     #[error("it is not an IP address")]
     NotAnIp,
-    /// The API server refuses it.
+    /// The API server rejects it.
     #[error("{0}")]
     InvalidAddress(InvalidAddress),
-    /// The pod has as many addresses of this family already as an endpoint may have.
+    /// The pod has more addresses of this family than an endpoint may have.
     #[error("an endpoint has at most {ADDRESSES_PER_ENDPOINT_MAX} addresses")]
     TooMany,
 }
 
 impl PodAddresses {
-    /// Reads `status.podIPs` (R60). All addresses of a family are one endpoint.
+    /// Parses `status.podIPs` (R60). All addresses of a family form one endpoint.
     pub fn parse<'t>(texts: impl IntoIterator<Item = &'t str, IntoIter: Clone>) -> Self {
         let texts = texts.into_iter();
-        Self::read_usual(texts.clone()).unwrap_or_else(|| {
-            let mut unusual = Unusual::read(texts);
-            for published in [&mut unusual.v4, &mut unusual.v6] {
-                unusual.refused.extend(surplus(published));
+        Self::parse_common(texts.clone()).unwrap_or_else(|| {
+            let mut irregular = Irregular::parse(texts);
+            for addresses in [&mut irregular.v4, &mut irregular.v6] {
+                irregular.rejected.extend(drain_surplus(addresses));
             }
-            unusual.into()
+            irregular.into()
         })
     }
 
-    /// Reads addresses from another source than `status.podIPs`: other networks of the pod, or devices (G84). Each address is
-    /// an endpoint of its own, because readers look at the first of an endpoint only (G77).
+    /// Parses addresses from another source than `status.podIPs`, such as secondary networks or devices (G84). Each address
+    /// is an endpoint of its own, because consumers use only the first address of an endpoint (G77).
     pub fn parse_separate<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
-        let unusual = Unusual::read(texts);
-        Unusual { apart: true, ..unusual }.into()
+        let irregular = Irregular::parse(texts);
+        Irregular {
+            separate: true,
+            ..irregular
+        }
+        .into()
     }
 
-    /// What nearly all pods have: at most one address of each family, and none that cannot be published.
-    fn read_usual<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Self> {
+    /// Parses the common case: at most one address per family, and no rejected one. Returns `None` in any other case.
+    fn parse_common<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Self> {
         let (mut v4, mut v6) = (None, None);
         for text in texts {
-            let is_usual = match read(text) {
+            let is_first = match parse_address(text) {
                 Ok(Address::V4(address)) => v4.replace(address).is_none(),
                 Ok(Address::V6(address)) => v6.replace(address).is_none(),
                 Ok(Address::Other(_)) | Err(_) => false,
             };
-            if !is_usual {
+            if !is_first {
                 return None;
             }
         }
         Some(Self {
             v4: v4.map(Address::V4),
             v6: v6.map(Address::V6),
-            unusual: None,
+            irregular: None,
         })
     }
 
-    /// Those of one family.
+    /// The addresses of one address type.
     #[must_use]
     pub fn of(&self, address_type: AddressType) -> &[Address] {
-        match (address_type, &self.unusual) {
+        match (address_type, &self.irregular) {
             (AddressType::IPv4, None) => self.v4.as_slice(),
             (AddressType::IPv6, None) => self.v6.as_slice(),
-            (AddressType::IPv4, Some(unusual)) => &unusual.v4,
-            (AddressType::IPv6, Some(unusual)) => &unusual.v6,
+            (AddressType::IPv4, Some(irregular)) => &irregular.v4,
+            (AddressType::IPv6, Some(irregular)) => &irregular.v6,
             (AddressType::Fqdn, _) => &[],
         }
     }
 
-    /// Whether each is an endpoint of its own, and not one together with the others of its family.
+    /// Whether each address is an endpoint of its own. Otherwise all addresses of a family form one endpoint.
     #[must_use]
     pub fn one_endpoint_each(&self) -> bool {
-        self.unusual.as_ref().is_some_and(|unusual| unusual.apart)
+        self.irregular.as_ref().is_some_and(|irregular| irregular.separate)
     }
 
-    /// Those that cannot be published.
+    /// The addresses that cannot be published.
     #[must_use]
     pub fn rejected(&self) -> &[RejectedAddress] {
-        self.unusual.as_ref().map_or(&[], |unusual| &unusual.refused)
+        self.irregular.as_ref().map_or(&[], |irregular| &irregular.rejected)
     }
 }
 
-impl Unusual {
-    fn read<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+impl Irregular {
+    fn parse<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let mut all = Self::default();
         for text in texts {
-            match read(text) {
+            match parse_address(text) {
                 Ok(address @ Address::V4(_)) => all.v4.push(address),
                 Ok(address) => all.v6.push(address),
-                Err((address_type, problem)) => all.refused.push(RejectedAddress {
+                Err((address_type, error)) => all.rejected.push(RejectedAddress {
                     text: text.into(),
                     address_type,
-                    problem,
+                    error,
                 }),
             }
         }
-        for published in [&mut all.v4, &mut all.v6] {
-            published.sort_by_cached_key(Address::to_string);
+        for addresses in [&mut all.v4, &mut all.v6] {
+            addresses.sort_by_cached_key(Address::to_string);
         }
         all
     }
 }
 
-impl From<Unusual> for PodAddresses {
-    fn from(unusual: Unusual) -> Self {
+impl From<Irregular> for PodAddresses {
+    fn from(irregular: Irregular) -> Self {
         Self {
-            unusual: Some(Box::new(unusual)),
+            irregular: Some(Box::new(irregular)),
             ..Self::default()
         }
     }
 }
 
-/// Takes out what is more than an endpoint may have.
-fn surplus(published: &mut Vec<Address>) -> impl Iterator<Item = RejectedAddress> {
-    let surplus = published.drain(published.len().min(ADDRESSES_PER_ENDPOINT_MAX)..);
+/// Removes the addresses above the maximum of an endpoint.
+fn drain_surplus(addresses: &mut Vec<Address>) -> impl Iterator<Item = RejectedAddress> {
+    let surplus = addresses.drain(addresses.len().min(ADDRESSES_PER_ENDPOINT_MAX)..);
     surplus.map(|address| RejectedAddress {
         text: address.to_string().into(),
         address_type: Some(address.address_type()),
-        problem: AddressError::TooMany,
+        error: AddressError::TooMany,
     })
 }
 
-/// Whether a text, if it is an address at all, is an IPv6 address that is not IPv4-mapped: such a one begins with zeros.
-pub(crate) fn is_plainly_v6(text: &str) -> bool {
+/// Whether a text, if it is a valid address, is an IPv6 address and not an IPv4-mapped one. IPv4-mapped addresses start with
+/// zeros.
+pub(crate) fn looks_like_ipv6(text: &str) -> bool {
     let is_v6_byte = |byte: u8| byte.is_ascii_hexdigit() || byte == b':';
     text.contains(':') && text.bytes().all(is_v6_byte) && !text.starts_with([':', '0'])
 }
 
-/// The address, or its family, as far as that can be told, and what is wrong with it.
-fn read(text: &str) -> Result<Address, (Option<AddressType>, AddressError)> {
+/// Parses and validates an address. The error has the address type, if the text reveals it.
+fn parse_address(text: &str) -> Result<Address, (Option<AddressType>, AddressError)> {
     let Some(address) = Address::parse_ip(text) else {
-        let address_type = is_plainly_v6(text).then_some(AddressType::IPv6);
+        let address_type = looks_like_ipv6(text).then_some(AddressType::IPv6);
         return Err((address_type, AddressError::NotAnIp));
     };
     match address.validate() {
@@ -182,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn r60_r61_addresses_of_a_family_are_together_and_sorted_as_text() {
+    fn r60_r61_addresses_are_split_by_family_and_sorted_as_text() {
         let addresses = PodAddresses::parse(["fd00::1", "10.0.0.9", "10.0.0.10", "fd00:0::00:10", "10.0.0.2"]);
         assert_eq!(
             printed(addresses.of(AddressType::IPv4)),
@@ -191,13 +196,13 @@ mod tests {
         assert_eq!(printed(addresses.of(AddressType::IPv6)), ["fd00::1", "fd00::10"]);
         assert_eq!(addresses.of(AddressType::Fqdn), []);
         assert_eq!(addresses.rejected(), []);
-        let spelled_otherwise = PodAddresses::parse(["::ffff:10.0.0.9", "fd00:0::1"]);
-        assert_eq!(spelled_otherwise, PodAddresses::parse(["fd00::1", "10.0.0.9"]));
+        let non_canonical = PodAddresses::parse(["::ffff:10.0.0.9", "fd00:0::1"]);
+        assert_eq!(non_canonical, PodAddresses::parse(["fd00::1", "10.0.0.9"]));
     }
 
-    /// A text that looks like an IPv6 address concerns IPv6 only; what begins with zeros may still be an IPv4 address.
+    /// A text that looks like an IPv6 address is reported for IPv6 only; one that starts with zeros may be an IPv4 address.
     #[test]
-    fn family_of_a_refused_address_is_known_where_its_form_shows_it() {
+    fn address_type_of_a_rejected_address_is_known_if_the_text_reveals_it() {
         let texts = [
             "fd00::1",
             "fd00:::1",
@@ -215,55 +220,55 @@ mod tests {
             ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
         );
         assert_eq!(printed(addresses.of(AddressType::IPv6)), ["fd00::1"]);
-        let refused = |wanted: AddressType| -> Vec<&str> {
-            let refused = addresses.rejected().iter();
-            let concern = refused.filter(|refused| refused.address_type.is_none_or(|of| of == wanted));
-            concern.map(|refused| &*refused.text).collect()
+        let rejected = |expected: AddressType| -> Vec<&str> {
+            let rejected = addresses.rejected().iter();
+            let of_type = rejected.filter(|rejected| rejected.address_type.is_none_or(|of| of == expected));
+            of_type.map(|rejected| &*rejected.text).collect()
         };
-        assert_eq!(refused(AddressType::IPv4), ["fd00::1%eth0", "feed"]);
+        assert_eq!(rejected(AddressType::IPv4), ["fd00::1%eth0", "feed"]);
         assert_eq!(
-            refused(AddressType::IPv6),
+            rejected(AddressType::IPv6),
             ["fd00:::1", "0::1", "fd00::1%eth0", "feed", "cafe1:"]
         );
     }
 
-    /// G-25, W23: what cannot be published is named, the rest is kept.
+    /// Invalid addresses are reported, valid ones are published (G-25, W23).
     #[test]
-    fn g25_what_cannot_be_published_is_named() {
+    fn g25_invalid_addresses_are_rejected() {
         let addresses = PodAddresses::parse(["::ffff:1.2.3.4", "010.0.0.1", "garbage", "169.254.1.1", "fe80::1%eth0"]);
         assert_eq!(printed(addresses.of(AddressType::IPv4)), ["1.2.3.4", "10.0.0.1"]);
-        let refused = |text: &str, address_type, problem| RejectedAddress {
+        let rejected = |text: &str, address_type, error| RejectedAddress {
             text: text.into(),
             address_type,
-            problem,
+            error,
         };
         let link_local = AddressError::InvalidAddress(InvalidAddress::LinkLocal);
         assert_eq!(
             addresses.rejected(),
             [
-                refused("garbage", None, AddressError::NotAnIp),
-                refused("169.254.1.1", Some(AddressType::IPv4), link_local),
-                refused("fe80::1%eth0", None, AddressError::NotAnIp),
+                rejected("garbage", None, AddressError::NotAnIp),
+                rejected("169.254.1.1", Some(AddressType::IPv4), link_local),
+                rejected("fe80::1%eth0", None, AddressError::NotAnIp),
             ]
         );
     }
 
-    /// R143.
+    /// Addresses above the limit of the API server are rejected (R143).
     #[test]
-    fn an_endpoint_gets_no_more_addresses_than_the_api_server_takes() {
+    fn surplus_addresses_are_rejected() {
         let texts: Vec<String> = (0..101).map(|i| format!("10.0.0.{i}")).collect();
         let with_v6 = texts.iter().map(String::as_str).chain(["fd00::1"]);
         let addresses = PodAddresses::parse(with_v6);
         assert_eq!(addresses.of(AddressType::IPv4).len(), 100);
         assert_eq!(printed(addresses.of(AddressType::IPv6)), ["fd00::1"]);
-        let refused = addresses
+        let rejected = addresses
             .rejected()
             .iter()
-            .map(|refused| (&*refused.text, refused.problem));
+            .map(|rejected| (&*rejected.text, rejected.error));
         assert_eq!(
-            refused.collect::<Vec<_>>(),
+            rejected.collect::<Vec<_>>(),
             [("10.0.0.99", AddressError::TooMany)],
-            "the last as text"
+            "the last one in text order"
         );
     }
 }

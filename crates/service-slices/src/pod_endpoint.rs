@@ -1,4 +1,4 @@
-//! A pod as an endpoint.
+//! A pod as an endpoint of a Service.
 
 use std::slice;
 
@@ -6,24 +6,24 @@ use slice_core::{Address, AddressType, Conditions, Endpoint, EndpointSource, Tar
 
 use crate::{Node, Pod, Service};
 
-/// A pod as an endpoint of a Service. Small, because there is one for every pod on every sync.
+/// A pod as an endpoint of a Service. A small view: there is one per pod and sync.
 #[derive(Clone, Copy, Debug)]
 pub struct PodEndpoint<'a> {
     /// The pod.
     pub pod: &'a Pod,
-    /// The node it runs on, if it is known.
+    /// The node of the pod, if it is in the cache.
     pub node: Option<&'a Node>,
-    /// Whether the Service publishes it as ready.
+    /// Condition `ready`.
     ready: bool,
-    /// Whether the Service publishes its hostname.
+    /// Whether the hostname is published.
     has_hostname: bool,
     is_ipv6: bool,
-    /// Which one of its addresses is meant, counted from one, where each is an endpoint of its own; zero means all.
-    address_number: u32,
+    /// Position of its address, from one, if each address is an endpoint of its own; zero for all addresses.
+    address_position: u32,
 }
 
 impl<'a> PodEndpoint<'a> {
-    /// The endpoints of a pod with its addresses of a family: usually one, none without an address (R55 step 2d, R60).
+    /// The endpoints of a pod for one address type: usually one, none without an address (R55 step 2d, R60).
     pub(crate) fn for_pod(
         pod: &'a Pod,
         node: Option<&'a Node>,
@@ -31,17 +31,17 @@ impl<'a> PodEndpoint<'a> {
         address_type: AddressType,
     ) -> impl Iterator<Item = Self> {
         let addresses = pod.addresses.of(address_type).len();
-        let apart = pod.addresses.one_endpoint_each();
-        let count = if apart { addresses } else { addresses.min(1) };
+        let separate = pod.addresses.one_endpoint_each();
+        let count = if separate { addresses } else { addresses.min(1) };
         let ready = service.publish_not_ready_addresses || (pod.ready && !pod.terminating);
         let has_hostname = pod.hostname_for(&service.namespace, &service.name).is_some();
-        (1..=u32::MAX).take(count).map(move |number| Self {
+        (1..=u32::MAX).take(count).map(move |position| Self {
             pod,
             node,
             ready,
             has_hostname,
             is_ipv6: address_type == AddressType::IPv6,
-            address_number: if apart { number } else { 0 },
+            address_position: if separate { position } else { 0 },
         })
     }
 }
@@ -54,9 +54,9 @@ impl EndpointSource for PodEndpoint<'_> {
         } else {
             AddressType::IPv4
         });
-        match self.address_number {
+        match self.address_position {
             0 => all,
-            number => slice::from_ref(&all[number as usize - 1]),
+            position => slice::from_ref(&all[position as usize - 1]),
         }
     }
 
@@ -74,7 +74,7 @@ impl EndpointSource for PodEndpoint<'_> {
         self.pod.hostname.as_deref().filter(|_| self.has_hostname)
     }
 
-    /// As the node has it, which its pods share.
+    /// Prefers the string of the node, which the endpoints of all its pods share.
     #[inline]
     fn node_name(&self) -> Option<&str> {
         match self.node {

@@ -1,14 +1,14 @@
-//! Amounts of a resource, as in `allocatable`.
+//! Parser for Kubernetes resource quantities, as in `status.allocatable`.
 
-/// A quantity in thousandths, rounded up as upstream does; none if it is negative or no quantity. Exact, because a sum of
-/// CPUs decides about hints.
-pub(crate) fn milli(quantity: &str) -> Option<u64> {
+/// Parses a quantity into thousandths, rounded up as upstream does; `None` if it is negative or invalid. The result is exact,
+/// because zone ratios are computed from sums of CPUs.
+pub(crate) fn parse_cpu_millis(quantity: &str) -> Option<u64> {
     let quantity = quantity.strip_prefix('+').unwrap_or(quantity);
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
     let (number, suffix) = quantity.split_at(quantity.find(|c| !is_number(c)).unwrap_or(quantity.len()));
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let fraction = fraction.trim_end_matches('0');
-    // More digits than fit are no amount of anything; and neither is a second point, or no digit at all.
+    // Rejects more digits than fit, a second point, and a number without digits.
     let digits: u128 = match (number, whole.len() + fraction.len()) {
         ("" | ".", _) => return None,
         (_, 0) => 0,
@@ -16,8 +16,8 @@ pub(crate) fn milli(quantity: &str) -> Option<u64> {
     };
     let (factor, exponent) = scale(suffix)?;
     let amount = digits.checked_mul(factor)?;
-    let places = i32::try_from(fraction.len()).ok()?;
-    let exponent = exponent.checked_add(3)?.checked_sub(places)?;
+    let decimals = i32::try_from(fraction.len()).ok()?;
+    let exponent = exponent.checked_add(3)?.checked_sub(decimals)?;
     let power = 10_u128.saturating_pow(exponent.unsigned_abs());
     let milli = if exponent < 0 {
         amount.div_ceil(power)
@@ -27,7 +27,7 @@ pub(crate) fn milli(quantity: &str) -> Option<u64> {
     Some(u64::try_from(milli).unwrap_or(u64::MAX))
 }
 
-/// What a suffix multiplies by: a factor, and a power of ten.
+/// The multiplier of a suffix: a factor and a power of ten.
 fn scale(suffix: &str) -> Option<(u128, i32)> {
     Some(match suffix {
         "n" => (1, -9),
@@ -54,9 +54,9 @@ fn scale(suffix: &str) -> Option<(u128, i32)> {
 mod tests {
     use super::*;
 
-    /// H22.
+    /// CPUs are counted in thousandths (H22).
     #[test]
-    fn quantities_are_read_exactly_and_rounded_up_to_thousandths() {
+    fn quantities_are_parsed_exactly_and_rounded_up_to_thousandths() {
         for (quantity, expected) in [
             ("4", 4000),
             ("+4", 4000),
@@ -98,17 +98,17 @@ mod tests {
             ("1e-99", 1),
             ("0e-99", 0),
             ("0e99", 0),
-            // A sum with these is the largest there is, whatever is added.
+            // Too large for a u64: saturates.
             ("1E", u64::MAX),
             ("1Ei", u64::MAX),
             ("1e99", u64::MAX),
         ] {
-            assert_eq!(milli(quantity), Some(expected), "{quantity:?}");
+            assert_eq!(parse_cpu_millis(quantity), Some(expected), "{quantity:?}");
         }
     }
 
     #[test]
-    fn what_is_no_quantity_or_negative_is_none() {
+    fn invalid_and_negative_quantities_are_none() {
         for text in [
             "",
             ".",
@@ -132,7 +132,7 @@ mod tests {
             "١",
             "1000000000000000000000000000000000000000000",
         ] {
-            assert_eq!(milli(text), None, "{text:?}");
+            assert_eq!(parse_cpu_millis(text), None, "{text:?}");
         }
     }
 }

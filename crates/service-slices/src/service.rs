@@ -1,4 +1,4 @@
-//! What matters of a Service.
+//! Compact form of a Service.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,34 +11,34 @@ use slice_reconciler::{Annotations, MetadataPolicy, Owner, hints::HintMode};
 
 use crate::{
     MANAGED_BY, NamedPort,
-    pod::{DEFAULT_PROTOCOL, given},
+    pod::{DEFAULT_PROTOCOL, non_empty},
 };
 
-/// Label keys of a slice that are ours; what a Service says under them is not copied (R110).
+/// Label keys of a slice that the controller sets. Labels of a Service with these keys are not copied (R110).
 pub const RESERVED_LABELS: [&str; 3] = [HEADLESS_LABEL, MANAGED_BY_LABEL, SERVICE_NAME_LABEL];
 
-/// What matters of a Service.
+/// Compact form of a Service: the fields that its slices are derived from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
     /// Its namespace.
     pub namespace: Arc<str>,
     /// Its name.
     pub name: Arc<str>,
-    /// Its uid: a Service of the same name that comes after it is another one.
+    /// Its uid. A Service that is deleted and created again has another one.
     pub uid: Arc<str>,
-    /// Whether it is being deleted.
+    /// Whether it has a deletionTimestamp.
     pub terminating: bool,
     /// Its labels, copied to its slices.
     pub labels: BTreeMap<String, String>,
-    /// Whether it has no address of its own.
+    /// Whether it has no cluster IP.
     pub headless: bool,
-    /// The types of slices it has.
+    /// Its IP families, the address types of its slices.
     pub families: IpFamilies,
-    /// Whether pods are called ready whatever they are.
+    /// Whether all endpoints are published as ready.
     pub publish_not_ready_addresses: bool,
     /// Its ports, in order.
     pub ports: Vec<ServicePort>,
-    /// The hints it asks for.
+    /// Its hint mode, from an annotation or `trafficDistribution`.
     pub hints: HintMode,
 }
 
@@ -49,34 +49,34 @@ pub struct ServicePort {
     pub name: Arc<str>,
     /// Its protocol.
     pub protocol: Arc<str>,
-    /// The protocol spoken. Absent and empty are different.
+    /// Its application protocol. Absent and empty are different.
     pub app_protocol: Option<Arc<str>>,
-    /// Which port of a pod it leads to.
+    /// Its target port.
     pub target: TargetPort,
 }
 
-/// Which port of a pod a port of a Service leads to.
+/// Target port of a Service port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetPort {
-    /// This one, whatever it is.
+    /// A port number; its range is not checked.
     Number(i32),
-    /// The one that the pod has under this name.
+    /// The name of a container port.
     Named(Arc<str>),
 }
 
-/// The types of slices that a Service has (R56a).
+/// IP families of a Service, the address types of its slices (R56a).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IpFamilies {
-    /// IPv4 alone.
+    /// IPv4 only.
     IPv4,
-    /// IPv6 alone.
+    /// IPv6 only.
     IPv6,
-    /// Both.
+    /// Dual-stack.
     Both,
 }
 
 impl IpFamilies {
-    /// From `spec.ipFamilies` and `spec.clusterIP`. `None` and no cluster IP are the same.
+    /// Determines the families from `spec.ipFamilies` and `spec.clusterIP`. Pass no cluster IP for a headless Service.
     pub fn from_spec<'t>(ip_families: impl IntoIterator<Item = &'t str>, cluster_ip: Option<&str>) -> Self {
         let (mut v4, mut v6) = (false, false);
         for family in ip_families {
@@ -102,14 +102,14 @@ impl IpFamilies {
 }
 
 impl Service {
-    /// Whether it asks pods for ports by name, so that pods can differ in their ports.
+    /// Whether it has a named target port, so that pods can differ in their ports.
     #[must_use]
     pub fn has_named_targets(&self) -> bool {
         let mut ports = self.ports.iter();
         ports.any(|port| matches!(port.target, TargetPort::Named(_)))
     }
 
-    /// Itself as the owner of slices.
+    /// The Service as the owner of its slices.
     #[must_use]
     pub fn owner(&self) -> Owner<'_> {
         Owner {
@@ -122,7 +122,7 @@ impl Service {
         }
     }
 
-    /// What the metadata of its slices should be.
+    /// Desired metadata of its slices.
     #[must_use]
     pub fn metadata_policy(&self) -> MetadataPolicy {
         let mut labels = self.slice_labels();
@@ -134,7 +134,7 @@ impl Service {
         }
     }
 
-    /// The labels that its slices should have (R110).
+    /// Desired labels of its slices (R110).
     #[must_use]
     pub fn slice_labels(&self) -> BTreeMap<String, String> {
         let mut labels = self.labels.clone();
@@ -149,7 +149,7 @@ impl Service {
 }
 
 impl ServicePort {
-    /// The port of endpoints that it leads to, with this number.
+    /// The slice port for this target port number.
     #[must_use]
     pub fn to_port(&self, number: i32) -> Port {
         Port {
@@ -160,7 +160,7 @@ impl ServicePort {
         }
     }
 
-    /// The number it has with a pod that has these ports, if it leads anywhere (R69).
+    /// The target port number for a pod with these named ports; `None` if the pod lacks the named port (R69).
     #[must_use]
     pub fn resolve_target_port(&self, named_ports: &[NamedPort]) -> Option<i32> {
         match &self.target {
@@ -209,12 +209,12 @@ impl From<&api::ServicePort> for ServicePort {
     fn from(port: &api::ServicePort) -> Self {
         Self {
             name: port.name.as_deref().unwrap_or_default().into(),
-            protocol: given(&port.protocol).unwrap_or(DEFAULT_PROTOCOL).into(),
+            protocol: non_empty(&port.protocol).unwrap_or(DEFAULT_PROTOCOL).into(),
             app_protocol: port.app_protocol.as_deref().map(Into::into),
             target: match &port.target_port {
                 Some(IntOrString::Int(number)) => TargetPort::Number(*number),
                 Some(IntOrString::String(name)) if !name.is_empty() => TargetPort::Named(name.as_str().into()),
-                // The API server would have filled it in so.
+                // The default of the API server.
                 Some(IntOrString::String(_)) | None => TargetPort::Number(port.port),
             },
         }
@@ -232,7 +232,7 @@ mod tests {
         Service::from(&serde_json::from_value::<api::Service>(service).unwrap())
     }
 
-    /// T-UTL-37…46, T-SAT-01…10.
+    /// Upstream's cases (T-UTL-37…46, T-SAT-01…10).
     #[test]
     fn r56a_address_types() {
         use IpFamilies::{Both, IPv4, IPv6};
@@ -246,7 +246,7 @@ mod tests {
             (&["IPv6", "IPv4"], json!("2000::1"), Both),
             (&none, json!("None"), Both),
             (&["IPv4", "IPv6"], json!("None"), Both),
-            // What upstream has no case for: the families win, unknown ones are as good as none.
+            // Not covered upstream: ipFamilies take precedence, and unknown families are ignored.
             (&["IPv6"], json!("10.0.0.10"), IPv6),
             (&["IPv4"], json!("None"), IPv4),
             (&["IPv5", "IPv6"], json!("None"), IPv6),
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(Both.address_types(), [AddressType::IPv4, AddressType::IPv6]);
     }
 
-    /// T-UTL-01…06 (labels), T-UTL-24…36 (the labels that are wanted; whether they differ is the reconciler's to say).
+    /// Upstream's cases of labels (T-UTL-01…06) and of desired labels (T-UTL-24…36; the comparison is tested in the reconciler).
     #[test]
     fn r110_labels_of_slices() {
         let (sn, mb, headless) = (SERVICE_NAME_LABEL, MANAGED_BY_LABEL, HEADLESS_LABEL);
@@ -291,9 +291,9 @@ mod tests {
         }
     }
 
-    /// R94, R109, R110: an older annotation, the uid, and labels that are ours to keep away.
+    /// The older hint annotation is read, the owner has the uid, and reserved labels are not copied (R94, R109, R110).
     #[test]
-    fn what_a_service_says_about_its_slices() {
+    fn owner_metadata_and_hint_mode_of_a_service() {
         let metadata = json!({
             "namespace": "ns", "name": "foo", "uid": "1", "deletionTimestamp": "2024-01-02T03:04:05Z",
             "labels": {"foo": "bar", HEADLESS_LABEL: "x"},
@@ -320,9 +320,9 @@ mod tests {
         assert_eq!(policy.annotations, Annotations::Preserve);
     }
 
-    /// R68: what the API server fills in is filled in here too.
+    /// Defaults of the API server are applied (R68).
     #[test]
-    fn r68_a_port_of_the_api() {
+    fn r68_service_port_defaults() {
         let target = |target: Value| {
             let port = json!({"port": 80, "targetPort": target});
             ServicePort::from(&serde_json::from_value::<api::ServicePort>(port).unwrap())

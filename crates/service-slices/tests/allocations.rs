@@ -1,5 +1,5 @@
-//! Deriving endpoints allocates a fixed number of times, however many pods there are; finding that there is nothing to do, once
-//! or a few times for each slice, and never for an endpoint.
+//! Number of allocations: constant for deriving desired endpoints, however many pods there are; at most one per slice, and none
+//! per endpoint, for a plan without writes.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,7 +25,7 @@ const ENDPOINTS_PER_SLICE: usize = 100;
 
 type Nodes = HashMap<Arc<str>, Node>;
 
-/// A Service, its pods, and the slices that it has.
+/// A Service with its pods and existing slices.
 struct Cluster {
     service: Service,
     pods: Vec<Pod>,
@@ -34,8 +34,8 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// At rest: the slices are as they should be.
-    fn at_rest(service: Service, count: usize) -> Self {
+    /// With converged slices: a plan has no writes.
+    fn converged(service: Service, count: usize) -> Self {
         let mut cluster = Self {
             service,
             pods: pods(count),
@@ -55,14 +55,14 @@ impl Cluster {
         let metadata = self.service.metadata_policy();
         let mut topology = TopologyCache::new(TopologyOptions::default());
         let zones = self.nodes.values().filter_map(|node| node.zone.as_deref());
-        let facts = |zone| NodeInfo {
+        let node_info = |zone| NodeInfo {
             ready: true,
             excluded: false,
             zone: Some(zone),
             cpu_milli: Some(1_000),
         };
-        let nobody = topology.set_nodes(zones.map(facts));
-        assert!(nobody.is_empty(), "nobody has hints yet");
+        let affected = topology.set_nodes(zones.map(node_info));
+        assert!(affected.is_empty(), "no Service has hints yet");
         let request = PlanRequest {
             address_types: desired.address_types.iter().copied().collect(),
             desired: desired.groups,
@@ -87,7 +87,7 @@ fn pods(count: usize) -> Vec<Pod> {
                 "conditions": [{"type": "Ready", "status": "True"}],
             },
         }))
-        .expect("it is a pod")
+        .expect("a valid pod")
     };
     (0..count).map(|n| Pod::from(&pod(n))).collect()
 }
@@ -119,30 +119,30 @@ fn service(families: &Value, target_port: &Value, hints: &Value) -> Service {
             "ports": [{"name": "http", "port": 80, "targetPort": target_port}],
         },
     }))
-    .expect("it is a Service");
+    .expect("a valid Service");
     Service::from(&service)
 }
 
-fn allocations<T>(run: impl FnOnce() -> T) -> (u64, T) {
+fn count_allocations<T>(run: impl FnOnce() -> T) -> (u64, T) {
     let before = dhat::HeapStats::get().total_blocks;
-    let answer = run();
-    (dhat::HeapStats::get().total_blocks - before, answer)
+    let result = run();
+    (dhat::HeapStats::get().total_blocks - before, result)
 }
 
-fn to_derive(service: &Service, pods: &[Pod], nodes: &Nodes) -> u64 {
-    let (count, desired) = allocations(|| desired(service, pods, nodes));
+fn allocations_of_desired(service: &Service, pods: &[Pod], nodes: &Nodes) -> u64 {
+    let (count, desired) = count_allocations(|| desired(service, pods, nodes));
     let endpoints: usize = desired.groups.iter().map(|group| group.endpoints.len()).sum();
     assert_eq!(endpoints, 2 * pods.len(), "one endpoint per pod and family");
     count
 }
 
-fn to_find_nothing_to_do(cluster: &Cluster) -> u64 {
-    let (count, plan) = allocations(|| cluster.plan());
+fn allocations_of_plan_without_writes(cluster: &Cluster) -> u64 {
+    let (count, plan) = count_allocations(|| cluster.plan());
     assert_eq!(plan.writes, []);
     count
 }
 
-/// One test, because the counters are the whole process's.
+/// One test, because the counters are global to the process.
 #[test]
 fn no_allocation_per_endpoint() {
     let both = json!(["IPv4", "IPv6"]);
@@ -153,34 +153,37 @@ fn no_allocation_per_endpoint() {
         .flat_map(|families| {
             [Value::Null, json!("PreferSameZone"), json!("Auto")].map(|hints| (families.clone(), hints))
         });
-    let at_rest = cases.map(|(families, hints)| {
+    let converged = cases.map(|(families, hints)| {
         let clusters = [FEW, MANY].map(|count| {
             let service = service(&families, &json!(8080), &hints);
-            Cluster::at_rest(service, count)
+            Cluster::converged(service, count)
         });
         (format!("{families} {hints}"), clusters)
     });
-    let at_rest: Vec<_> = at_rest.collect();
+    let converged: Vec<_> = converged.collect();
     let _profiler = dhat::Profiler::builder().testing().build();
 
     let number = service(&both, &json!(8080), &Value::Null);
-    assert_eq!(to_derive(&number, &few, &nodes), to_derive(&number, &many, &nodes));
+    assert_eq!(
+        allocations_of_desired(&number, &few, &nodes),
+        allocations_of_desired(&number, &many, &nodes)
+    );
 
-    // Pods with one of two port lists, none of them shared; a second group grows as it is filled, so that there are a few
-    // more, but far from one for each of the 9,900 pods more.
+    // Pods have one of two port lists, not shared. The second group grows while it is filled: a few more allocations, but not one
+    // for each of the 9,900 additional pods.
     let named = service(&both, &json!("http"), &Value::Null);
-    let more = to_derive(&named, &many, &nodes) - to_derive(&named, &few, &nodes);
-    assert!(more <= 40, "{more} allocations more");
+    let more = allocations_of_desired(&named, &many, &nodes) - allocations_of_desired(&named, &few, &nodes);
+    assert!(more <= 40, "{more} more allocations");
 
-    for (case, [few, many]) in &at_rest {
+    for (case, [few, many]) in &converged {
         let has_hints = many.slices[0].endpoints[0].hints.is_some();
         assert_eq!(has_hints, !case.ends_with("null"), "{case}");
-        let slices_more = many.slices.len() - few.slices.len();
-        assert!(slices_more >= (MANY - FEW) / ENDPOINTS_PER_SLICE, "{case}");
-        let more = to_find_nothing_to_do(many) - to_find_nothing_to_do(few);
+        let more_slices = many.slices.len() - few.slices.len();
+        assert!(more_slices >= (MANY - FEW) / ENDPOINTS_PER_SLICE, "{case}");
+        let more = allocations_of_plan_without_writes(many) - allocations_of_plan_without_writes(few);
         assert!(
-            more <= slices_more as u64,
-            "{case}: {more} allocations more for {slices_more} slices more"
+            more <= more_slices as u64,
+            "{case}: {more} more allocations for {more_slices} more slices"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The heap that the controller keeps per pod.
+//! Heap of the controller per pod.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -9,10 +9,10 @@ use slice_controller::{Controller as _, EventContext};
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// Full tables: one pod more would double some of them.
+/// Fills the hash tables: one more pod would double some of them.
 const PODS: usize = 3_584;
 
-/// Index, identity, names and addresses of a pod. The runtime keeps a pointer and a byte more for each watched object.
+/// Index, identity, names and addresses of a pod. The runtime needs a pointer and a byte more per watched object.
 const BYTES_PER_POD_MAX: usize = 440;
 
 fn pod(n: usize) -> String {

@@ -1,4 +1,4 @@
-//! Recorded chains: one JSON object a line, perhaps compressed.
+//! Recorded chains of steps: one JSON object per line, optionally compressed.
 
 use std::{
     fs::File,
@@ -19,7 +19,7 @@ use k8s_openapi::{
 use serde::{Deserialize, Deserializer};
 use slice_core::Address;
 
-/// What happened to one Service or Endpoints object, step by step, and what upstream did about it.
+/// Consecutive changes of one Service or Endpoints object, with upstream's reconciliation of each.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Chain {
@@ -29,20 +29,22 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// Only steps of the service controller have pods, nodes or a time; those of the mirroring controller may lack Endpoints.
+    /// Whether this is a chain of the mirroring controller. Only steps of the Service controller have pods, nodes or a trigger time;
+    /// steps of the mirroring controller may lack Endpoints.
     pub(super) fn is_of_mirroring(&self) -> bool {
-        let is_of_services =
+        let has_service_input =
             |step: &Step| !step.pods.is_empty() || !step.nodes.is_empty() || step.trigger_time.is_some();
-        !self.steps.iter().any(is_of_services)
+        !self.steps.iter().any(has_service_input)
     }
 }
 
+/// One reconciliation: its inputs, and upstream's result.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Step {
     pub(super) change: String,
     pub(super) service: Option<Service>,
-    /// Absent in chains of the service controller, and after their deletion.
+    /// Absent in chains of the Service controller, and after the object was deleted.
     pub(super) endpoints: Option<Endpoints>,
     #[serde(default, deserialize_with = "null_is_empty")]
     pub(super) pods: Vec<Pod>,
@@ -54,6 +56,7 @@ pub(super) struct Step {
     pub(super) expect: Expected,
 }
 
+/// Upstream's result.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Expected {
     #[serde(default)]
@@ -77,10 +80,10 @@ pub(super) struct Event {
 }
 
 impl Step {
-    /// The step as far as it concerns slices of one address type: what is there of that type, and whatever has addresses that are
-    /// of it or of none that can be told.
-    pub(super) fn concerning(&self, address_type: &str) -> Self {
-        let concerns = |text: &str| {
+    /// The step restricted to one address type: existing slices of the type, and pods and subsets with addresses of the type or
+    /// with invalid ones.
+    pub(super) fn restricted_to(&self, address_type: &str) -> Self {
+        let is_relevant = |text: &str| {
             let address = Address::parse_ip(text);
             address.is_none_or(|address| address.address_type().as_str() == address_type)
         };
@@ -88,29 +91,29 @@ impl Step {
         step.existing_slices.retain(|slice| slice.address_type == address_type);
         step.pods.retain_mut(|pod| {
             let ips = pod.status.as_mut().and_then(|status| status.pod_ips.as_mut());
-            ips.is_none_or(|ips| retain_some(ips, |ip| concerns(&ip.ip)))
+            ips.is_none_or(|ips| retain_some(ips, |ip| is_relevant(&ip.ip)))
         });
         if let Some(subsets) = step.endpoints.as_mut().and_then(|endpoints| endpoints.subsets.as_mut()) {
-            let keep = |addresses: &mut Option<Vec<EndpointAddress>>| {
+            let retain = |addresses: &mut Option<Vec<EndpointAddress>>| {
                 let addresses = addresses.as_mut();
-                addresses.is_some_and(|addresses| retain_some(addresses, |address| concerns(&address.ip)))
+                addresses.is_some_and(|addresses| retain_some(addresses, |address| is_relevant(&address.ip)))
             };
             subsets.retain_mut(|subset| {
-                let kept = [keep(&mut subset.addresses), keep(&mut subset.not_ready_addresses)];
-                kept.contains(&true)
+                let retained = [retain(&mut subset.addresses), retain(&mut subset.not_ready_addresses)];
+                retained.contains(&true)
             });
         }
         step
     }
 }
 
-/// Whether some stay.
-fn retain_some<T>(list: &mut Vec<T>, stays: impl FnMut(&T) -> bool) -> bool {
-    list.retain(stays);
+/// Filters a list. Returns whether it is not empty.
+fn retain_some<T>(list: &mut Vec<T>, predicate: impl FnMut(&T) -> bool) -> bool {
+    list.retain(predicate);
     !list.is_empty()
 }
 
-/// Go writes a list that was never made as null.
+/// Go serializes a nil slice as null.
 fn null_is_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -123,14 +126,14 @@ where
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Chain>> {
     let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let text: Box<dyn Read> = if path.extension().is_some_and(|extension| extension == "gz") {
-        // All of what was packed piece by piece and put together.
+        // Reads all members of a concatenated gzip file.
         Box::new(MultiGzDecoder::new(file))
     } else {
         Box::new(file)
     };
     let lines = BufReader::new(text).lines().enumerate();
     let chain = |(number, line): (usize, std::io::Result<String>)| {
-        let context = || format!("{} is unreadable in line {}", path.display(), number + 1);
+        let context = || format!("cannot read line {1} of {0}", path.display(), number + 1);
         serde_json::from_str(&line.with_context(context)?).with_context(context)
     };
     lines.map(chain).collect()
@@ -155,21 +158,21 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_put_together_are_read_to_the_end() {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().join("chains.jsonl.gz");
-        let packed = ["first", "second"].map(|name| {
-            let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-            writeln!(packed, "{}", chain(name, &json!({}))).unwrap();
-            packed.finish().unwrap()
+    fn concatenated_gzip_files_are_read_to_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("chains.jsonl.gz");
+        let members = ["first", "second"].map(|name| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+            writeln!(encoder, "{}", chain(name, &json!({}))).unwrap();
+            encoder.finish().unwrap()
         });
-        fs::write(&path, packed.concat()).unwrap();
+        fs::write(&path, members.concat()).unwrap();
         let names: Vec<String> = read(&path).unwrap().into_iter().map(|chain| chain.name).collect();
         assert_eq!(names, ["first", "second"]);
     }
 
     #[test]
-    fn chains_are_told_apart_by_what_only_the_service_controller_sees() {
+    fn chains_of_the_service_controller_have_pods_nodes_or_a_trigger_time() {
         let is_of_mirroring = |input: Value| {
             let chain: Chain = serde_json::from_value(chain("c", &input)).unwrap();
             chain.is_of_mirroring()

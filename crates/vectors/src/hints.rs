@@ -1,6 +1,6 @@
-//! When topology hints are as good as upstream's. Upstream chooses at random which endpoint serves another zone, and which of
-//! equal zones is served (HD14); how many serve each is bound by the zones' CPUs (topology-and-traffic.md §4–§8). The bounds
-//! are worked out here once more, and not taken from what is being checked.
+//! Compares topology hints. Upstream chooses at random which endpoint serves another zone, and which of equal zones is served
+//! (HD14); the number of endpoints per zone is bounded by the CPUs of the zones (topology-and-traffic.md §4–§8). The bounds are
+//! computed here independently of the code under test.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -20,28 +20,28 @@ use slice_reconciler::hints::NodeInfo;
 
 use super::compare::{Aspect, Difference};
 
-/// How much more than its share an endpoint may have to carry.
-const OVERLOAD: f64 = 0.2;
+/// Overload threshold: the maximum relative overload of an endpoint.
+const OVERLOAD_THRESHOLD: f64 = 0.2;
 
-/// The share of each zone in the CPUs of ready workers.
+/// Zone ratios: the share of each zone in the CPUs of ready worker nodes.
 #[derive(Debug)]
-pub(super) struct Zones(BTreeMap<String, f64>);
+pub(super) struct ZoneRatios(BTreeMap<String, f64>);
 
-/// How many endpoints each zone has to have, and how many more any of them may.
+/// Minimum number of endpoints per zone, and how many more any zone may have.
 #[derive(Debug)]
-pub(super) struct Bounds {
+pub(super) struct ZoneBounds {
     min: BTreeMap<String, usize>,
     slack: usize,
 }
 
-impl Zones {
-    pub(super) fn of_nodes(nodes: &[Node]) -> Option<Self> {
+impl ZoneRatios {
+    pub(super) fn from_nodes(nodes: &[Node]) -> Option<Self> {
         let states: Vec<NodeState> = nodes.iter().map(NodeState::from).collect();
-        Self::of(states.iter().map(NodeState::topology_info))
+        Self::from_node_info(states.iter().map(NodeState::topology_info))
     }
 
-    /// Nothing, if nodes do not say enough for hints (H22, H23).
-    fn of<'n>(nodes: impl Iterator<Item = NodeInfo<'n>>) -> Option<Self> {
+    /// `None` if nodes lack the information for hints (H22, H23).
+    fn from_node_info<'n>(nodes: impl Iterator<Item = NodeInfo<'n>>) -> Option<Self> {
         let mut zones: BTreeMap<String, f64> = BTreeMap::new();
         for node in nodes.filter(|node| node.ready && !node.excluded) {
             let zone = node.zone.filter(|zone| !zone.is_empty())?;
@@ -58,116 +58,119 @@ impl Zones {
         self.0.contains_key(zone)
     }
 
-    /// Nothing, if so many endpoints cannot be shared out (H27–H29).
-    pub(super) fn bounds(&self, endpoints: usize) -> Option<Bounds> {
-        let least = 1.0 / (1.0 + OVERLOAD);
-        let min = |ratio: f64| (ratio * endpoints as f64 * least).ceil() as usize;
+    /// `None` if this number of endpoints cannot be distributed (H27–H29).
+    pub(super) fn bounds(&self, endpoints: usize) -> Option<ZoneBounds> {
+        let min_factor = 1.0 / (1.0 + OVERLOAD_THRESHOLD);
+        let min = |ratio: f64| (ratio * endpoints as f64 * min_factor).ceil() as usize;
         let min: BTreeMap<String, usize> = self.0.iter().map(|(zone, ratio)| (zone.clone(), min(*ratio))).collect();
         let slack = endpoints.checked_sub(min.values().sum())?;
-        Some(Bounds { min, slack })
+        Some(ZoneBounds { min, slack })
     }
 }
 
-impl Bounds {
-    /// How many endpoints zones lack, and have too many.
-    fn broken_by(&self, hinted: &Hinted) -> (usize, usize) {
+impl ZoneBounds {
+    /// Number of missing and of surplus endpoints, summed over the zones.
+    fn violations(&self, hinted: &HintCounts) -> (usize, usize) {
         let zones = self.min.iter().map(|(zone, min)| (hinted.count(zone), *min));
-        zones.fold((0, 0), |(lack, excess), (count, min)| {
+        zones.fold((0, 0), |(missing, surplus), (count, min)| {
             (
-                lack + min.saturating_sub(count),
-                excess + count.saturating_sub(min + self.slack),
+                missing + min.saturating_sub(count),
+                surplus + count.saturating_sub(min + self.slack),
             )
         })
     }
 
-    /// Whether the hints of slices give some zone more than it may have.
+    /// Whether the hints of slices exceed the maximum of a zone.
     pub(super) fn are_exceeded_by<'s>(&self, slices: impl Iterator<Item = &'s EndpointSlice>) -> bool {
-        self.broken_by(&Hinted::of(slices)).1 > 0
+        self.violations(&HintCounts::from_slices(slices)).1 > 0
     }
 }
 
-/// The hints of the slices of one address type.
+/// Zone hints of the slices of one address type.
 #[derive(Debug, Default)]
-struct Hinted {
-    /// Ready endpoints.
+struct HintCounts {
+    /// Number of ready endpoints.
     ready: usize,
-    /// How many are meant for each zone.
-    counts: BTreeMap<String, usize>,
+    /// Number of ready endpoints with a hint for the zone.
+    by_zone: BTreeMap<String, usize>,
 }
 
-impl Hinted {
-    fn of<'s>(slices: impl Iterator<Item = &'s EndpointSlice>) -> Self {
+impl HintCounts {
+    fn from_slices<'s>(slices: impl Iterator<Item = &'s EndpointSlice>) -> Self {
         let mut hinted = Self::default();
         for endpoint in endpoints(slices).filter(|endpoint| is_ready(endpoint)) {
             hinted.ready += 1;
             for zone in zones_of(endpoint) {
-                *hinted.counts.entry(zone.to_owned()).or_default() += 1;
+                *hinted.by_zone.entry(zone.to_owned()).or_default() += 1;
             }
         }
         hinted
     }
 
     fn count(&self, zone: &str) -> usize {
-        self.counts.get(zone).copied().unwrap_or_default()
+        self.by_zone.get(zone).copied().unwrap_or_default()
     }
 
-    /// How many endpoints each zone has, with its share in place of its name: equal zones may change places (HD14).
-    fn by_share(&self, zones: &Zones) -> String {
+    /// Endpoints per zone, with the zone ratio instead of the name: zones of equal size are interchangeable (HD14).
+    fn by_ratio(&self, zones: &ZoneRatios) -> String {
         let known = zones.0.iter();
-        let mut shares: Vec<String> = known
+        let mut counts: Vec<String> = known
             .map(|(zone, ratio)| format!("{} for {ratio:.3} of the CPUs", self.count(zone)))
             .collect();
-        shares.sort();
-        let others = self.counts.iter().filter(|(zone, _)| !zones.contains(zone));
-        shares.extend(others.map(|(zone, count)| format!("{count} for {zone}, which has no CPUs")));
-        shares.join(", ")
+        counts.sort();
+        let others = self.by_zone.iter().filter(|(zone, _)| !zones.contains(zone));
+        counts.extend(others.map(|(zone, count)| format!("{count} for zone {zone} without CPUs")));
+        counts.join(", ")
     }
 }
 
-/// Where the hints of our slices of one address type are not those of upstream, or break a rule.
+/// Differences of the hints of our slices of one address type from upstream's, and violations of the rules.
 pub(super) fn differences(
-    zones: Option<&Zones>,
-    all_are_published: bool,
+    zones: Option<&ZoneRatios>,
+    all_published: bool,
     address_type: &str,
     upstream: &[EndpointSlice],
     ours: &[EndpointSlice],
     written: &[EndpointSlice],
 ) -> Vec<Difference> {
-    let (theirs, mine) = (Hinted::of(upstream.iter()), Hinted::of(ours.iter()));
+    let (theirs, mine) = (
+        HintCounts::from_slices(upstream.iter()),
+        HintCounts::from_slices(ours.iter()),
+    );
     let difference = |aspect, text: String| Difference {
         aspect,
         address_type: Some(address_type.to_owned()),
         text: format!("hints of {address_type}: {text}"),
     };
     let mut differences = Vec::new();
-    if mine.counts.is_empty() {
-        // Whether there are any is compared with the endpoints.
+    if mine.by_zone.is_empty() {
+        // The presence of hints is compared with the endpoints.
         return differences;
     }
-    let none_allowed = || vec![difference(Aspect::HintRules, "there must be none".to_owned())];
+    let unexpected_hints = || vec![difference(Aspect::HintRules, "no hints are possible".to_owned())];
     let Some(zones) = zones else {
-        return none_allowed();
+        return unexpected_hints();
     };
     for endpoint in endpoints(written.iter()) {
-        if !follows_the_rules(endpoint, zones) {
-            differences.push(difference(Aspect::HintRules, format!("{endpoint:?} has wrong ones")));
+        if !has_valid_hints(endpoint, zones) {
+            differences.push(difference(Aspect::HintRules, format!("invalid hints of {endpoint:?}")));
         }
     }
-    if all_are_published {
+    if all_published {
         let Some(bounds) = zones.bounds(mine.ready) else {
-            differences.extend(none_allowed());
+            differences.extend(unexpected_hints());
             return differences;
         };
-        let (broken, broken_by_upstream) = (bounds.broken_by(&mine), bounds.broken_by(&theirs));
-        if broken.0 > broken_by_upstream.0 || broken.1 > broken_by_upstream.1 {
+        let (violations, upstreams) = (bounds.violations(&mine), bounds.violations(&theirs));
+        if violations.0 > upstreams.0 || violations.1 > upstreams.1 {
             let text = format!(
-                "zones lack {} and have {} too many, with upstream {} and {}",
-                broken.0, broken.1, broken_by_upstream.0, broken_by_upstream.1
+                "zones have {} endpoints too few and {} too many, upstream {} and {}",
+                violations.0, violations.1, upstreams.0, upstreams.1
             );
             differences.push(difference(Aspect::HintBounds, text));
         }
     }
-    let (theirs, mine) = (theirs.by_share(zones), mine.by_share(zones));
+    let (theirs, mine) = (theirs.by_ratio(zones), mine.by_ratio(zones));
     if theirs != mine {
         differences.push(difference(
             Aspect::Hints,
@@ -177,16 +180,16 @@ pub(super) fn differences(
     differences
 }
 
-/// A ready endpoint is meant for exactly one zone, one with nodes; others are not, and none is for a node.
-fn follows_the_rules(endpoint: &Endpoint, zones: &Zones) -> bool {
+/// Whether a ready endpoint has a hint for exactly one zone with nodes, any other endpoint has none, and no endpoint has node hints.
+fn has_valid_hints(endpoint: &Endpoint, zones: &ZoneRatios) -> bool {
     let hinted: Vec<&str> = zones_of(endpoint).collect();
     let node_hints = endpoint.hints.as_ref().and_then(|hints| hints.for_nodes.as_ref());
-    let right = match hinted[..] {
+    let valid_zones = match hinted[..] {
         [] => !is_ready(endpoint),
         [zone] => is_ready(endpoint) && zones.contains(zone),
         _ => false,
     };
-    right && node_hints.is_none_or(Vec::is_empty)
+    valid_zones && node_hints.is_none_or(Vec::is_empty)
 }
 
 fn endpoints<'s>(slices: impl Iterator<Item = &'s EndpointSlice>) -> impl Iterator<Item = &'s Endpoint> {
@@ -198,7 +201,7 @@ fn zones_of(endpoint: &Endpoint) -> impl Iterator<Item = &str> {
     zones.map(|zone| zone.name.as_str())
 }
 
-/// Absent is not ready here (H73).
+/// Whether the endpoint is ready; an absent condition counts as not ready (H73).
 pub(super) fn is_ready(endpoint: &Endpoint) -> bool {
     endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true)
 }

@@ -1,4 +1,4 @@
-//! Recording what upstream answers, by a Go program beside the control plane's modules.
+//! Records reconciliations of upstream's controllers with a Go program.
 
 use std::{
     path::{self, PathBuf},
@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 
 use devtools::recorder;
 
-/// What to record.
+/// Flags of a recording.
 #[derive(Debug, clap::Args)]
 pub(super) struct Recording {
     /// Record new chains from upstream instead of replaying; needs Go
@@ -18,7 +18,7 @@ pub(super) struct Recording {
     /// Which controller
     #[arg(long, requires = "record")]
     kind: Option<Kind>,
-    /// Where chance begins: the same seed gives the same chains
+    /// Random seed; the same seed gives the same chains
     #[arg(long, requires = "record")]
     seed: Option<u64>,
     /// How many chains to generate
@@ -41,13 +41,13 @@ pub(super) fn record(recording: &Recording) -> anyhow::Result<()> {
     else {
         bail!("--record needs --kind, --seed, --count and --output");
     };
-    let output = path::absolute(output).context("cannot tell where the output goes")?;
+    let output = path::absolute(output).context("cannot resolve the path of --output")?;
     let kind = match kind {
         Kind::Service => "service",
         Kind::Mirroring => "mirroring",
     };
-    let place = tempfile::tempdir().context("cannot make a directory for the recorder")?;
-    let recorder = place.path().join("recorder");
+    let directory = tempfile::tempdir().context("cannot create a temporary directory for the recorder")?;
+    let recorder = directory.path().join("recorder");
     recorder::build(&recorder)?;
     let status = Command::new(&recorder)
         .args(["record", "--kind", kind])
@@ -56,7 +56,7 @@ pub(super) fn record(recording: &Recording) -> anyhow::Result<()> {
         .status()
         .context("cannot start the recorder")?;
     if !status.success() {
-        bail!("the recorder ended with {status}");
+        bail!("the recorder failed: {status}");
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask vectors` as a person runs it: what it prints, and how it ends.
+//! Output and exit code of `cargo xtask vectors`.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::{
     fs,
@@ -16,45 +16,45 @@ fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_vectors"))
 }
 
-/// The one line that a failing command says.
-fn one_line(output: &Output) -> String {
+/// The only error line of a failed command.
+fn error_line(output: &Output) -> String {
     assert!(!output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stderr.clone()).unwrap();
-    let complaints: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert_eq!(complaints.len(), 1, "{text}");
-    assert!(text.trim_end().ends_with(complaints[0]), "{text}");
-    complaints[0].to_owned()
+    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert_eq!(errors.len(), 1, "{text}");
+    assert!(text.trim_end().ends_with(errors[0]), "{text}");
+    errors[0].to_owned()
 }
 
 #[test]
-fn a_missing_argument_is_named_in_one_line() {
-    let line = one_line(&program().args(["--record", "--seed", "1"]).output().unwrap());
+fn missing_arguments_are_named_in_one_error_line() {
+    let line = error_line(&program().args(["--record", "--seed", "1"]).output().unwrap());
     for missing in ["--kind", "--count", "--output"] {
         assert!(line.contains(missing), "{line}");
     }
 }
 
-/// The numbers of steps in the closing line of `cargo xtask vectors`: all, equal, excused, failed.
+/// Numbers of steps in the last line: all, equal, excused, failed.
 fn counts(text: &str) -> [u64; 4] {
-    let closing = text.lines().last().unwrap();
-    let numbers: Vec<u64> = closing
+    let last = text.lines().last().unwrap();
+    let numbers: Vec<u64> = last
         .split(|c: char| !c.is_ascii_digit())
-        .filter_map(|word| word.parse().ok())
+        .filter_map(|number| number.parse().ok())
         .collect();
     let [steps, equal, excused, failed] = numbers[..] else {
-        panic!("{closing}");
+        panic!("{last}");
     };
     assert_eq!(
-        closing,
+        last,
         format!("vectors: {steps} steps, {equal} equal, {excused} excused, {failed} failed")
     );
     [steps, equal, excused, failed]
 }
 
-/// What we would do about recorded steps equals what upstream did, but for documented deviations (at most a fifth). G-35: so do
-/// the numbers of writes.
+/// Our results of the recorded steps equal upstream's, including the numbers of writes (G-35). At most a fifth of the steps differ,
+/// by documented deviations.
 #[test]
-fn the_vectors_are_answered_as_upstream_does() {
+fn recorded_steps_have_upstreams_results() {
     let output = program().output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
@@ -63,9 +63,9 @@ fn the_vectors_are_answered_as_upstream_does() {
     assert!(excused * 5 <= steps, "{text}");
 }
 
-/// A step to which upstream answered otherwise fails, and is printed with what differs.
+/// A step with another result fails, and its differences are printed.
 #[test]
-fn a_vector_that_is_answered_otherwise_fails() {
+fn step_with_another_result_fails() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let recorded = fs::File::open(crates.join("slice-reconciler/tests/vectors/service.jsonl.gz")).unwrap();
     let mut lines = BufReader::new(MultiGzDecoder::new(recorded))
@@ -73,8 +73,8 @@ fn a_vector_that_is_answered_otherwise_fails() {
         .map(Result::unwrap);
     let mut chain: Value = serde_json::from_str(&lines.next().unwrap()).unwrap();
     let steps = chain["steps"].as_array().unwrap().len() as u64;
-    let home = tempfile::tempdir().unwrap();
-    let file = home.path().join("chain.jsonl");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("chain.jsonl");
     let replay = |chain: &Value| {
         fs::write(&file, chain.to_string()).unwrap();
         let output = program().arg(&file).output().unwrap();
@@ -92,8 +92,8 @@ fn a_vector_that_is_answered_otherwise_fails() {
     let (output, text) = replay(&chain);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
-        one_line(&output),
-        "error: 1 steps differ from upstream, or have no answer"
+        error_line(&output),
+        "error: 1 steps differ from upstream or could not be replayed"
     );
     assert_eq!(counts(&text), [steps, steps - 1, 0, 1]);
     let name = chain["name"].as_str().unwrap();
@@ -102,10 +102,10 @@ fn a_vector_that_is_answered_otherwise_fails() {
     let upstreams = text.lines().filter(|line| line.contains("10.99.99.99"));
     assert_eq!(upstreams.count(), 1, "{text}");
 
-    // A step that cannot be answered does not keep the others from being counted.
+    // A step that cannot be replayed fails, and the others are still replayed.
     chain["steps"][0]["service"]["metadata"]["uid"] = Value::Null;
     let (output, text) = replay(&chain);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(counts(&text), [steps, steps - 1, 0, 1]);
-    assert!(text.contains("\nno answer: Service "), "{text}");
+    assert!(text.contains("\nreplay failed: Service "), "{text}");
 }

@@ -1,25 +1,25 @@
-//! Recording, which needs Go.
+//! Recording of new chains, which needs Go.
 
 use std::{ffi::OsStr, fs, process::Command};
 
 use serde_json::Value;
 
-/// New chains are answered as upstream does, too.
+/// Newly recorded chains replay without failures.
 #[test]
-fn chains_recorded_anew_are_answered_as_upstream_does() {
-    let home = tempfile::tempdir().unwrap();
+fn newly_recorded_chains_have_upstreams_results() {
+    let directory = tempfile::tempdir().unwrap();
     let run = |arguments: &[&OsStr]| {
         let output = Command::new(env!("CARGO_BIN_EXE_vectors"))
             .args(arguments)
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let complaints = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{text}{complaints}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}{errors}");
         text
     };
     for kind in ["service", "mirroring"] {
-        let file = home.path().join(format!("{kind}.jsonl"));
+        let file = directory.path().join(format!("{kind}.jsonl"));
         let mut arguments = ["--record", "--kind", kind, "--seed", "7", "--count", "20", "--output"]
             .map(OsStr::new)
             .to_vec();
@@ -37,8 +37,8 @@ fn chains_recorded_anew_are_answered_as_upstream_does() {
             .sum();
         assert_eq!(recorded.lines().count(), 20);
         let text = run(&[file.as_os_str()]);
-        let closing = text.lines().last().unwrap();
-        assert!(closing.starts_with(&format!("vectors: {steps} steps, ")), "{closing}");
-        assert!(closing.ends_with(" excused, 0 failed"), "{closing}");
+        let last = text.lines().last().unwrap();
+        assert!(last.starts_with(&format!("vectors: {steps} steps, ")), "{last}");
+        assert!(last.ends_with(" excused, 0 failed"), "{last}");
     }
 }

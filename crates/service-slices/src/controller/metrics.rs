@@ -1,4 +1,4 @@
-//! Upstream's metrics, under the same names (service-slices.md §19).
+//! Metrics of the controller: upstream's, under the same names (service-slices.md §19), and one of our own.
 
 use slice_controller::{
     DEFAULT_BUCKETS, GaugeSums, Key, Measurement, Measurements, MetricKind, MetricSpec, WriteCounts,
@@ -20,7 +20,7 @@ pub(super) static METRICS: [&MetricSpec; 10] = [
     &BY_TRAFFIC_DISTRIBUTION,
 ];
 
-/// For numbers of endpoints or slices.
+/// Histogram for numbers of endpoints or slices.
 const PER_SYNC: MetricKind = MetricKind::Histogram {
     buckets: &exponential_buckets::<15>(2.0, 2.0),
 };
@@ -61,7 +61,7 @@ static CHANGES: MetricSpec = MetricSpec {
     kind: MetricKind::Counter,
     labels: &["operation"],
 };
-/// With upstream's buckets, which are for seconds (W21).
+/// Has upstream's buckets, which suit seconds and not counts; see [`SLICES_WRITTEN`] (W21).
 static SLICES_CHANGED: MetricSpec = MetricSpec {
     name: "endpointslices_changed_per_sync",
     help: "[ALPHA] Number of EndpointSlices changed on each Service sync",
@@ -111,6 +111,7 @@ impl Metrics {
         }
     }
 
+    /// Takes the measurements since the last call.
     pub(super) fn take(&mut self) -> Vec<Measurement> {
         self.measurements.take()
     }

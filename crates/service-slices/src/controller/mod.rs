@@ -1,8 +1,13 @@
-//! The controller: which change concerns which Service, and what is to be written for it.
+//! The controller: indexes watched objects, enqueues the Services that a change affects, and syncs them.
+//!
+//! * Watch event → enqueue: `apply_pod`, `apply_service` and `apply_node` in `controller/mod.rs`, with the lookups of
+//!   `controller/index/` and `controller/node_cache.rs`. Services are enqueued after the batch period if a pod changed, and at
+//!   once if a Service or node changed.
+//! * Key → plan: `controller/sync.rs`.
 
 mod index;
 mod metrics;
-mod nodes;
+mod node_cache;
 mod slim;
 mod sync;
 #[cfg(test)]
@@ -20,36 +25,36 @@ use slice_core::TriggerTimeTracker;
 use slice_reconciler::hints::TopologyCache;
 
 use crate::{NamedPort, NodeState, Pod, Service};
-use index::{Labels, Namespace, ServiceEntry};
+use index::{Labels, NamespaceIndex, ServiceEntry};
 use metrics::{METRICS, Metrics};
-use nodes::Nodes;
-use sync::InProgress;
+use node_cache::{NodeCache, NodeImpact};
+use sync::PendingSync;
 
-/// What the controller watches.
+/// The watches of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// The pods.
+    /// Pods.
     Pods,
-    /// The Services.
+    /// Services.
     Services,
-    /// The nodes.
+    /// Nodes.
     Nodes,
 }
 
-/// How the controller works.
+/// Configuration of the controller.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Value of the managed-by label on its slices.
     pub managed_by: String,
-    /// Endpoints per slice.
+    /// Maximum number of endpoints per slice.
     pub max_endpoints_per_slice: NonZeroUsize,
-    /// How long changes of pods are collected before a Service is looked at (R22).
+    /// Batch period: delay between a pod change and the sync of its Services (R22).
     pub batch_period: Duration,
-    /// Which Services; all, if empty.
+    /// Label selector of the Services to manage; empty for all.
     pub service_selector: String,
 }
 
-/// An object that the controller watches.
+/// A watched object.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A pod.
@@ -60,89 +65,87 @@ pub enum Input {
     Node(Box<api::Node>),
 }
 
-/// Keeps the slices of all Services that select pods.
+/// The EndpointSlice controller: manages the slices of all Services with a selector.
 #[derive(Debug)]
 pub struct ServiceController {
     config: Config,
-    namespaces: HashMap<Arc<str>, Namespace>,
-    nodes: Nodes,
-    /// Whether nodes changed in a way that topology hints go by.
+    namespaces: HashMap<Arc<str>, NamespaceIndex>,
+    nodes: NodeCache,
+    /// Whether the topology cache has to be updated before the next sync.
     nodes_changed: bool,
     topology: TopologyCache<Key>,
     trigger_times: TriggerTimeTracker<Key>,
-    in_progress: HashMap<Key, InProgress>,
+    pending_syncs: HashMap<Key, PendingSync>,
+    /// Named ports of the pod applied last, to share them between pods of one template.
     last_named_ports: Option<Arc<Vec<NamedPort>>>,
     metrics: Metrics,
 }
 
 impl ServiceController {
-    /// A controller that knows nothing yet.
+    /// A controller with empty caches.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
             config,
             namespaces: HashMap::new(),
-            nodes: Nodes::default(),
+            nodes: NodeCache::default(),
             nodes_changed: false,
             topology: TopologyCache::default(),
             trigger_times: TriggerTimeTracker::new(),
-            in_progress: HashMap::new(),
+            pending_syncs: HashMap::new(),
             last_named_ports: None,
             metrics: Metrics::new(),
         }
     }
 
+    /// Caches a pod and enqueues the Services whose endpoints it changes, after the batch period.
     fn apply_pod(&mut self, pod: &api::Pod, context: &mut EventContext) {
-        let labels = Labels::of(pod.metadata.labels.as_ref(), context.interner());
+        let labels = Labels::from_map(pod.metadata.labels.as_ref(), context.interner());
         let mut compact = Pod::from_k8s(pod, context.interner());
-        // Pods that were made from one template have the same ports, and mostly come one after the other.
+        // Pods of one template have equal ports and mostly arrive one after the other.
         if compact.named_ports == self.last_named_ports {
             compact.named_ports.clone_from(&self.last_named_ports);
         } else {
             self.last_named_ports.clone_from(&compact.named_ports);
         }
         let namespace = compact.identity.namespace.clone().unwrap_or_default();
-        let concerned =
-            self.namespaces
-                .entry(Arc::clone(&namespace))
-                .or_default()
-                .put_pod(compact, &labels, ready_since(pod));
-        for service in concerned {
+        let index = self.namespaces.entry(Arc::clone(&namespace)).or_default();
+        let affected = index.apply_pod(compact, &labels, ready_transition_time(pod));
+        for service in affected {
             context.enqueue_after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
         }
     }
 
+    /// Caches a Service and enqueues it if it changed.
     fn apply_service(&mut self, service: &api::Service, context: &mut EventContext) {
         let compact = Service::from(service);
         let key = Key::new(Arc::clone(&compact.namespace), Arc::clone(&compact.name));
-        let selector = in_scope(service).then(|| {
+        let selector = is_managed(service).then(|| {
             let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-            Labels::of(selector, context.interner())
+            Labels::from_map(selector, context.interner())
         });
         let created = service.metadata.creation_timestamp.as_ref().map(|Time(time)| *time);
         let entry = ServiceEntry::new(compact, created, selector);
-        if self
-            .namespaces
-            .entry(Arc::clone(&key.namespace))
-            .or_default()
-            .put_service(entry)
-        {
+        let index = self.namespaces.entry(Arc::clone(&key.namespace)).or_default();
+        if index.apply_service(entry) {
             context.enqueue(key);
         }
     }
 
+    /// Caches a node and enqueues the Services with pods on it if it is new or its zone changed.
     fn apply_node(&mut self, node: &api::Node, context: &mut EventContext) {
         let state = NodeState::from_k8s(node, context.interner());
         let name = Arc::clone(&state.node.name);
-        let concerned = self.nodes.put(state);
-        self.node_changed(&name, concerned, context);
+        let impact = self.nodes.apply(state);
+        self.enqueue_for_node(&name, impact, context);
     }
 
-    fn node_changed(&mut self, name: &str, concerned: nodes::Concerned, context: &mut EventContext) {
-        self.nodes_changed |= concerned.hints;
-        if concerned.pods {
-            for (namespace, objects) in &self.namespaces {
-                for service in objects.services_on(name) {
+    /// Enqueues the Services that a node change affects. An update of the topology cache is deferred to `before_sync`.
+    fn enqueue_for_node(&mut self, name: &str, impact: NodeImpact, context: &mut EventContext) {
+        self.nodes_changed |= impact.hints;
+        if impact.endpoints {
+            for (namespace, index) in &self.namespaces {
+                for service in index.services_on_node(name) {
                     context.enqueue(Key::new(Arc::clone(namespace), service));
                 }
             }
@@ -151,10 +154,10 @@ impl ServiceController {
 
     fn delete_pod(&mut self, pod: &ObjectRef, context: &mut EventContext) {
         let namespace = context.interner().intern(&pod.namespace);
-        let Some(objects) = self.namespaces.get_mut(&namespace) else {
+        let Some(index) = self.namespaces.get_mut(&namespace) else {
             return;
         };
-        for service in objects.remove_pod(&pod.name) {
+        for service in index.remove_pod(&pod.name) {
             context.enqueue_after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
         }
         self.remove_if_empty(&namespace);
@@ -162,17 +165,17 @@ impl ServiceController {
 
     fn delete_service(&mut self, service: &ObjectRef, context: &mut EventContext) {
         let namespace = context.interner().intern(&service.namespace);
-        let Some(objects) = self.namespaces.get_mut(&namespace) else {
+        let Some(index) = self.namespaces.get_mut(&namespace) else {
             return;
         };
-        if objects.remove_service(&service.name) {
+        if index.remove_service(&service.name) {
             context.enqueue(Key::new(Arc::clone(&namespace), &*service.name));
         }
         self.remove_if_empty(&namespace);
     }
 
     fn remove_if_empty(&mut self, namespace: &str) {
-        if self.namespaces.get(namespace).is_some_and(Namespace::is_empty) {
+        if self.namespaces.get(namespace).is_some_and(NamespaceIndex::is_empty) {
             self.namespaces.remove(namespace);
         }
     }
@@ -184,9 +187,9 @@ impl Controller for ServiceController {
 
     fn watches(&self) -> Vec<WatchSpec<Watch, Input>> {
         vec![
-            WatchSpec::with_decoder(Watch::Nodes, "v1", "nodes", slim::node).cluster_scoped(),
-            WatchSpec::with_decoder(Watch::Pods, "v1", "pods", slim::pod),
-            WatchSpec::with_decoder(Watch::Services, "v1", "services", slim::service)
+            WatchSpec::with_decoder(Watch::Nodes, "v1", "nodes", slim::decode_node).cluster_scoped(),
+            WatchSpec::with_decoder(Watch::Pods, "v1", "pods", slim::decode_pod),
+            WatchSpec::with_decoder(Watch::Services, "v1", "services", slim::decode_service)
                 .labels(&self.config.service_selector),
         ]
     }
@@ -204,8 +207,8 @@ impl Controller for ServiceController {
             Watch::Pods => self.delete_pod(object, context),
             Watch::Services => self.delete_service(object, context),
             Watch::Nodes => {
-                let concerned = self.nodes.remove(&object.name);
-                self.node_changed(&object.name, concerned, context);
+                let impact = self.nodes.remove(&object.name);
+                self.enqueue_for_node(&object.name, impact, context);
             }
         }
     }
@@ -214,21 +217,22 @@ impl Controller for ServiceController {
         self.sync_service(key, context)
     }
 
-    /// Shares of zones are computed once for many nodes, and before any Service is synced (W19).
+    /// Updates the topology cache once for many node events, and before any Service is synced (W19). Enqueues the Services whose
+    /// hints it affects.
     fn before_sync(&mut self, context: &mut EventContext) {
         if std::mem::take(&mut self.nodes_changed) {
-            for key in self.topology.set_nodes(self.nodes.facts()) {
+            for key in self.topology.set_nodes(self.nodes.topology_info()) {
                 context.enqueue(key);
             }
         }
     }
 
     fn on_sync_result(&mut self, key: &Key, outcome: &SyncOutcome) {
-        self.sync_finished(key, outcome);
+        self.record_result(key, outcome);
     }
 
     fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
-        self.describe(key, failures)
+        self.failure_event_for(key, failures)
     }
 
     fn metrics(&self) -> &'static [&'static MetricSpec] {
@@ -240,16 +244,17 @@ impl Controller for ServiceController {
     }
 }
 
-/// R50 steps 3 and 4. An empty selector is none (trap 29).
-fn in_scope(service: &api::Service) -> bool {
+/// Whether the controller manages the slices of a Service: it has a selector and is not of type `ExternalName` (R50 steps 3 and
+/// 4). An empty selector is no selector (trap 29).
+fn is_managed(service: &api::Service) -> bool {
     service.spec.as_ref().is_some_and(|spec| {
         spec.type_.as_deref() != Some("ExternalName")
             && spec.selector.as_ref().is_some_and(|selector| !selector.is_empty())
     })
 }
 
-/// R111: when the first `Ready` condition last changed.
-fn ready_since(pod: &api::Pod) -> Option<Timestamp> {
+/// Last transition time of the first `Ready` condition, the trigger time of the pod (R111).
+fn ready_transition_time(pod: &api::Pod) -> Option<Timestamp> {
     let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let ready = conditions.into_iter().find(|condition| condition.type_ == "Ready")?;
     ready.last_transition_time.as_ref().map(|Time(time)| *time)

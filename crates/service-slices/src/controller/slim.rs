@@ -1,6 +1,6 @@
-//! Objects as they come from a watch: what matters is decoded, the rest is skipped.
+//! Slim decoders for watched objects: only the fields that matter are decoded, the rest is skipped.
 //!
-//! Each becomes the API's own type with nothing else in it, so that there is one way to read an object.
+//! The result is the API type with the other fields empty, so that there is one conversion to the compact form.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use slice_controller::{AnnotatedMetadata, Decoded, ObjectRef, SlimMetadata};
 
 use super::Input;
 
-/// Reads a pod.
-pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
-    read::<SlimPod, _>(bytes, |pod| Input::Pod(Box::new(pod)))
+/// Decodes a pod.
+pub(super) fn decode_pod(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
+    decode::<SlimPod, _>(bytes, |pod| Input::Pod(Box::new(pod)))
 }
 
-/// Reads a Service.
-pub(super) fn service(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
-    read::<SlimService, _>(bytes, |service| Input::Service(Box::new(service)))
+/// Decodes a Service.
+pub(super) fn decode_service(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
+    decode::<SlimService, _>(bytes, |service| Input::Service(Box::new(service)))
 }
 
-/// Reads a node.
-pub(super) fn node(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
-    read::<SlimNode, _>(bytes, |node| Input::Node(Box::new(node)))
+/// Decodes a node.
+pub(super) fn decode_node(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
+    decode::<SlimNode, _>(bytes, |node| Input::Node(Box::new(node)))
 }
 
-fn read<S, A>(bytes: &[u8], input: impl FnOnce(A) -> Input) -> Result<Decoded<Input>, serde_json::Error>
+fn decode<S, A>(bytes: &[u8], input: impl FnOnce(A) -> Input) -> Result<Decoded<Input>, serde_json::Error>
 where
     S: DeserializeOwned + Into<A>,
     A: k8s_openapi::Metadata<Ty = ObjectMeta>,
@@ -116,7 +116,7 @@ impl From<SlimContainer> for api::Container {
 
 #[derive(Deserialize)]
 struct SlimService {
-    /// Annotations say which hints a Service asks for.
+    /// With annotations, which determine the hint mode.
     #[serde(default)]
     metadata: AnnotatedMetadata,
     #[serde(default)]
@@ -169,21 +169,21 @@ mod tests {
     use super::*;
     use crate::{Pod, Service};
 
-    fn seen(decode: fn(&[u8]) -> Result<Decoded<Input>, serde_json::Error>, object: &Value) -> Decoded<Input> {
+    fn decoded(decode: fn(&[u8]) -> Result<Decoded<Input>, serde_json::Error>, object: &Value) -> Decoded<Input> {
         decode(object.to_string().as_bytes()).unwrap()
     }
 
     fn metadata() -> Value {
         json!({
             "namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "7", "labels": {"app": "a"},
-            "creationTimestamp": "2024-01-02T03:04:05Z", "managedFields": [{"manager": "someone"}],
+            "creationTimestamp": "2024-01-02T03:04:05Z", "managedFields": [{"manager": "kubelet"}],
             "annotations": {"service.kubernetes.io/topology-mode": "Auto"},
         })
     }
 
     #[test]
-    fn a_slim_pod_says_what_the_whole_one_says() {
-        let whole = json!({
+    fn slim_pod_has_the_same_compact_form_as_the_full_pod() {
+        let json = json!({
             "metadata": metadata(),
             "spec": {
                 "nodeName": "n", "hostname": "h", "subdomain": "s", "serviceAccountName": "ignored",
@@ -193,50 +193,50 @@ mod tests {
             "status": {
                 "phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}],
                 "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2024-01-02T03:04:06Z"}],
-                "containerStatuses": "whatever this may become",
+                "containerStatuses": "a type that is never decoded",
             },
         });
         let Decoded {
             object_ref,
             object: Input::Pod(slim),
-        } = seen(pod, &whole)
+        } = decoded(decode_pod, &json)
         else {
-            panic!("a pod")
+            panic!("not a pod")
         };
         assert_eq!((&*object_ref.namespace, &*object_ref.name), ("ns", "a"));
         assert_eq!((&*object_ref.uid, &*object_ref.resource_version), ("u", "7"));
-        let mut readable = whole;
-        readable["status"].as_object_mut().unwrap().remove("containerStatuses");
-        let full: api::Pod = serde_json::from_value(readable).unwrap();
+        let mut valid = json;
+        valid["status"].as_object_mut().unwrap().remove("containerStatuses");
+        let full: api::Pod = serde_json::from_value(valid).unwrap();
         assert_eq!(Pod::from(&*slim), Pod::from(&full));
         assert_eq!(slim.metadata.labels, full.metadata.labels);
     }
 
     #[test]
-    fn a_slim_service_says_what_the_whole_one_says() {
-        let whole = json!({
+    fn slim_service_has_the_same_compact_form_as_the_full_service() {
+        let json = json!({
             "metadata": metadata(),
             "spec": {"clusterIP": "10.0.0.1", "ipFamilies": ["IPv4"], "selector": {"app": "a"}, "ports": [{"port": 80}]},
-            "status": {"loadBalancer": "whatever this may become"},
+            "status": {"loadBalancer": "a type that is never decoded"},
         });
         let Decoded {
             object: Input::Service(slim),
             ..
-        } = seen(service, &whole)
+        } = decoded(decode_service, &json)
         else {
-            panic!("a service")
+            panic!("not a Service")
         };
-        let mut readable = whole;
-        readable.as_object_mut().unwrap().remove("status");
-        let full: api::Service = serde_json::from_value(readable).unwrap();
+        let mut valid = json;
+        valid.as_object_mut().unwrap().remove("status");
+        let full: api::Service = serde_json::from_value(valid).unwrap();
         assert_eq!(Service::from(&*slim), Service::from(&full));
         assert_eq!(slim.spec, full.spec);
     }
 
-    /// Null and absent are the same everywhere in the API.
+    /// Null and absent fields are equivalent everywhere in the API.
     #[test]
-    fn what_is_missing_is_no_error() {
-        for decode in [pod, service, node] {
+    fn missing_and_null_fields_are_accepted() {
+        for decode in [decode_pod, decode_service, decode_node] {
             for object in [
                 json!({}),
                 json!({"metadata": {"labels": null}, "status": {"conditions": null}}),

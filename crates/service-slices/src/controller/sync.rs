@@ -1,4 +1,4 @@
-//! One Service: what is to be written for it, and what is told about it.
+//! Sync of one Service: desired + existing → plan, events and metrics.
 
 use std::collections::HashMap;
 
@@ -13,33 +13,34 @@ use slice_reconciler::{
 use super::ServiceController;
 use crate::{Desired, Service, SkipReason, SkippedPod, desired, reconcile_options};
 
-/// What has to be remembered of a sync until its writes are done.
+/// State between a sync and its result.
 #[derive(Debug)]
-pub(super) struct InProgress {
+pub(super) struct PendingSync {
     trigger_time: PendingTriggerTime<Key>,
-    /// The labels under which it is counted, and slices to be written, for each address type.
+    /// Metric labels and number of slices to write, per address type.
     changes: Vec<((&'static str, &'static str), usize)>,
 }
 
 impl ServiceController {
+    /// Plans the writes of one Service.
     pub(super) fn sync_service(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
-        let namespace = self.namespaces.get(&key.namespace);
-        let Some((objects, entry)) = namespace.and_then(|objects| Some((objects, objects.service(&key.name)?))) else {
+        let index = self.namespaces.get(&key.namespace);
+        let Some((index, entry)) = index.and_then(|index| Some((index, index.service(&key.name)?))) else {
             self.forget(key);
             return Ok(SyncResult::default());
         };
         if entry.selector.is_none() {
-            // Its slices stay as they are (R50 steps 3 and 4), but it has no hints any more to be kept up (HD2).
+            // Not managed: its slices stay as they are (R50 steps 3 and 4), and node changes no longer enqueue it (HD2).
             self.topology.forget(key);
             return Ok(SyncResult::default());
         }
         let service = &entry.service;
-        let mut pods = Vec::with_capacity(objects.count_pods_of(entry));
-        pods.extend(objects.pods_of(entry).map(|entry| &entry.pod));
-        let times = objects
+        let mut pods = Vec::with_capacity(index.count_pods_of(entry));
+        pods.extend(index.pods_of(entry).map(|entry| &entry.pod));
+        let ready_times = index
             .pods_of(entry)
-            .filter_map(|pod| Some((pod.pod.name(), pod.ready_since?)));
-        let trigger_time = self.trigger_times.compute(key, entry.created, times);
+            .filter_map(|pod| Some((pod.pod.name(), pod.ready_transition_time?)));
+        let trigger_time = self.trigger_times.compute(key, entry.created, ready_times);
         let Desired {
             address_types,
             groups,
@@ -66,9 +67,9 @@ impl ServiceController {
         let events = events(&plan, &skipped, service);
         self.metrics
             .record_plan(key, &plan, traffic_distribution(service.hints));
-        let changes = changes(&plan, context.existing);
-        self.in_progress
-            .insert(key.clone(), InProgress { trigger_time, changes });
+        let changes = slice_changes(&plan, context.existing);
+        self.pending_syncs
+            .insert(key.clone(), PendingSync { trigger_time, changes });
         Ok(SyncResult {
             plan,
             events,
@@ -76,16 +77,17 @@ impl ServiceController {
         })
     }
 
-    /// R50 step 2.
+    /// Drops all state of a deleted Service (R50 step 2).
     fn forget(&mut self, key: &Key) {
         self.trigger_times.forget(key);
         self.topology.forget(key);
         self.metrics.forget(key);
     }
 
-    pub(super) fn sync_finished(&mut self, key: &Key, outcome: &SyncOutcome) {
+    /// Records the outcome of a sync: metrics, and the trigger time if it succeeded.
+    pub(super) fn record_result(&mut self, key: &Key, outcome: &SyncOutcome) {
         self.metrics.record_sync(outcome.is_success(), outcome.writes);
-        let Some(InProgress { trigger_time, changes }) = self.in_progress.remove(key) else {
+        let Some(PendingSync { trigger_time, changes }) = self.pending_syncs.remove(key) else {
             return;
         };
         if outcome.is_success() {
@@ -98,7 +100,8 @@ impl ServiceController {
         }
     }
 
-    pub(super) fn describe(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
+    /// The event for a Service whose sync fails repeatedly, with upstream's message.
+    pub(super) fn failure_event_for(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let service = &self.namespaces.get(&key.namespace)?.service(&key.name)?.service;
         let failures = describe_failures("Service", key, failures);
         Some(Event::warning(
@@ -109,7 +112,7 @@ impl ServiceController {
     }
 }
 
-/// What a Service asks of its slices' metadata, with our own name in it.
+/// Desired metadata of the slices, with the configured managed-by label.
 fn metadata_policy(service: &Service, managed_by: &str) -> MetadataPolicy {
     let mut policy = service.metadata_policy();
     policy
@@ -118,26 +121,25 @@ fn metadata_policy(service: &Service, managed_by: &str) -> MetadataPolicy {
     policy
 }
 
-/// What became of hints, and what cannot be published: a mistake that somebody should hear of, unlike a pod that waits for its
-/// node.
+/// Events of a sync: hint changes, invalid pod addresses, and rejected groups. A pod without a known node is no event, because
+/// that is usually transient.
 fn events(plan: &Plan, skipped: &[SkippedPod<'_>], service: &Service) -> Vec<Event> {
     let hints = plan.hints.iter().filter_map(|outcome| outcome.event.as_ref());
     let hints = hints.map(|event| (event.event_type, event.reason, event.message.clone()));
-    let mistakes = skipped
+    let invalid_addresses = skipped
         .iter()
-        .filter(|skipped| matches!(skipped.reason, SkipReason::Address { .. }));
-    let mistakes = mistakes.map(|mistake| (EventType::Warning, well_known::INVALID_IP_ADDRESS, mistake.to_string()));
-    let refused = plan.rejected.iter();
-    let refused = refused.map(|refused| {
+        .filter(|skipped| matches!(skipped.reason, SkipReason::Address { .. }))
+        .map(|skipped| (EventType::Warning, well_known::INVALID_IP_ADDRESS, skipped.to_string()));
+    let rejected = plan.rejected.iter().map(|rejected| {
         (
             EventType::Warning,
             well_known::FAILED_TO_UPDATE_SLICES,
-            refused.to_string(),
+            rejected.to_string(),
         )
     });
     hints
-        .chain(mistakes)
-        .chain(refused)
+        .chain(invalid_addresses)
+        .chain(rejected)
         .map(|(event_type, reason, message)| Event::new(&service.owner(), event_type, reason, message))
         .collect()
 }
@@ -149,32 +151,32 @@ fn traffic_distribution(hints: HintMode) -> Option<TrafficDistribution> {
     }
 }
 
-/// How many slices are written for each address type that the Service has.
-fn changes(plan: &Plan, existing: &[CompactSlice]) -> Vec<((&'static str, &'static str), usize)> {
+/// Metric labels and number of slices to write, per address type of the Service.
+fn slice_changes(plan: &Plan, existing: &[CompactSlice]) -> Vec<((&'static str, &'static str), usize)> {
     let mut written: HashMap<AddressType, usize> = HashMap::new();
     for write in &plan.writes {
         let slice = match &write.operation {
             Operation::Create(slice) | Operation::Update(slice) => Some(slice),
-            Operation::Delete(deletion) => {
-                let named = |slice: &&CompactSlice| slice.metadata.name.as_ref() == Some(&deletion.name);
-                existing.iter().find(named)
+            Operation::Delete(delete) => {
+                let has_name = |slice: &&CompactSlice| slice.metadata.name.as_ref() == Some(&delete.name);
+                existing.iter().find(has_name)
             }
         };
         if let Some(Ok(address_type)) = slice.map(|slice| &slice.address_type) {
             *written.entry(*address_type).or_default() += 1;
         }
     }
-    let types = plan.stats.iter().map(|summary| summary.address_type);
-    let verdicts = plan
+    let address_types = plan.stats.iter().map(|stats| stats.address_type);
+    let hint_results = plan
         .hints
         .iter()
         .map(|outcome| outcome.verdict)
         .chain(std::iter::repeat(HintResult::Off));
-    types
-        .zip(verdicts)
-        .map(|(address_type, verdict)| {
+    address_types
+        .zip(hint_results)
+        .map(|(address_type, hint_result)| {
             (
-                verdict.labels(),
+                hint_result.labels(),
                 written.get(&address_type).copied().unwrap_or_default(),
             )
         })

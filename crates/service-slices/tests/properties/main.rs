@@ -1,10 +1,10 @@
-//! What holds for whatever Service, pods and nodes there are: properties over random objects.
+//! Properties over random Services, pods and nodes.
 //!
-//! The cases are the same on every run; `.cargo/config.toml` says how to see others.
+//! The cases are the same on every run; see `.cargo/config.toml` for how to run others.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-mod objects;
+mod strategies;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -23,49 +23,49 @@ use slice_reconciler::{
     plan,
 };
 
-use self::objects::{nodes, pods, service};
+use self::strategies::{nodes, pods, service};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(250))]
 
-    /// G32 for pods, and R78: equal inputs give equal groups, in whatever order the pods come, interned or not.
+    /// Equal inputs give equal groups, in any order of pods, with interned strings or without (G32 for pods, R78).
     #[test]
-    fn g32_the_order_of_pods_does_not_matter(service in service(), mut pods in pods(), nodes in nodes(), seed in any::<u64>()) {
+    fn g32_groups_do_not_depend_on_the_order_of_pods(service in service(), mut pods in pods(), nodes in nodes(), seed in any::<u64>()) {
         let (service, nodes) = (Service::from(&service), by_name(&nodes));
-        let read: Vec<Pod> = pods.iter().map(Pod::from).collect();
-        let answer = Answer::of(desired(&service, &read, &nodes));
+        let compact: Vec<Pod> = pods.iter().map(Pod::from).collect();
+        let summary = Summary::from_desired(desired(&service, &compact, &nodes));
         let mut interner = Interner::default();
         let interned: Vec<Pod> = pods.iter().map(|pod| Pod::from_k8s(pod, &mut interner)).collect();
-        prop_assert_eq!(&Answer::of(desired(&service, &interned, &nodes)), &answer);
+        prop_assert_eq!(&Summary::from_desired(desired(&service, &interned, &nodes)), &summary);
         fastrand::Rng::with_seed(seed).shuffle(&mut pods);
         let shuffled: Vec<Pod> = pods.iter().map(Pod::from).collect();
-        prop_assert_eq!(Answer::of(desired(&service, &shuffled, &nodes)), answer);
+        prop_assert_eq!(Summary::from_desired(desired(&service, &shuffled, &nodes)), summary);
     }
 
-    /// I1, R55, R57, R60, R65, W23: every pod that can be an endpoint is one, once for each family it has publishable
-    /// addresses of, with all of these; everything else that it has is named.
+    /// Every eligible pod is published once per address type, with all valid addresses of the type; every invalid address is
+    /// reported (I1, R55, R57, R60, R65, W23).
     #[test]
-    fn i1_every_pod_is_published_once_per_family_or_named(service in service(), pods in pods(), nodes in nodes()) {
+    fn i1_every_pod_is_published_once_per_family_or_reported(service in service(), pods in pods(), nodes in nodes()) {
         let (service, nodes) = (Service::from(&service), by_name(&nodes));
-        let read: Vec<Pod> = pods.iter().map(Pod::from).collect();
-        let answer = Answer::of(desired(&service, &read, &nodes));
+        let compact: Vec<Pod> = pods.iter().map(Pod::from).collect();
+        let summary = Summary::from_desired(desired(&service, &compact, &nodes));
         for pod in &pods {
-            check_pod(pod, &service, &nodes, &answer)?;
+            check_pod(pod, &service, &nodes, &summary)?;
         }
-        let published: usize = answer.groups.iter().map(|(_, endpoints)| endpoints.len()).sum();
-        let pods: usize = pods.iter().map(|pod| answer.addresses_of(name(pod)).len()).sum();
-        prop_assert_eq!(published, pods, "somebody else is published");
+        let published: usize = summary.groups.iter().map(|(_, endpoints)| endpoints.len()).sum();
+        let pods: usize = pods.iter().map(|pod| summary.addresses_of(name(pod)).len()).sum();
+        prop_assert_eq!(published, pods, "an endpoint has no pod");
     }
 
-    /// R72, R75: pods share a group exactly when they have the same ports for the Service, and each family has the same
-    /// groups.
+    /// Pods share a group if and only if they have equal ports for the Service, and all address types have the same groups (R72,
+    /// R75).
     #[test]
-    fn r75_groups_are_sets_of_ports(service in service(), pods in pods(), nodes in nodes()) {
+    fn r75_one_group_per_set_of_ports(service in service(), pods in pods(), nodes in nodes()) {
         let (service, nodes) = (Service::from(&service), by_name(&nodes));
-        let read: Vec<Pod> = pods.iter().map(Pod::from).collect();
-        let desired = desired(&service, &read, &nodes);
+        let compact: Vec<Pod> = pods.iter().map(Pod::from).collect();
+        let desired = desired(&service, &compact, &nodes);
         let mut expected: Vec<(AddressType, PortMapKey)> = Vec::new();
-        for pod in read.iter().filter(|pod| pod.eligible) {
+        for pod in compact.iter().filter(|pod| pod.eligible) {
             let ports = service.ports.iter().filter_map(|port| Some(port.to_port(port.resolve_target_port(pod.named_ports.as_ref().map_or(&[], |ports| ports))?)));
             let ports = PortMapKey::new(ports);
             expected.extend(desired.address_types.iter().map(|address_type| (*address_type, ports.clone())));
@@ -76,12 +76,12 @@ proptest! {
         prop_assert_eq!(groups, expected);
     }
 
-    /// F25: arbitrary objects, all the way into a plan, and never a panic. No slice is above the maximum.
+    /// Deriving and planning never panic on arbitrary objects, and no slice exceeds the maximum (F25).
     #[test]
-    fn f25_arbitrary_objects_never_panic(service in service(), before in pods(), now in pods(), nodes in nodes(), max in 1..4_usize) {
+    fn f25_arbitrary_objects_never_panic(service in service(), before in pods(), after in pods(), nodes in nodes(), max in 1..4_usize) {
         let max = NonZeroUsize::new(max).unwrap();
         let existing: Vec<CompactSlice> = written(planned(&service, &before, &nodes, &[], max)).collect();
-        for slice in written(planned(&service, &now, &nodes, &existing, max)) {
+        for slice in written(planned(&service, &after, &nodes, &existing, max)) {
             prop_assert!(slice.endpoints.len() <= max.get());
         }
     }
@@ -98,15 +98,15 @@ fn name(pod: &api::Pod) -> &str {
     pod.metadata.name.as_deref().unwrap()
 }
 
-/// What is wanted, in a form that can be compared.
+/// Desired endpoints in comparable form.
 #[derive(Debug, PartialEq)]
-struct Answer {
+struct Summary {
     groups: Vec<((AddressType, PortMapKey), Vec<Endpoint>)>,
     skipped: Vec<String>,
 }
 
-impl Answer {
-    fn of(desired: Desired<'_>) -> Self {
+impl Summary {
+    fn from_desired(desired: Desired<'_>) -> Self {
         let groups = desired.groups.into_iter().map(|group| {
             let endpoints = group.endpoints.into_sorted();
             let endpoints = endpoints.iter().map(EndpointSource::to_endpoint);
@@ -118,7 +118,7 @@ impl Answer {
         }
     }
 
-    /// The addresses under which a pod is published, by family.
+    /// The published addresses of a pod, by address type.
     fn addresses_of(&self, pod: &str) -> Vec<(AddressType, Vec<Address>)> {
         let endpoints = self
             .groups
@@ -130,7 +130,7 @@ impl Answer {
             .collect()
     }
 
-    fn names(&self, pod: &str, reason: SkipReason<'_>) -> bool {
+    fn reports(&self, pod: &str, reason: SkipReason<'_>) -> bool {
         let skipped = SkippedPod {
             namespace: "ns",
             pod,
@@ -144,7 +144,7 @@ fn check_pod(
     pod: &api::Pod,
     service: &Service,
     nodes: &HashMap<&str, Node>,
-    answer: &Answer,
+    summary: &Summary,
 ) -> Result<(), TestCaseError> {
     let status = pod.status.as_ref();
     let ips: Vec<&str> = status
@@ -154,49 +154,49 @@ fn check_pod(
         .collect();
     let has_address =
         !ips.is_empty() || status.is_some_and(|status| !status.pod_ip.as_deref().unwrap_or_default().is_empty());
-    let ended = status.is_some_and(|status| matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")));
+    let finished = status.is_some_and(|status| matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")));
     let node = pod
         .spec
         .as_ref()
         .and_then(|spec| spec.node_name.as_deref())
         .unwrap_or_default();
     let is_known = nodes.contains_key(node) || service.publish_not_ready_addresses;
-    let eligible = has_address && !ended;
+    let eligible = has_address && !finished;
     prop_assert_eq!(
-        answer.names(name(pod), SkipReason::NodeNotFound(node)),
+        summary.reports(name(pod), SkipReason::NodeNotFound(node)),
         eligible && !is_known
     );
 
-    let (mut published, mut refused): (BTreeMap<AddressType, Vec<Address>>, usize) = (BTreeMap::new(), 0);
+    let (mut published, mut rejected): (BTreeMap<AddressType, Vec<Address>>, usize) = (BTreeMap::new(), 0);
     for ip in ips.iter().filter(|_| eligible && is_known) {
         let address = Address::parse_ip(ip);
         let address_type = address.as_ref().map(Address::address_type);
         if address_type.is_some_and(|address_type| !service.families.address_types().contains(&address_type)) {
             continue;
         }
-        let problem = match address.map(|address| address.validate().map(|()| address)) {
+        let error = match address.map(|address| address.validate().map(|()| address)) {
             Some(Ok(address)) => {
                 published.entry(address.address_type()).or_default().push(address);
                 continue;
             }
-            Some(Err(refusal)) => AddressError::InvalidAddress(refusal),
+            Some(Err(reason)) => AddressError::InvalidAddress(reason),
             None => AddressError::NotAnIp,
         };
-        refused += 1;
+        rejected += 1;
         prop_assert!(
-            answer.names(name(pod), SkipReason::Address { address: ip, problem }),
-            "{ip:?} is not named"
+            summary.reports(name(pod), SkipReason::Address { address: ip, error }),
+            "{ip:?} is not reported"
         );
     }
     for addresses in published.values_mut() {
         addresses.sort_by_key(ToString::to_string);
     }
     prop_assert_eq!(
-        answer.addresses_of(name(pod)),
+        summary.addresses_of(name(pod)),
         published.into_iter().collect::<Vec<_>>()
     );
-    let about_pod = |skipped: &&String| skipped.starts_with(&format!("pod ns/{}: address", name(pod)));
-    prop_assert_eq!(answer.skipped.iter().filter(about_pod).count(), refused);
+    let of_pod = |skipped: &&String| skipped.starts_with(&format!("pod ns/{}: address", name(pod)));
+    prop_assert_eq!(summary.skipped.iter().filter(of_pod).count(), rejected);
     Ok(())
 }
 
@@ -209,16 +209,16 @@ fn planned(
 ) -> Plan {
     let compact = Service::from(service);
     let pods: Vec<Pod> = pods.iter().map(Pod::from).collect();
-    let known = by_name(nodes);
-    let desired = desired(&compact, &pods, &known);
+    let by_name = by_name(nodes);
+    let desired = desired(&compact, &pods, &by_name);
     let mut topology = TopologyCache::default();
-    let facts = known.values().map(|node| NodeInfo {
+    let nodes = by_name.values().map(|node| NodeInfo {
         ready: true,
         excluded: false,
         zone: node.zone.as_deref(),
         cpu_milli: Some(1),
     });
-    assert!(topology.set_nodes(facts).is_empty());
+    assert!(topology.set_nodes(nodes).is_empty());
     let policy = compact.metadata_policy();
     let request = PlanRequest {
         owner: compact.owner(),
@@ -235,7 +235,7 @@ fn planned(
     };
     let options = service_slices::reconcile_options(max);
     let plan = plan(request, &options);
-    // Names that no Service has are refused, and nothing else is.
+    // Only invalid names are rejected.
     let name = compact.name.as_ref();
     match &plan {
         Err(PlanError::NoName { .. }) => assert_eq!(name, ""),

@@ -1,4 +1,4 @@
-//! One pod or none.
+//! Services with one pod or none.
 
 use serde_json::{Value, json};
 use service_slices::MANAGED_BY;
@@ -8,43 +8,46 @@ use slice_core::{
 };
 use slice_reconciler::TriggerTime;
 
-use crate::world::{World, on_node, pod, unready};
+use crate::{
+    fixtures::{on_node, pod, unready},
+    harness::Harness,
+};
 
-/// T-REC-01, T-REC-10, T-REC-11, T-GEN-01…03: one placeholder, made once.
+/// The placeholder is created once (T-REC-01, T-REC-10, T-REC-11, T-GEN-01…03).
 #[test]
 fn a_service_without_pods_has_a_placeholder() {
-    let mut world = World::new();
-    assert_eq!(world.sync().metrics(), [1, 1, 0, 0, 0, 1, 0, 0, 1]);
-    let [slice] = &world.slices[..] else {
-        panic!("{:?}", world.slices)
+    let mut harness = Harness::new();
+    assert_eq!(harness.sync().metrics(), [1, 1, 0, 0, 0, 1, 0, 0, 1]);
+    let [slice] = &harness.slices[..] else {
+        panic!("{:?}", harness.slices)
     };
     assert!(slice.metadata.name.as_ref().unwrap().starts_with("foo-"));
     assert_eq!(slice.metadata.labels.as_ref().unwrap()[SERVICE_NAME_LABEL], "foo");
     assert!(slice.ports.ports().is_empty() && slice.endpoints.is_empty());
-    assert_eq!(world.sync().metrics(), [1, 1, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(harness.sync().metrics(), [1, 1, 0, 0, 0, 0, 0, 0, 0]);
 }
 
-/// T-REC-12, T-GEN-04: an empty slice with ports and a label of its own becomes the placeholder.
+/// An empty slice with ports and a foreign label becomes the placeholder (T-REC-12, T-GEN-04).
 #[test]
 fn an_empty_slice_becomes_the_placeholder() {
-    let mut world = World::new();
-    let stored = world.store([]);
-    stored.ports = PortMapKey::new([port("", 80)]);
-    stored
+    let mut harness = Harness::new();
+    let existing = harness.store([]);
+    existing.ports = PortMapKey::new([port("", 80)]);
+    existing
         .metadata
         .labels
         .as_mut()
         .unwrap()
         .insert("bar".into(), "baz".into());
-    assert_eq!(world.sync().metrics(), [1, 1, 0, 0, 0, 0, 1, 0, 1]);
-    assert!(world.slices[0].ports.ports().is_empty());
-    assert_eq!(world.slices[0].metadata.labels.as_ref().unwrap().get("bar"), None);
+    assert_eq!(harness.sync().metrics(), [1, 1, 0, 0, 0, 0, 1, 0, 1]);
+    assert!(harness.slices[0].ports.ports().is_empty());
+    assert_eq!(harness.slices[0].metadata.labels.as_ref().unwrap().get("bar"), None);
 }
 
-/// T-REC-13…20, T-PHC-01…08: what makes a stored slice the placeholder. That both sides are absent, or one is, cannot be said
-/// here: where nothing is stored, a placeholder is made; where something is, it is one or not.
+/// Comparison of an existing slice with the placeholder (T-REC-13…20, T-PHC-01…08). Cases with an absent side reduce to one:
+/// without an existing slice, a placeholder is created.
 #[test]
-fn t_phc_what_makes_a_placeholder() {
+fn t_phc_placeholder_comparison() {
     type Change = fn(&mut CompactSlice);
     let cases: [(&str, Change, [usize; 3]); 6] = [
         ("T-PHC-04, T-REC-16: empty lists", |_| {}, [0, 0, 0]),
@@ -75,11 +78,11 @@ fn t_phc_what_makes_a_placeholder() {
         ),
     ];
     for (id, change, writes) in cases {
-        let mut world = World::new();
-        change(world.store([]));
-        assert_eq!(world.sync().writes(), writes, "{id}");
+        let mut harness = Harness::new();
+        change(harness.store([]));
+        assert_eq!(harness.sync().writes(), writes, "{id}");
     }
-    assert_eq!(World::new().sync().writes(), [1, 0, 0], "T-PHC-01…03, T-REC-13…15");
+    assert_eq!(Harness::new().sync().writes(), [1, 0, 0], "T-PHC-01…03, T-REC-13…15");
 }
 
 fn port(name: &str, number: i32) -> Port {
@@ -91,15 +94,15 @@ fn port(name: &str, number: i32) -> Port {
     }
 }
 
-/// T-REC-02…09, T-G1P-01…08, T-NEW-01…06, T-UTL-01…06, R110, R112: labels, families and whole endpoints. (Of a dual-stack
-/// Service all families are counted: W5, G47.)
+/// Labels, address types and all fields of the endpoint (T-REC-02…09, T-G1P-01…08, T-NEW-01…06, T-UTL-01…06, R110, R112). Metrics
+/// count all address types of a dual-stack Service (W5, G47).
 #[test]
-fn one_pod_by_families_and_labels() {
-    let hostile = json!({SERVICE_NAME_LABEL: "bad", MANAGED_BY_LABEL: "actor", HEADLESS_LABEL: "invalid"});
+fn one_pod_with_families_and_labels() {
+    let reserved = json!({SERVICE_NAME_LABEL: "bad", MANAGED_BY_LABEL: "actor", HEADLESS_LABEL: "invalid"});
     let (v4, v6) = ("1.2.3.4", "1234::5678:0:0:9abc:def0");
     let headless = [(HEADLESS_LABEL, "")];
     let foo = ("foo", "bar");
-    for (id, families, cluster_ip, labels, addresses, more_labels) in [
+    for (id, families, cluster_ip, labels, addresses, extra) in [
         (
             "02, G1P-01, NEW-01",
             json!(null),
@@ -118,7 +121,7 @@ fn one_pod_by_families_and_labels() {
             &[v4],
             &[foo, headless[0]],
         ),
-        ("06, G1P-05, NEW-05", json!(["IPv4"]), "", hostile, &[v4], &headless),
+        ("06, G1P-05, NEW-05", json!(["IPv4"]), "", reserved, &[v4], &headless),
         ("07, G1P-06", json!(["IPv6"]), "", json!({}), &[v6], &headless),
         ("08, G1P-07", json!(["IPv6"]), "fd00::1", json!({}), &[v6], &[]),
         (
@@ -146,38 +149,35 @@ fn one_pod_by_families_and_labels() {
             &[foo, ("foo2", "bar2")],
         ),
     ] {
-        let mut world = World::with_pods(1..2);
-        world.pods[0]["status"]["podIPs"] = json!([{"ip": v4}, {"ip": "1234::5678:0000:0000:9abc:def0"}]);
-        world.pods[0]["spec"]["hostname"] = json!("example-hostname");
-        world.nodes = vec![("node-1".into(), "us-central1-a")];
-        world.service["spec"]["ipFamilies"] = families;
-        world.service["spec"]["clusterIP"] = json!(cluster_ip);
-        world.service["metadata"]["labels"] = labels;
-        world.service["metadata"]["annotations"] = json!({"foo": "bar"});
-        world.trigger_time = TriggerTime::Set("2024-01-02T03:04:05Z".into());
+        let mut harness = Harness::with_pods(1..2);
+        harness.pods[0]["status"]["podIPs"] = json!([{"ip": v4}, {"ip": "1234::5678:0000:0000:9abc:def0"}]);
+        harness.pods[0]["spec"]["hostname"] = json!("example-hostname");
+        harness.nodes = vec![("node-1".into(), "us-central1-a")];
+        harness.service["spec"]["ipFamilies"] = families;
+        harness.service["spec"]["clusterIP"] = json!(cluster_ip);
+        harness.service["metadata"]["labels"] = labels;
+        harness.service["metadata"]["annotations"] = json!({"foo": "bar"});
+        harness.trigger_time = TriggerTime::Set("2024-01-02T03:04:05Z".into());
         let f = addresses.len();
-        assert_eq!(world.sync().metrics(), [f, f, f, f, 0, f, 0, 0, f], "T-REC-{id}");
-        for (slice, address) in world.slices.iter().zip(addresses) {
-            assert_eq!(
-                json!(slice.to_k8s()),
-                whole_slice(slice, address, more_labels),
-                "T-REC-{id}"
-            );
+        assert_eq!(harness.sync().metrics(), [f, f, f, f, 0, f, 0, 0, f], "T-REC-{id}");
+        for (slice, address) in harness.slices.iter().zip(addresses) {
+            let expected = expected_slice(slice, address, extra);
+            assert_eq!(json!(slice.to_k8s()), expected, "T-REC-{id}");
         }
     }
 }
 
-/// The slice of pod1 as the API has it.
-fn whole_slice(slice: &CompactSlice, address: &str, more_labels: &[(&str, &str)]) -> Value {
+/// The slice of pod1 as an API object.
+fn expected_slice(slice: &CompactSlice, address: &str, extra_labels: &[(&str, &str)]) -> Value {
     let ours = [(SERVICE_NAME_LABEL, "foo"), (MANAGED_BY_LABEL, MANAGED_BY)];
-    let labels = ours.iter().chain(more_labels);
+    let labels = ours.iter().chain(extra_labels);
     json!({
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
         "metadata": {
             "name": slice.metadata.name, "namespace": "test",
             "labels": labels.map(|(key, value)| ((*key).to_owned(), json!(value))).collect::<Value>(),
-            // Those of the Service are not copied (T-NEW-06).
+            // Annotations of the Service are not copied (T-NEW-06).
             "annotations": {TRIGGER_TIME_ANNOTATION: "2024-01-02T03:04:05Z"},
             "ownerReferences": [{
                 "apiVersion": "v1", "kind": "Service", "name": "foo", "uid": "uid-foo", "controller": true,
@@ -194,25 +194,25 @@ fn whole_slice(slice: &CompactSlice, address: &str, more_labels: &[(&str, &str)]
     })
 }
 
-/// T-REC-21, T-GEN-05.
+/// With publishNotReadyAddresses, all endpoints are ready (T-REC-21, T-GEN-05).
 #[test]
-fn pods_that_are_not_ready_are_called_ready_when_asked_to() {
-    let mut world = World::with_pods(0..50);
-    for pod in world.pods.iter_mut().step_by(3) {
+fn publish_not_ready_addresses_makes_all_endpoints_ready() {
+    let mut harness = Harness::with_pods(0..50);
+    for pod in harness.pods.iter_mut().step_by(3) {
         *pod = unready(pod.take());
     }
-    world.service["spec"]["publishNotReadyAddresses"] = json!(true);
-    assert_eq!(world.sync().metrics(), [1, 1, 50, 50, 0, 1, 0, 0, 1]);
-    let endpoints = &world.slices[0].endpoints;
+    harness.service["spec"]["publishNotReadyAddresses"] = json!(true);
+    assert_eq!(harness.sync().metrics(), [1, 1, 50, 50, 0, 1, 0, 0, 1]);
+    let endpoints = &harness.slices[0].endpoints;
     assert!(endpoints.iter().all(|endpoint| endpoint.conditions.ready == Some(true)));
 }
 
-/// T-REC-48…53, T-PMN-01…06: pods whose node is missing. Upstream fails the sync as well; here the pods are named and nothing
-/// fails (W10).
+/// Pods on unknown nodes (T-REC-48…53, T-PMN-01…06). Upstream also fails the sync; here the pods are reported and the sync
+/// succeeds (W10).
 #[test]
-fn a_missing_node() {
+fn pods_on_unknown_nodes() {
     let pods = || [on_node(pod(0), "node-0"), on_node(pod(1), "node-1")];
-    for (id, known, publish, stored, skipped, metrics) in [
+    for (id, known, publish, has_slice, skipped, metrics) in [
         (
             "48, PMN-01",
             &["node-0"][..],
@@ -227,30 +227,30 @@ fn a_missing_node() {
         ("52, PMN-05", &["node-0"], true, true, 0, [1, 1, 2, 0, 0, 0, 0, 0, 0]),
         ("53, PMN-06", &[], false, true, 2, [1, 1, 0, 0, 2, 0, 1, 0, 1]),
     ] {
-        let mut world = World::new();
-        world.service["spec"]["publishNotReadyAddresses"] = json!(publish);
-        if stored {
-            world.nodes = vec![("node-0".into(), ""), ("node-1".into(), "")];
-            world.store(pods());
+        let mut harness = Harness::new();
+        harness.service["spec"]["publishNotReadyAddresses"] = json!(publish);
+        if has_slice {
+            harness.nodes = vec![("node-0".into(), ""), ("node-1".into(), "")];
+            harness.store(pods());
         }
-        world.pods = pods().into();
-        world.nodes = known.iter().map(|name| ((*name).to_owned(), "")).collect();
-        let synced = world.sync();
+        harness.pods = pods().into();
+        harness.nodes = known.iter().map(|name| ((*name).to_owned(), "")).collect();
+        let synced = harness.sync();
         assert_eq!(synced.metrics(), metrics, "T-REC-{id}");
         assert_eq!(synced.skipped.len(), skipped, "T-REC-{id}");
-        assert_eq!(world.slices.len(), 1, "T-REC-{id}");
+        assert_eq!(harness.slices.len(), 1, "T-REC-{id}");
     }
 }
 
-/// T-REC-64, T-GEN-26: no ports, absent or empty, are an ordinary set of ports.
+/// The empty set of ports is a set like any other, whether the field is absent or empty (T-REC-64, T-GEN-26).
 #[test]
-fn a_headless_service_without_ports() {
-    let mut world = World::with_pods(0..1);
-    world.service["spec"]["ports"] = Value::Null;
-    world.service["spec"]["clusterIP"] = json!("None");
-    assert_eq!(world.sync().writes(), [1, 0, 0]);
-    let mut read_back = world.slices[0].to_k8s();
-    read_back.ports = None;
-    world.slices = vec![(&read_back).into()];
-    assert_eq!(world.sync().writes(), [0, 0, 0]);
+fn headless_service_without_ports() {
+    let mut harness = Harness::with_pods(0..1);
+    harness.service["spec"]["ports"] = Value::Null;
+    harness.service["spec"]["clusterIP"] = json!("None");
+    assert_eq!(harness.sync().writes(), [1, 0, 0]);
+    let mut stored = harness.slices[0].to_k8s();
+    stored.ports = None;
+    harness.slices = vec![(&stored).into()];
+    assert_eq!(harness.sync().writes(), [0, 0, 0]);
 }

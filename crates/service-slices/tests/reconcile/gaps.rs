@@ -1,34 +1,37 @@
-//! What upstream has no tests for and needs no controller (service-slices.md §24).
+//! Cases that upstream does not test and that need no controller (service-slices.md §24).
 
 use serde_json::{Value, json};
 use slice_core::{AddressType, CompactSlice, EndpointSource, TargetView, well_known::HEADLESS_LABEL};
 use slice_reconciler::Operation;
 
-use crate::world::{World, pod, unready};
+use crate::{
+    fixtures::{pod, unready},
+    harness::Harness,
+};
 
-const NOTHING: [usize; 3] = [0, 0, 0];
+const NO_WRITES: [usize; 3] = [0, 0, 0];
 
-fn headless_without_ports() -> World {
-    let mut world = World::new();
-    world.service["spec"]["ports"] = Value::Null;
-    world
+fn headless_without_ports() -> Harness {
+    let mut harness = Harness::new();
+    harness.service["spec"]["ports"] = Value::Null;
+    harness
 }
 
-fn dual_stack() -> World {
-    let mut world = World::with_pods(0..2);
-    world.service["spec"]["ipFamilies"] = json!(["IPv4", "IPv6"]);
-    world
+fn dual_stack() -> Harness {
+    let mut harness = Harness::with_pods(0..2);
+    harness.service["spec"]["ipFamilies"] = json!(["IPv4", "IPv6"]);
+    harness
 }
 
-/// The pods that a slice holds, by their numbers.
+/// Numbers of the pods in a slice.
 fn content(slice: &CompactSlice) -> String {
     let targets = slice.endpoints.iter().filter_map(EndpointSource::target);
     let names = targets.filter_map(TargetView::name);
     names.map(|name| name.trim_start_matches("pod")).collect()
 }
 
-fn contents(world: &World) -> Vec<String> {
-    world.slices.iter().map(content).collect()
+fn contents(harness: &Harness) -> Vec<String> {
+    harness.slices.iter().map(content).collect()
 }
 
 fn set_label(slice: &mut CompactSlice, key: &str, value: &str) {
@@ -36,207 +39,206 @@ fn set_label(slice: &mut CompactSlice, key: &str, value: &str) {
     labels.insert(key.to_owned(), value.to_owned());
 }
 
-/// G-05, W12: one write fails; what does not wait for it goes on, and nothing that is published goes missing.
+/// A failed write skips only the writes that depend on it, and published endpoints stay published (G-05, W12).
 #[test]
-fn g_05_a_write_that_fails_stops_only_what_waits_for_it() {
-    let mut world = World::with_pods(0..3);
-    world.max = 2;
-    // Somebody else's slice has 0 and 1. 3 is gone from beside 2, where 0 finds room; 1 needs a new slice.
-    let foreign = world.store([pod(0), pod(1)]);
+fn g_05_failed_write_skips_only_its_dependents() {
+    let mut harness = Harness::with_pods(0..3);
+    harness.max = 2;
+    // A foreign slice has pods 0 and 1. Pod 3 is deleted, so that 0 goes next to 2; pod 1 needs a new slice.
+    let foreign = harness.store([pod(0), pod(1)]);
     foreign.metadata.owner_references.as_mut().unwrap()[0].uid = "another".into();
-    world.store([pod(2), pod(3)]);
-    let planned = world.plan();
+    harness.store([pod(2), pod(3)]);
+    let planned = harness.plan();
     assert_eq!(planned.order(), "cud");
     let mut done = Vec::new();
     for write in &planned.plan.writes {
         let fails = matches!(write.operation, Operation::Create(_));
         done.push(!fails && write.after.iter().all(|other| done[*other]));
         if done.last() == Some(&true) {
-            write.operation.apply_to(&mut world.slices);
+            write.operation.apply_to(&mut harness.slices);
         }
     }
     assert_eq!(
-        (done, contents(&world)),
+        (done, contents(&harness)),
         (vec![false, true, false], vec!["01".into(), "20".into()])
     );
-    assert_eq!(world.sync().order(), "cd", "and then the rest");
-    assert_eq!(contents(&world), ["20", "1"]);
+    assert_eq!(harness.sync().order(), "cd", "the next sync writes the rest");
+    assert_eq!(contents(&harness), ["20", "1"]);
 }
 
-/// G-07, R93.
+/// The placeholder is filled if the endpoints have no ports either (G-07, R93).
 #[test]
-fn g_07_a_placeholder_is_filled_when_pods_have_no_ports_either() {
-    let mut world = headless_without_ports();
-    world.sync();
-    let placeholder = world.slices[0].metadata.name.clone();
-    world.pods = vec![pod(0)];
-    assert_eq!(world.sync().writes(), [0, 1, 0]);
-    assert_eq!(contents(&world), ["0"]);
-    assert_eq!(world.slices[0].metadata.name, placeholder);
+fn g_07_placeholder_is_filled_with_endpoints_without_ports() {
+    let mut harness = headless_without_ports();
+    harness.sync();
+    let placeholder = harness.slices[0].metadata.name.clone();
+    harness.pods = vec![pod(0)];
+    assert_eq!(harness.sync().writes(), [0, 1, 0]);
+    assert_eq!(contents(&harness), ["0"]);
+    assert_eq!(harness.slices[0].metadata.name, placeholder);
 }
 
-/// G-08, R92; W5: each family is counted.
+/// An address type without endpoints has a placeholder; each type is counted (G-08, R92, W5).
 #[test]
 fn g_08_a_family_without_addresses_has_a_placeholder() {
-    let mut world = dual_stack();
-    let stats = world.sync().plan.stats;
+    let mut harness = dual_stack();
+    let stats = harness.sync().plan.stats;
     let counts = stats
         .iter()
-        .map(|summary| (summary.endpoints, summary.slices, summary.min_slices));
+        .map(|stats| (stats.endpoints, stats.slices, stats.min_slices));
     assert_eq!(counts.collect::<Vec<_>>(), [(2, 1, 1), (0, 1, 1)]);
-    let types = world.slices.iter().map(|slice| slice.address_type.clone().unwrap());
+    let types = harness.slices.iter().map(|slice| slice.address_type.clone().unwrap());
     assert_eq!(types.collect::<Vec<_>>(), [AddressType::IPv4, AddressType::IPv6]);
-    assert_eq!(contents(&world), ["01", ""]);
-    assert_eq!(world.sync().writes(), NOTHING);
+    assert_eq!(contents(&harness), ["01", ""]);
+    assert_eq!(harness.sync().writes(), NO_WRITES);
 }
 
-/// G-09: the slices of a family that the Service no longer has go after what is written for the other, and the tracker can be
-/// told which.
+/// Slices of a removed address type are deleted after the writes of the other type, with name and uid for the tracker (G-09).
 #[test]
-fn g_09_a_family_goes() {
-    let mut world = dual_stack();
-    world.sync();
-    world.slices[1].metadata.uid = Some("seen".into());
-    world.service["spec"]["ipFamilies"] = json!(["IPv4"]);
-    world.pods.push(pod(2));
-    let planned = world.plan();
+fn g_09_slices_of_a_removed_family_are_deleted_last() {
+    let mut harness = dual_stack();
+    harness.sync();
+    harness.slices[1].metadata.uid = Some("seen".into());
+    harness.service["spec"]["ipFamilies"] = json!(["IPv4"]);
+    harness.pods.push(pod(2));
+    let planned = harness.plan();
     assert_eq!(planned.order(), "ud");
     let Operation::Delete(v6) = &planned.plan.writes[1].operation else {
         panic!("{:?}", planned.plan);
     };
-    let stored = &world.slices[1].metadata;
+    let stored = &harness.slices[1].metadata;
     assert_eq!((Some(&v6.name), &v6.uid), (stored.name.as_ref(), &stored.uid));
 }
 
-/// G-10, R80.
+/// A duplicate endpoint is removed from the second slice (G-10, R80).
 #[test]
-fn g_10_an_endpoint_in_two_slices_is_taken_out_of_the_second() {
+fn g_10_duplicate_endpoint_is_removed_from_the_second_slice() {
     for (second, writes, expected) in [(1..2, [0, 0, 1], &["01"][..]), (1..3, [0, 1, 0], &["01", "2"])] {
-        let mut world = World::with_pods(0..second.end);
-        world.store((0..2).map(pod));
-        world.store(second.map(pod));
-        assert_eq!(world.sync().writes(), writes);
-        assert_eq!(contents(&world), expected);
-        assert_eq!(world.sync().writes(), NOTHING);
+        let mut harness = Harness::with_pods(0..second.end);
+        harness.store((0..2).map(pod));
+        harness.store(second.map(pod));
+        assert_eq!(harness.sync().writes(), writes);
+        assert_eq!(contents(&harness), expected);
+        assert_eq!(harness.sync().writes(), NO_WRITES);
     }
 }
 
-/// G-12, R90, R110: it changes nothing for anybody who reads slices.
+/// A wrong headless label alone causes no write, because no consumer depends on it (G-12, R90, R110).
 #[test]
-fn g_12_a_wrong_headless_label_alone_is_left_alone() {
+fn g_12_wrong_headless_label_alone_causes_no_write() {
     for pods in [0, 1] {
-        let mut headless = World::with_pods(0..pods);
+        let mut headless = Harness::with_pods(0..pods);
         headless.sync();
         let labels = headless.slices[0].metadata.labels.as_mut().unwrap();
         assert_eq!(labels.remove(HEADLESS_LABEL).as_deref(), Some(""));
-        assert_eq!(headless.sync().writes(), NOTHING, "{pods} pods");
-        let mut plain = World::with_pods(0..pods);
+        assert_eq!(headless.sync().writes(), NO_WRITES, "{pods} pods");
+        let mut plain = Harness::with_pods(0..pods);
         plain.service["spec"]["clusterIP"] = json!("10.0.0.10");
         plain.sync();
         set_label(&mut plain.slices[0], HEADLESS_LABEL, "");
-        assert_eq!(plain.sync().writes(), NOTHING, "{pods} pods");
+        assert_eq!(plain.sync().writes(), NO_WRITES, "{pods} pods");
     }
 }
 
-/// G-13, R110.
+/// A label of another client is removed (G-13, R110).
 #[test]
-fn g_13_a_label_of_others_goes() {
-    let mut world = World::with_pods(0..1);
-    world.sync();
-    set_label(&mut world.slices[0], "theirs", "yes");
-    assert_eq!(world.sync().writes(), [0, 1, 0]);
-    assert_eq!(world.slices[0].metadata.labels.as_ref().unwrap().get("theirs"), None);
+fn g_13_foreign_label_is_removed() {
+    let mut harness = Harness::with_pods(0..1);
+    harness.sync();
+    set_label(&mut harness.slices[0], "foreign", "yes");
+    assert_eq!(harness.sync().writes(), [0, 1, 0]);
+    assert_eq!(harness.slices[0].metadata.labels.as_ref().unwrap().get("foreign"), None);
 }
 
-/// G-14, W24: whether the slice only changes or is used for something else, what others put on it stays.
+/// Annotations, finalizers and owner references of other clients survive an update and the reuse of a slice (G-14, W24).
 #[test]
-fn g_14_what_others_put_on_a_slice_survives() {
+fn g_14_foreign_metadata_survives() {
     for (target, changed) in [(80, unready(pod(0))), (81, pod(0))] {
-        let mut world = World::with_pods(0..1);
-        world.sync();
-        let metadata = &mut world.slices[0].metadata;
-        metadata.annotations = Some([("theirs".to_owned(), "yes".to_owned())].into());
-        metadata.finalizers = Some(vec!["example.com/theirs".into()]);
+        let mut harness = Harness::with_pods(0..1);
+        harness.sync();
+        let metadata = &mut harness.slices[0].metadata;
+        metadata.annotations = Some([("foreign".to_owned(), "yes".to_owned())].into());
+        metadata.finalizers = Some(vec!["example.com/foreign".into()]);
         metadata.resource_version = Some("7".into());
-        let owner = json!({"apiVersion": "v1", "kind": "Theirs", "name": "a", "uid": "b"});
+        let owner = json!({"apiVersion": "v1", "kind": "Foreign", "name": "a", "uid": "b"});
         let owners = metadata.owner_references.as_mut().unwrap();
         owners.push(serde_json::from_value(owner).unwrap());
         let before = metadata.clone();
-        world.service["spec"]["ports"][0]["targetPort"] = json!(target);
-        world.pods = vec![changed];
-        assert_eq!(world.sync().writes(), [0, 1, 0], "{target}");
-        assert_eq!(world.slices[0].metadata, before, "{target}");
+        harness.service["spec"]["ports"][0]["targetPort"] = json!(target);
+        harness.pods = vec![changed];
+        assert_eq!(harness.sync().writes(), [0, 1, 0], "{target}");
+        assert_eq!(harness.slices[0].metadata, before, "{target}");
     }
 }
 
-/// G-26, G-27: however an API server spells the same slice, it needs no write.
+/// A slice in another equivalent form, with other port order or absent lists, is not written (G-26, G-27).
 #[test]
-fn g_26_and_27_other_spellings_are_no_reason_to_write() {
-    let mut two_ports = World::with_pods(0..1);
+fn g_26_and_27_equivalent_forms_cause_no_write() {
+    let mut two_ports = Harness::with_pods(0..1);
     let port = |number: i32| json!({"name": format!("p{number}"), "port": number, "protocol": "TCP"});
     two_ports.service["spec"]["ports"] = json!([port(81), port(80)]);
-    for mut world in [two_ports, headless_without_ports()] {
-        world.sync();
-        let mut stored = world.slices[0].to_k8s();
+    for mut harness in [two_ports, headless_without_ports()] {
+        harness.sync();
+        let mut stored = harness.slices[0].to_k8s();
         let ports = stored.ports.filter(|ports| !ports.is_empty());
         stored.ports = ports.map(|ports| ports.into_iter().rev().collect());
         stored.endpoints = stored.endpoints.filter(|endpoints| !endpoints.is_empty());
-        world.slices = vec![CompactSlice::from(&stored)];
-        assert_eq!(world.sync().writes(), NOTHING, "{stored:?}");
+        harness.slices = vec![CompactSlice::from(&stored)];
+        assert_eq!(harness.sync().writes(), NO_WRITES, "{stored:?}");
     }
 }
 
-/// G-29, R80: a label is no reason to take hints away, also where nobody would give them again.
+/// A label change of the Service preserves existing hints, even if no hints are assigned (G-29, R80).
 #[test]
-fn g_29_a_label_of_the_service_leaves_hints_alone() {
-    let mut world = World::with_pods(0..4);
-    world.max = 2;
-    world.nodes = vec![("node-1".into(), "zone-1")];
-    world.service["spec"]["trafficDistribution"] = json!("PreferClose");
-    world.sync();
-    let endpoints = |world: &World| {
-        world
+fn g_29_label_change_preserves_hints() {
+    let mut harness = Harness::with_pods(0..4);
+    harness.max = 2;
+    harness.nodes = vec![("node-1".into(), "zone-1")];
+    harness.service["spec"]["trafficDistribution"] = json!("PreferClose");
+    harness.sync();
+    let endpoints = |harness: &Harness| {
+        harness
             .slices
             .iter()
             .map(|slice| slice.endpoints.clone())
             .collect::<Vec<_>>()
     };
-    let before = endpoints(&world);
+    let before = endpoints(&harness);
     assert!(before.iter().flatten().all(|endpoint| endpoint.hints.is_some()));
-    world.gives_hints = false;
-    world.service["metadata"]["labels"] = json!({"foo": "bar"});
-    assert_eq!(world.sync().writes(), [0, 2, 0]);
-    assert_eq!(endpoints(&world), before);
+    harness.assigns_hints = false;
+    harness.service["metadata"]["labels"] = json!({"foo": "bar"});
+    assert_eq!(harness.sync().writes(), [0, 2, 0]);
+    assert_eq!(endpoints(&harness), before);
 }
 
-/// G-38: the hint goes with readiness and comes back with it, one write each.
+/// The hint is removed and added with readiness, one write each (G-38).
 #[test]
 fn g_38_hints_follow_readiness() {
-    let mut world = World::with_pods(0..2);
-    world.nodes = vec![("node-1".into(), "zone-1")];
-    world.service["spec"]["trafficDistribution"] = json!("PreferSameNode");
+    let mut harness = Harness::with_pods(0..2);
+    harness.nodes = vec![("node-1".into(), "zone-1")];
+    harness.service["spec"]["trafficDistribution"] = json!("PreferSameNode");
     let hinted = json!({"forZones": [{"name": "zone-1"}], "forNodes": [{"name": "node-1"}]});
     for (changed, writes, expected) in [
         (pod(1), [1, 0, 0], &hinted),
         (unready(pod(1)), [0, 1, 0], &Value::Null),
         (pod(1), [0, 1, 0], &hinted),
     ] {
-        world.pods[1] = changed;
-        assert_eq!(world.sync().writes(), writes);
-        let endpoints = &json!(world.slices[0].to_k8s())["endpoints"];
+        harness.pods[1] = changed;
+        assert_eq!(harness.sync().writes(), writes);
+        let endpoints = &json!(harness.slices[0].to_k8s())["endpoints"];
         assert_eq!((&endpoints[0]["hints"], &endpoints[1]["hints"]), (&hinted, expected));
-        assert_eq!(world.sync().writes(), NOTHING);
+        assert_eq!(harness.sync().writes(), NO_WRITES);
     }
 }
 
-/// G-39, W26, I7.
+/// The placeholder of a deleted Service with the same name is replaced (G-39, W26, I7).
 #[test]
 fn g_39_the_placeholder_of_an_earlier_service_is_replaced() {
-    let mut world = World::new();
-    world.sync();
-    let earlier = world.slices[0].metadata.name.clone();
-    world.service["metadata"]["uid"] = json!("uid-foo-2");
-    assert_eq!(world.sync().writes(), [1, 0, 1]);
-    assert_ne!(world.slices[0].metadata.name, earlier);
-    assert_eq!(world.sync().writes(), NOTHING);
+    let mut harness = Harness::new();
+    harness.sync();
+    let earlier = harness.slices[0].metadata.name.clone();
+    harness.service["metadata"]["uid"] = json!("uid-foo-2");
+    assert_eq!(harness.sync().writes(), [1, 0, 1]);
+    assert_ne!(harness.slices[0].metadata.name, earlier);
+    assert_eq!(harness.sync().writes(), NO_WRITES);
 }

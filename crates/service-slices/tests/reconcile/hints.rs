@@ -1,19 +1,19 @@
-//! Whole syncs with hints.
+//! Syncs with hints.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use slice_core::Endpoint;
 
-use crate::world::{World, on_node, pod, three_zones};
+use crate::{
+    fixtures::{on_node, pod, three_zones},
+    harness::Harness,
+};
 
-/// How many endpoints are meant for each zone or node, and how many for another zone than their own.
-fn hinted(world: &World) -> (BTreeMap<&str, usize>, BTreeMap<&str, usize>, usize) {
+/// Number of endpoints with a hint for each zone and node, and number of hints for another zone than the endpoint's.
+fn hinted(harness: &Harness) -> (BTreeMap<&str, usize>, BTreeMap<&str, usize>, usize) {
     let (mut zones, mut nodes, mut cross) = (BTreeMap::new(), BTreeMap::new(), 0);
-    let endpoints = world.slices.iter().flat_map(|slice| &slice.endpoints);
-    let hints = |endpoint: &'_ Endpoint| endpoint.hints.is_some();
-    for endpoint in endpoints.filter(|endpoint| hints(endpoint)) {
-        let hints = endpoint.hints.as_ref().unwrap();
+    let endpoints = harness.slices.iter().flat_map(|slice| &slice.endpoints);
+    for (endpoint, hints) in endpoints.filter_map(|endpoint| Some((endpoint, endpoint.hints.as_ref()?))) {
         for zone in &hints.for_zones {
             *zones.entry(&**zone).or_default() += 1;
             cross += usize::from(Some(zone) != endpoint.zone.as_ref());
@@ -25,7 +25,7 @@ fn hinted(world: &World) -> (BTreeMap<&str, usize>, BTreeMap<&str, usize>, usize
     (zones, nodes, cross)
 }
 
-/// Pods in zones a, b and c: as many as are said.
+/// Pods in zones, from the number of pods per zone.
 fn pods_in(zones: &[(&str, usize)], first: usize) -> Vec<Value> {
     let nodes = zones
         .iter()
@@ -36,19 +36,19 @@ fn pods_in(zones: &[(&str, usize)], first: usize) -> Vec<Value> {
         .collect()
 }
 
-fn in_three_zones() -> World {
-    let mut world = World::new();
+fn in_three_zones() -> Harness {
+    let mut harness = Harness::new();
     let zone = |zone: &str, name| (format!("node-{zone}"), name);
-    world.nodes = vec![zone("a", "zone-a"), zone("b", "zone-b"), zone("c", "zone-c")];
-    world
+    harness.nodes = vec![zone("a", "zone-a"), zone("b", "zone-b"), zone("c", "zone-c")];
+    harness
 }
 
 const OLDER_KEY: &str = "service.kubernetes.io/topology-aware-hints";
 const NEWER_KEY: &str = "service.kubernetes.io/topology-mode";
 
-/// T-REC-54…58: hints by topology. The last figure of a row is what the metric of changed slices counts, under these labels.
+/// Topology mode, with the labels of the metric of changed slices (T-REC-54…58).
 #[test]
-fn t_rec_54_to_58_by_topology() {
+fn t_rec_54_to_58_topology_mode() {
     let three_c: &[&[(&str, usize)]] = &[&[("c", 3)]];
     let two_zones: &[&[(&str, usize)]] = &[&[("a", 2), ("c", 2)]];
     let nine: &[&[(&str, usize)]] = &[&[("a", 2), ("c", 2)], &[("a", 2), ("b", 3)]];
@@ -96,26 +96,26 @@ fn t_rec_54_to_58_by_topology() {
             "Disabled",
         ),
     ] {
-        let mut world = in_three_zones();
-        world.topology = cache.then(three_zones);
-        world.service["metadata"]["annotations"] = json!({OLDER_KEY: mode});
+        let mut harness = in_three_zones();
+        harness.topology = cache.then(three_zones);
+        harness.service["metadata"]["annotations"] = json!({OLDER_KEY: mode});
         for (n, zones) in slices.iter().enumerate() {
             let pods = pods_in(zones, n * 10);
-            world.pods.extend(pods.clone());
-            world.service["metadata"]["annotations"][OLDER_KEY] = json!("");
-            world.store(pods);
+            harness.pods.extend(pods.clone());
+            harness.service["metadata"]["annotations"][OLDER_KEY] = json!("");
+            harness.store(pods);
         }
-        world.service["metadata"]["annotations"][OLDER_KEY] = json!(mode);
-        let synced = world.sync();
+        harness.service["metadata"]["annotations"][OLDER_KEY] = json!(mode);
+        let synced = harness.sync();
         assert_eq!(synced.metrics(), metrics, "T-REC-{id}");
-        assert_eq!(hinted(&world), (expected, [].into(), cross), "T-REC-{id}");
+        assert_eq!(hinted(&harness), (expected, [].into(), cross), "T-REC-{id}");
         assert_eq!(synced.plan.hints[0].verdict.labels(), (label, ""), "T-REC-{id}");
     }
 }
 
-/// T-REC-42, T-REC-59…63: hints by traffic distribution. How many Services there are with a value is the controllers' to count.
+/// Traffic distribution (T-REC-42, T-REC-59…63). The gauge of Services per value is tested with the controller.
 #[test]
-fn t_rec_59_to_63_by_traffic_distribution() {
+fn t_rec_59_to_63_traffic_distribution() {
     let zones = |a, b, c| [("zone-a", a), ("zone-b", b), ("zone-c", c)].into();
     for (id, field, annotation, newer_values, expected, nodes, cross, labels) in [
         (
@@ -160,21 +160,21 @@ fn t_rec_59_to_63_by_traffic_distribution() {
             ("Disabled", ""),
         ),
     ] {
-        let mut world = in_three_zones();
-        world.topology = Some(three_zones());
-        world.pods = pods_in(&[("a", 1), ("b", 3), ("c", 2)], 0);
-        world.service["spec"]["trafficDistribution"] = field;
-        world.service["metadata"]["annotations"] = json!({NEWER_KEY: annotation});
-        world.newer_values = newer_values;
-        let synced = world.sync();
+        let mut harness = in_three_zones();
+        harness.topology = Some(three_zones());
+        harness.pods = pods_in(&[("a", 1), ("b", 3), ("c", 2)], 0);
+        harness.service["spec"]["trafficDistribution"] = field;
+        harness.service["metadata"]["annotations"] = json!({NEWER_KEY: annotation});
+        harness.newer_values = newer_values;
+        let synced = harness.sync();
         assert_eq!(synced.metrics(), [1, 1, 6, 6, 0, 1, 0, 0, 1], "T-REC-{id}");
         let per_node = if nodes {
             [("node-a", 1), ("node-b", 3), ("node-c", 2)].into()
         } else {
             [].into()
         };
-        assert_eq!(hinted(&world), (expected, per_node, cross), "T-REC-{id}");
+        assert_eq!(hinted(&harness), (expected, per_node, cross), "T-REC-{id}");
         assert_eq!(synced.plan.hints[0].verdict.labels(), labels, "T-REC-{id}");
-        assert_eq!(world.sync().writes(), [0, 0, 0], "T-REC-{id}");
+        assert_eq!(harness.sync().writes(), [0, 0, 0], "T-REC-{id}");
     }
 }

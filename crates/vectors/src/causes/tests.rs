@@ -32,7 +32,7 @@ fn slice(address_type: &str, ips: &[&str], port: u16) -> Value {
 }
 
 #[test]
-fn endpoints_are_exchanged_among_slices_of_one_type() {
+fn endpoints_are_exchanged_between_slices_of_one_type() {
     let existing = json!([slice("IPv4", &["10.0.0.1"], 80)]);
     let exchanges = |subsets: &Value| exchanges_endpoints(&mirroring(subsets, &existing));
     let moves = subset(&["10.0.0.1"], 81);
@@ -47,7 +47,7 @@ fn endpoints_are_exchanged_among_slices_of_one_type() {
 }
 
 #[test]
-fn what_a_mirror_is_annotated_with_is_not_foreign() {
+fn annotations_of_a_mirrored_slice_are_not_foreign() {
     let mut mirror = slice("IPv4", &[], 80);
     mirror["metadata"]["annotations"] = json!({"note": "x"});
     let is_foreign = |mirror: &Value| has_foreign_metadata(&mirroring(&json!([]), &json!([mirror])));
@@ -57,10 +57,10 @@ fn what_a_mirror_is_annotated_with_is_not_foreign() {
 }
 
 #[test]
-fn a_slice_may_hold_what_cannot_be_published() {
-    let holds = |slice: Value| has_unpublishable_address(&mirroring(&json!([]), &json!([slice])));
-    assert!(holds(slice("IPv4", &["10.0.0.1", "<nil>"], 80)));
-    assert!(holds(slice("IPv4", &["127.0.0.1"], 80)));
-    assert!(!holds(slice("IPv4", &["10.0.0.1"], 80)));
-    assert!(!holds(slice("FQDN", &["a.example"], 80)));
+fn existing_slices_may_contain_invalid_addresses() {
+    let contains = |slice: Value| has_invalid_address(&mirroring(&json!([]), &json!([slice])));
+    assert!(contains(slice("IPv4", &["10.0.0.1", "<nil>"], 80)));
+    assert!(contains(slice("IPv4", &["127.0.0.1"], 80)));
+    assert!(!contains(slice("IPv4", &["10.0.0.1"], 80)));
+    assert!(!contains(slice("FQDN", &["a.example"], 80)));
 }

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 const EXACT: Scope = Scope {
     exact_hints: true,
     zones: None,
-    all_are_published: true,
+    all_published: true,
     merges_slices: false,
 };
 
@@ -30,20 +30,21 @@ fn with(slice: &EndpointSlice, change: impl FnOnce(&mut EndpointSlice)) -> Endpo
     changed
 }
 
-fn creates(slices: Vec<EndpointSlice>) -> Answer {
-    Answer {
+fn creates(slices: Vec<EndpointSlice>) -> ReconcileResult {
+    ReconcileResult {
         creates: slices,
-        ..Answer::default()
+        ..ReconcileResult::default()
     }
 }
 
-fn aspects(existing: &[EndpointSlice], upstream: &Answer, ours: &Answer) -> Vec<Aspect> {
+/// Differing aspects of two results.
+fn aspects(existing: &[EndpointSlice], upstream: &ReconcileResult, ours: &ReconcileResult) -> Vec<Aspect> {
     let found = differences(existing, upstream, ours, &EXACT);
     found.iter().map(|difference| difference.aspect).collect()
 }
 
-/// What is seen when we create one slice and upstream another.
-fn seen(upstream: &EndpointSlice, ours: &EndpointSlice) -> Vec<Aspect> {
+/// Differences if we create one slice and upstream another.
+fn differing(upstream: &EndpointSlice, ours: &EndpointSlice) -> Vec<Aspect> {
     aspects(&[], &creates(vec![upstream.clone()]), &creates(vec![ours.clone()]))
 }
 
@@ -55,15 +56,18 @@ fn generated_from(prefix: &str) -> EndpointSlice {
 }
 
 #[test]
-fn equal_answers_have_no_differences() {
+fn equal_results_have_no_differences() {
     let ours = slice("web-bcd24", &["10.0.0.1"]);
-    assert_eq!(seen(&generated_from("web-"), &ours), []);
-    assert_eq!(aspects(&[ours], &Answer::default(), &Answer::default()), []);
+    assert_eq!(differing(&generated_from("web-"), &ours), []);
+    assert_eq!(
+        aspects(&[ours], &ReconcileResult::default(), &ReconcileResult::default()),
+        []
+    );
 }
 
 #[test]
-fn names_are_compared_up_to_what_is_generated() {
-    for (asked_for, name) in [
+fn names_are_compared_without_the_generated_suffix() {
+    for (prefix, name) in [
         ("web-", "wab-bcd24"),
         ("web-", "web-bcd2"),
         ("web-", "web-bcd2e"),
@@ -72,42 +76,45 @@ fn names_are_compared_up_to_what_is_generated() {
     ] {
         let ours = slice(name, &["10.0.0.1"]);
         assert_eq!(
-            seen(&generated_from(asked_for), &ours),
+            differing(&generated_from(prefix), &ours),
             [Aspect::Names],
-            "{asked_for}, {name}"
+            "{prefix}, {name}"
         );
     }
 }
 
 #[test]
-fn names_are_cut_as_the_api_server_cuts_them() {
+fn names_are_truncated_like_the_api_server_does() {
     let long = format!("{}-", "a".repeat(63));
-    for (kept, expected) in [(58, vec![]), (57, vec![Aspect::Names]), (59, vec![Aspect::Names])] {
-        let ours = slice(&format!("{}bcd24", "a".repeat(kept)), &["10.0.0.1"]);
-        assert_eq!(seen(&generated_from(&long), &ours), expected, "{kept}");
+    for (length, expected) in [(58, vec![]), (57, vec![Aspect::Names]), (59, vec![Aspect::Names])] {
+        let ours = slice(&format!("{}bcd24", "a".repeat(length)), &["10.0.0.1"]);
+        assert_eq!(differing(&generated_from(&long), &ours), expected, "{length}");
     }
 }
 
 #[test]
-fn how_many_writes_there_are_is_compared() {
+fn numbers_of_writes_are_compared() {
     let old = slice("web-old22", &[]);
-    let rewritten = Answer {
+    let rewritten = ReconcileResult {
         updates: vec![old.clone()],
-        ..Answer::default()
-    };
-    assert_eq!(aspects(&[old], &Answer::default(), &rewritten), [Aspect::Writes]);
-    let deletes = |names: &[&str]| Answer {
-        deletes: names.iter().map(ToString::to_string).collect(),
-        ..Answer::default()
+        ..ReconcileResult::default()
     };
     assert_eq!(
-        aspects(&[], &Answer::default(), &deletes(&["nobody"])),
+        aspects(&[old], &ReconcileResult::default(), &rewritten),
+        [Aspect::Writes]
+    );
+    let deletes = |names: &[&str]| ReconcileResult {
+        deletes: names.iter().map(ToString::to_string).collect(),
+        ..ReconcileResult::default()
+    };
+    assert_eq!(
+        aspects(&[], &ReconcileResult::default(), &deletes(&["unknown"])),
         [Aspect::Writes]
     );
 }
 
 #[test]
-fn how_endpoints_are_shared_out_is_compared() {
+fn sizes_of_slices_are_compared() {
     let (full, half, empty) = (
         slice("web-bcd24", &["10.0.0.1", "10.0.0.2"]),
         slice("web-bcd25", &["10.0.0.1"]),
@@ -125,12 +132,12 @@ fn endpoints_are_compared() {
         let endpoint = &mut slice.endpoints.as_mut().unwrap()[0];
         endpoint.conditions.get_or_insert_default().ready = Some(false);
     });
-    assert_eq!(seen(&unready, &ours), [Aspect::Content]);
-    assert_eq!(seen(&slice("web-bcd24", &["10.0.0.9"]), &ours), [Aspect::Content]);
+    assert_eq!(differing(&unready, &ours), [Aspect::Content]);
+    assert_eq!(differing(&slice("web-bcd24", &["10.0.0.9"]), &ours), [Aspect::Content]);
 }
 
 #[test]
-fn metadata_are_compared_with_all_that_owners_say() {
+fn metadata_is_compared_with_all_fields_of_owners() {
     let ours = slice("web-bcd24", &["10.0.0.1"]);
     let changes: [fn(&mut EndpointSlice); 10] = [
         |slice| slice.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into()),
@@ -146,7 +153,7 @@ fn metadata_are_compared_with_all_that_owners_say() {
     ];
     for change in changes {
         let upstream = with(&ours, change);
-        assert_eq!(seen(&upstream, &ours), [Aspect::Metadata], "{upstream:?}");
+        assert_eq!(differing(&upstream, &ours), [Aspect::Metadata], "{upstream:?}");
     }
 }
 
@@ -155,14 +162,14 @@ fn owner(slice: &mut EndpointSlice) -> &mut OwnerReference {
 }
 
 #[test]
-fn ports_and_types_are_groups_of_their_own() {
+fn slices_are_grouped_by_ports_and_address_type() {
     let ours = slice("web-bcd24", &["10.0.0.1"]);
     let changes: [fn(&mut EndpointSlice); 2] = [
         |slice| slice.ports.as_mut().unwrap()[0].port = Some(81),
         |slice| slice.address_type = "IPv6".to_owned(),
     ];
     for change in changes {
-        let found = seen(&with(&ours, change), &ours);
+        let found = differing(&with(&ours, change), &ours);
         assert!(found.contains(&Aspect::Content), "{found:?}");
     }
 }
@@ -172,57 +179,67 @@ fn events_are_compared_in_any_order() {
     let event = |reason: &str| Event {
         kind: "Warning".to_owned(),
         reason: reason.to_owned(),
-        message: "it is so".to_owned(),
+        message: "message".to_owned(),
     };
-    let tells = |reasons: &[&str]| Answer {
+    let with_events = |reasons: &[&str]| ReconcileResult {
         events: reasons.iter().copied().map(event).collect(),
-        ..Answer::default()
+        ..ReconcileResult::default()
     };
-    assert_eq!(aspects(&[], &tells(&["A", "B"]), &tells(&["B", "A"])), []);
-    assert_eq!(aspects(&[], &tells(&["A"]), &tells(&["A", "A"])), [Aspect::Events]);
-    assert_eq!(aspects(&[], &tells(&["A"]), &tells(&["B"])), [Aspect::Events]);
+    assert_eq!(aspects(&[], &with_events(&["A", "B"]), &with_events(&["B", "A"])), []);
+    assert_eq!(
+        aspects(&[], &with_events(&["A"]), &with_events(&["A", "A"])),
+        [Aspect::Events]
+    );
+    assert_eq!(
+        aspects(&[], &with_events(&["A"]), &with_events(&["B"])),
+        [Aspect::Events]
+    );
 }
 
-/// Upstream leaves nothing out, so a deviation may excuse these without excusing other events.
+/// Upstream rejects nothing, so that a deviation can allow rejections without allowing other events.
 #[test]
-fn events_about_what_is_left_out_are_apart() {
-    let tells = |message: &str| Answer {
+fn rejections_are_compared_apart_from_other_events() {
+    let with_event = |message: &str| ReconcileResult {
         events: vec![Event {
             kind: "Warning".to_owned(),
             reason: "FailedToUpdateEndpointSlices".to_owned(),
             message: message.to_owned(),
         }],
-        ..Answer::default()
+        ..ReconcileResult::default()
     };
-    let (left_out, failed) = (tells("3 IPv4 endpoints are left out: it is so"), tells("it failed"));
-    assert_eq!(aspects(&[], &Answer::default(), &left_out), [Aspect::LeftOut]);
-    assert_eq!(aspects(&[], &Answer::default(), &failed), [Aspect::Events]);
-    assert_eq!(aspects(&[], &failed, &left_out), [Aspect::Events, Aspect::LeftOut]);
+    let rejected = with_event("3 IPv4 endpoints are rejected: two ports have the name \"http\"");
+    let failed = with_event("Error updating Endpoint Slices for Service ns/web: denied");
+    assert_eq!(
+        aspects(&[], &ReconcileResult::default(), &rejected),
+        [Aspect::Rejections]
+    );
+    assert_eq!(aspects(&[], &ReconcileResult::default(), &failed), [Aspect::Events]);
+    assert_eq!(aspects(&[], &failed, &rejected), [Aspect::Events, Aspect::Rejections]);
 }
 
 #[test]
-fn whether_there_is_an_error_is_compared() {
-    let failed = Answer {
+fn errors_are_compared() {
+    let failed = ReconcileResult {
         error: true,
-        ..Answer::default()
+        ..ReconcileResult::default()
     };
-    assert_eq!(aspects(&[], &failed, &Answer::default()), [Aspect::Error]);
+    assert_eq!(aspects(&[], &failed, &ReconcileResult::default()), [Aspect::Error]);
 }
 
-/// Two slices that change places: nothing but the moves tells.
+/// Two slices that swap their endpoints differ in moves only.
 #[test]
-fn an_endpoint_that_stays_must_not_change_its_slice() {
+fn unchanged_endpoints_must_not_move() {
     let existing = [slice("a", &["10.0.0.1"]), slice("b", &["10.0.0.2"])];
-    let same = Answer {
+    let same = ReconcileResult {
         updates: existing.to_vec(),
-        ..Answer::default()
+        ..ReconcileResult::default()
     };
-    let swapped = Answer {
+    let swapped = ReconcileResult {
         updates: vec![slice("a", &["10.0.0.2"]), slice("b", &["10.0.0.1"])],
-        ..Answer::default()
+        ..ReconcileResult::default()
     };
     assert_eq!(aspects(&existing, &same, &swapped), [Aspect::Moves, Aspect::Moves]);
-    // Upstream is not held to it.
+    // Moves of upstream are ignored.
     assert_eq!(aspects(&existing, &swapped, &same), []);
     let merging = Scope {
         merges_slices: true,
@@ -232,31 +249,31 @@ fn an_endpoint_that_stays_must_not_change_its_slice() {
 }
 
 #[test]
-fn with_its_addresses_in_another_order_it_is_the_same() {
+fn identity_ignores_the_order_of_addresses() {
     let with_both = |name: &str, addresses: [&str; 2]| {
         with(&slice(name, &["10.0.0.1"]), |slice| {
             slice.endpoints.as_mut().unwrap()[0].addresses = addresses.map(str::to_owned).to_vec();
         })
     };
     let existing = [with_both("a", ["10.0.0.1", "10.0.0.2"])];
-    let moved = Answer {
+    let moved = ReconcileResult {
         creates: vec![with_both("b", ["10.0.0.2", "10.0.0.1"])],
         deletes: vec!["a".to_owned()],
-        ..Answer::default()
+        ..ReconcileResult::default()
     };
     assert_eq!(aspects(&existing, &moved, &moved), [Aspect::Moves]);
 }
 
 #[test]
-fn nor_when_its_slice_is_deleted() {
+fn endpoints_must_not_move_out_of_a_deleted_slice() {
     let existing = [slice("a", &["10.0.0.1"]), slice("b", &["10.0.0.2"])];
-    let merged = Answer {
+    let merged = ReconcileResult {
         updates: vec![slice("a", &["10.0.0.1", "10.0.0.2"])],
         deletes: vec!["b".to_owned()],
-        ..Answer::default()
+        ..ReconcileResult::default()
     };
     assert_eq!(aspects(&existing, &merged, &merged), [Aspect::Moves]);
-    // Of what was there twice one may go, and what another owner had is made anew.
+    // Allowed: removing a duplicate, and replacing the slice of another owner.
     let twice = [slice("a", &["10.0.0.1", "10.0.0.2"]), slice("b", &["10.0.0.2"])];
     assert_eq!(aspects(&twice, &merged, &merged), []);
     let foreign = with(&existing[1], |slice| owner(slice).uid = "2".to_owned());
@@ -264,7 +281,7 @@ fn nor_when_its_slice_is_deleted() {
     assert_eq!(aspects(&existing, &merged, &merged), []);
 }
 
-/// A slice of ready endpoints, so many for each zone.
+/// A slice of ready endpoints with hints, from the number of endpoints per zone.
 fn hinted(zones: &[(&str, usize)]) -> EndpointSlice {
     let zones = zones.iter().flat_map(|(zone, count)| std::iter::repeat_n(zone, *count));
     let endpoints = zones.enumerate().map(|(number, zone)| {
@@ -277,12 +294,12 @@ fn hinted(zones: &[(&str, usize)]) -> EndpointSlice {
     with(&slice("web-bcd24", &[]), |slice| slice.endpoints = Some(endpoints))
 }
 
-/// What is seen under topology mode Auto, with two zones of as many CPUs each.
-fn seen_of_hints(upstream: &EndpointSlice, ours: &EndpointSlice) -> Vec<Aspect> {
-    seen_of_hints_if(true, upstream, ours)
+/// Differences under topology mode Auto, with two zones of equal size.
+fn differing_hints(upstream: &EndpointSlice, ours: &EndpointSlice) -> Vec<Aspect> {
+    differing_hints_with(true, upstream, ours)
 }
 
-fn seen_of_hints_if(all_are_published: bool, upstream: &EndpointSlice, ours: &EndpointSlice) -> Vec<Aspect> {
+fn differing_hints_with(all_published: bool, upstream: &EndpointSlice, ours: &EndpointSlice) -> Vec<Aspect> {
     let node = |zone: &str| {
         serde_json::from_value(json!({
             "metadata": {"name": zone, "labels": {"topology.kubernetes.io/zone": zone}},
@@ -292,8 +309,8 @@ fn seen_of_hints_if(all_are_published: bool, upstream: &EndpointSlice, ours: &En
     };
     let scope = Scope {
         exact_hints: false,
-        zones: Zones::of_nodes(&["a", "b"].map(node)),
-        all_are_published,
+        zones: ZoneRatios::from_nodes(&["a", "b"].map(node)),
+        all_published,
         merges_slices: false,
     };
     let (upstream, ours) = (creates(vec![upstream.clone()]), creates(vec![ours.clone()]));
@@ -304,57 +321,57 @@ fn seen_of_hints_if(all_are_published: bool, upstream: &EndpointSlice, ours: &En
 #[test]
 fn hints_are_compared_by_zone_under_auto() {
     let upstream = hinted(&[("a", 6), ("b", 8)]);
-    assert_eq!(seen_of_hints(&upstream, &hinted(&[("b", 6), ("a", 8)])), []);
+    assert_eq!(differing_hints(&upstream, &hinted(&[("b", 6), ("a", 8)])), []);
     assert_eq!(
-        seen_of_hints(&upstream, &hinted(&[("a", 7), ("b", 7)])),
+        differing_hints(&upstream, &hinted(&[("a", 7), ("b", 7)])),
         [Aspect::Hints]
     );
     assert_eq!(
-        seen_of_hints(&upstream, &hinted(&[("a", 5), ("b", 9)])),
+        differing_hints(&upstream, &hinted(&[("a", 5), ("b", 9)])),
         [Aspect::HintBounds, Aspect::Hints]
     );
-    assert_eq!(seen(&upstream, &hinted(&[("b", 6), ("a", 8)])), [Aspect::Content]);
+    assert_eq!(differing(&upstream, &hinted(&[("b", 6), ("a", 8)])), [Aspect::Content]);
 }
 
 #[test]
-fn hints_keep_the_rules_whatever_upstream_does() {
+fn hint_rules_are_checked_even_if_upstream_violates_them() {
     let unready = with(&hinted(&[("a", 7), ("b", 8)]), |slice| {
         let endpoint = slice.endpoints.as_mut().unwrap().last_mut().unwrap();
         endpoint.conditions.get_or_insert_default().ready = Some(false);
     });
-    assert_eq!(seen_of_hints(&unready, &unready), [Aspect::HintRules]);
+    assert_eq!(differing_hints(&unready, &unready), [Aspect::HintRules]);
 }
 
-/// Three endpoints cannot be shared out among two zones, but six can of which three are in slices that are not made.
+/// Three endpoints cannot be distributed over two zones. Six can, of which three are in slices that are not created.
 #[test]
-fn what_is_not_published_has_hints_too() {
+fn hints_count_endpoints_that_are_not_published() {
     let half = hinted(&[("a", 1), ("b", 2)]);
-    assert_eq!(seen_of_hints(&half, &half), [Aspect::HintRules]);
-    assert_eq!(seen_of_hints_if(false, &half, &half), []);
+    assert_eq!(differing_hints(&half, &half), [Aspect::HintRules]);
+    assert_eq!(differing_hints_with(false, &half, &half), []);
     let all_for_one = hinted(&[("a", 3)]);
-    assert_eq!(seen_of_hints_if(false, &half, &all_for_one), [Aspect::Hints]);
+    assert_eq!(differing_hints_with(false, &half, &all_for_one), [Aspect::Hints]);
 }
 
-/// 93374: what is made twice is compared as if it was made once, and told.
+/// Repeated creates are a difference of their own; the content is compared once (93374).
 #[test]
-fn a_create_that_is_repeated_is_told_and_the_rest_compared() {
-    let made = |creates: &[&EndpointSlice]| {
+fn repeated_creates_are_compared_apart_from_the_content() {
+    let upstream_creates = |creates: &[&EndpointSlice]| {
         let creates: Vec<&EndpointSlice> = creates.to_vec();
         let expected = json!({"creates": creates, "updates": [], "deletes": [], "events": []});
-        Answer::from(&serde_json::from_value::<Expected>(expected).unwrap())
+        ReconcileResult::from(&serde_json::from_value::<Expected>(expected).unwrap())
     };
     let one = generated_from("web-");
     let ours = slice("web-bcd24", &["10.0.0.1"]);
-    let seen = |upstream: &Answer| aspects(&[], upstream, &creates(vec![ours.clone()]));
-    assert_eq!(seen(&made(&[&one])), []);
-    assert_eq!(seen(&made(&[&one, &one])), [Aspect::Repeats]);
+    let differing = |upstream: &ReconcileResult| aspects(&[], upstream, &creates(vec![ours.clone()]));
+    assert_eq!(differing(&upstream_creates(&[&one])), []);
+    assert_eq!(differing(&upstream_creates(&[&one, &one])), [Aspect::RepeatedCreates]);
     let other = with(&one, |slice| {
         slice.endpoints.iter_mut().flatten().next().unwrap().zone = Some("z".to_owned());
     });
     assert_eq!(
-        seen(&made(&[&other, &other])),
-        [Aspect::Content, Aspect::Repeats],
-        "what it holds is compared"
+        differing(&upstream_creates(&[&other, &other])),
+        [Aspect::Content, Aspect::RepeatedCreates],
+        "the content is compared"
     );
-    assert!(!seen(&made(&[&one, &other])).contains(&Aspect::Repeats));
+    assert!(!differing(&upstream_creates(&[&one, &other])).contains(&Aspect::RepeatedCreates));
 }

@@ -1,33 +1,33 @@
-//! Labels of pods, and selectors.
+//! Labels of pods, and selectors of Services.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use slice_core::Interner;
 
-/// A label.
-pub(super) type Pair = (Arc<str>, Arc<str>);
+/// Key and value of a label.
+pub(super) type Label = (Arc<str>, Arc<str>);
 
-/// Labels, or a selector, in the order of their keys.
+/// Labels, or a selector, sorted by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Labels(Arc<[Pair]>);
+pub(crate) struct Labels(Arc<[Label]>);
 
 impl Labels {
-    pub(crate) fn of(map: Option<&BTreeMap<String, String>>, interner: &mut Interner) -> Self {
-        let pairs = map.into_iter().flatten();
+    pub(crate) fn from_map(map: Option<&BTreeMap<String, String>>, interner: &mut Interner) -> Self {
+        let labels = map.into_iter().flatten();
         Self(
-            pairs
+            labels
                 .map(|(key, value)| (interner.intern(key), interner.intern(value)))
                 .collect(),
         )
     }
 
-    pub(super) fn pairs(&self) -> &[Pair] {
+    pub(super) fn as_slice(&self) -> &[Label] {
         &self.0
     }
 
-    /// Whether a selector selects these labels. Both are sorted, so one pass is enough.
+    /// Whether the selector matches these labels. Both are sorted, so that one pass is enough.
     pub(super) fn are_selected_by(&self, selector: &Self) -> bool {
         let mut labels = self.0.iter();
-        selector.0.iter().all(|wanted| labels.any(|label| label == wanted))
+        selector.0.iter().all(|required| labels.any(|label| label == required))
     }
 }

@@ -1,7 +1,10 @@
-//! Which pods belong to which Services, and the other way round; looked up, never scanned.
+//! Index of one namespace: pods to Services by label set, Services to pods, nodes to pods.
 //!
-//! Pods with the same labels, as those of one `ReplicaSet`, share one [`LabelSet`], and Services are matched with label sets.
-//! So a pod that comes and goes costs the same however many others there are.
+//! Pods with equal labels, such as those of one `ReplicaSet`, share one [`LabelSet`], and selectors are matched with label sets.
+//! Applying a pod costs the same however many other pods there are.
+//!
+//! [`NamespaceIndex::apply_pod`] returns the Services to enqueue for a pod event; [`endpoint_changed`] decides whether the pod
+//! changed at all.
 
 mod labels;
 
@@ -11,25 +14,25 @@ use jiff::Timestamp;
 use slab::Slab;
 
 use crate::{Pod, Service};
+use labels::Label;
 pub(crate) use labels::Labels;
-use labels::Pair;
 
-/// The pods and Services of one namespace.
+/// The pods and Services of one namespace. A pod id or label set id is a key of the slab.
 #[derive(Debug, Default)]
-pub(super) struct Namespace {
+pub(super) struct NamespaceIndex {
     pods: Slab<PodEntry>,
-    by_name: HashMap<Arc<str>, usize>,
-    by_node: HashMap<Arc<str>, Vec<usize>>,
-    sets: Slab<LabelSet>,
-    by_labels: HashMap<Labels, usize>,
-    /// Label sets with this label.
-    by_pair: HashMap<Pair, Vec<usize>>,
+    pod_by_name: HashMap<Arc<str>, usize>,
+    pods_by_node: HashMap<Arc<str>, Vec<usize>>,
+    label_sets: Slab<LabelSet>,
+    set_by_labels: HashMap<Labels, usize>,
+    /// Label sets that contain the label.
+    sets_by_label: HashMap<Label, Vec<usize>>,
     services: HashMap<Arc<str>, ServiceEntry>,
-    /// Services whose selector begins with this label.
-    by_selector: HashMap<Pair, Vec<Arc<str>>>,
+    /// Services whose selector starts with the label.
+    services_by_label: HashMap<Label, Vec<Arc<str>>>,
 }
 
-/// Pods that have the same labels.
+/// Pods with equal labels, and the Services that select them.
 #[derive(Debug)]
 struct LabelSet {
     labels: Labels,
@@ -37,25 +40,26 @@ struct LabelSet {
     services: Vec<Arc<str>>,
 }
 
-/// A pod.
+/// A cached pod.
 #[derive(Debug)]
 pub(super) struct PodEntry {
     pub(super) pod: Pod,
-    /// When its readiness last changed.
-    pub(super) ready_since: Option<Timestamp>,
+    /// Last transition time of its `Ready` condition.
+    pub(super) ready_transition_time: Option<Timestamp>,
+    /// Id of its label set.
     set: usize,
-    /// Its place in the set.
-    place: usize,
+    /// Position in `LabelSet::pods`.
+    position: usize,
 }
 
-/// A Service.
+/// A cached Service.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ServiceEntry {
     pub(super) service: Service,
     pub(super) created: Option<Timestamp>,
-    /// What it selects; nothing, if its slices are none of our business (R50 steps 3 and 4).
+    /// The selector; `None` if the controller does not manage the slices of the Service (R50 steps 3 and 4).
     pub(super) selector: Option<Labels>,
-    /// The label sets that it selects.
+    /// Ids of the label sets that the selector matches.
     sets: Vec<usize>,
 }
 
@@ -69,16 +73,16 @@ impl ServiceEntry {
         }
     }
 
-    /// Whether two entries say the same about the Service.
-    fn says_the_same(&self, other: &Self) -> bool {
+    /// Whether both entries are equal but for the matched label sets.
+    fn is_equivalent(&self, other: &Self) -> bool {
         self.service == other.service && self.created == other.created && self.selector == other.selector
     }
 }
 
-/// The names of Services whose slices a change concerns, each once.
-pub(super) type Concerned = Vec<Arc<str>>;
+/// Names of the Services to enqueue, without duplicates.
+pub(super) type AffectedServices = Vec<Arc<str>>;
 
-impl Namespace {
+impl NamespaceIndex {
     pub(super) fn is_empty(&self) -> bool {
         self.pods.is_empty() && self.services.is_empty()
     }
@@ -89,50 +93,55 @@ impl Namespace {
 
     /// The pods that a Service selects.
     pub(super) fn pods_of<'a>(&'a self, service: &'a ServiceEntry) -> impl Iterator<Item = &'a PodEntry> {
-        let sets = service.sets.iter().map(|set| &self.sets[*set]);
+        let sets = service.sets.iter().map(|set| &self.label_sets[*set]);
         sets.flat_map(|set| set.pods.iter().map(|pod| &self.pods[*pod]))
     }
 
-    /// How many pods a Service selects.
+    /// Number of pods that a Service selects.
     pub(super) fn count_pods_of(&self, service: &ServiceEntry) -> usize {
-        service.sets.iter().map(|set| self.sets[*set].pods.len()).sum()
+        service.sets.iter().map(|set| self.label_sets[*set].pods.len()).sum()
     }
 
     /// The Services with pods on a node.
-    pub(super) fn services_on(&self, node: &str) -> Concerned {
-        let pods = self.by_node.get(node).into_iter().flatten();
-        let mut services: Concerned = pods
-            .flat_map(|pod| self.sets[self.pods[*pod].set].services.iter().cloned())
+    pub(super) fn services_on_node(&self, node: &str) -> AffectedServices {
+        let pods = self.pods_by_node.get(node).into_iter().flatten();
+        let mut services: AffectedServices = pods
+            .flat_map(|pod| self.label_sets[self.pods[*pod].set].services.iter().cloned())
             .collect();
         services.sort_unstable();
         services.dedup();
         services
     }
 
-    /// Puts a pod in its place. Services that it leaves or joins are concerned, and those that it stays with if it says
-    /// something else now (R17–R21, W9).
-    pub(super) fn put_pod(&mut self, pod: Pod, labels: &Labels, ready_since: Option<Timestamp>) -> Concerned {
-        let set = self.set_of(labels);
-        let Some(id) = self.by_name.get(pod.name()).copied() else {
-            return self.add_pod(pod, set, ready_since);
+    /// Adds or replaces a pod. Returns the Services that it leaves and joins; if its endpoint changed, also the Services that
+    /// keep selecting it (R17–R21, W9).
+    pub(super) fn apply_pod(
+        &mut self,
+        pod: Pod,
+        labels: &Labels,
+        ready_transition_time: Option<Timestamp>,
+    ) -> AffectedServices {
+        let set = self.find_or_insert_label_set(labels);
+        let Some(id) = self.pod_by_name.get(pod.name()).copied() else {
+            return self.insert_pod(pod, set, ready_transition_time);
         };
         let entry = &mut self.pods[id];
-        let changed = says_something_else(&entry.pod, &pod);
+        let changed = endpoint_changed(&entry.pod, &pod);
         let eligible = entry.pod.eligible || pod.eligible;
         let (old_set, old_node, new_node) = (entry.set, entry.pod.node.clone(), pod.node.clone());
         entry.pod = pod;
-        entry.ready_since = ready_since;
+        entry.ready_transition_time = ready_transition_time;
         if old_node != new_node {
-            self.leave_node(id, old_node.as_deref());
-            self.join_node(id, new_node);
+            self.remove_from_node(id, old_node.as_deref());
+            self.add_to_node(id, new_node);
         }
         if !eligible {
-            self.move_pod(id, set);
+            self.move_to_label_set(id, set);
             return Vec::new();
         }
-        let before = self.sets[old_set].services.clone();
-        self.move_pod(id, set);
-        let after = &self.sets[set].services;
+        let before = self.label_sets[old_set].services.clone();
+        self.move_to_label_set(id, set);
+        let after = &self.label_sets[set].services;
         match (changed, old_set == set) {
             (false, true) => Vec::new(),
             (true, true) => after.clone(),
@@ -141,59 +150,59 @@ impl Namespace {
         }
     }
 
-    fn add_pod(&mut self, pod: Pod, set: usize, ready_since: Option<Timestamp>) -> Concerned {
+    fn insert_pod(&mut self, pod: Pod, set: usize, ready_transition_time: Option<Timestamp>) -> AffectedServices {
         let name = pod.identity.name.clone().unwrap_or_default();
         let (node, eligible) = (pod.node.clone(), pod.eligible);
-        let place = self.sets[set].pods.len();
+        let position = self.label_sets[set].pods.len();
         let id = self.pods.insert(PodEntry {
             pod,
-            ready_since,
+            ready_transition_time,
             set,
-            place,
+            position,
         });
-        self.sets[set].pods.push(id);
-        self.by_name.insert(name, id);
-        self.join_node(id, node);
-        // One that is nobody's endpoint yet concerns nobody.
+        self.label_sets[set].pods.push(id);
+        self.pod_by_name.insert(name, id);
+        self.add_to_node(id, node);
+        self.services_of_label_set(set, eligible)
+    }
+
+    /// Removes a pod. Returns the Services that selected it.
+    pub(super) fn remove_pod(&mut self, name: &str) -> AffectedServices {
+        let Some(id) = self.pod_by_name.remove(name) else {
+            return Vec::new();
+        };
+        let set = self.pods[id].set;
+        let affected = self.services_of_label_set(set, self.pods[id].pod.eligible);
+        self.remove_from_label_set(id);
+        let entry = self.pods.remove(id);
+        self.remove_from_node(id, entry.pod.node.as_deref());
+        self.drop_label_set_if_empty(set);
+        affected
+    }
+
+    /// The Services that select a label set. A pod that is not eligible has no endpoints and affects none.
+    fn services_of_label_set(&self, set: usize, eligible: bool) -> AffectedServices {
         if eligible {
-            self.sets[set].services.clone()
+            self.label_sets[set].services.clone()
         } else {
             Vec::new()
         }
     }
 
-    /// Takes a pod out.
-    pub(super) fn remove_pod(&mut self, name: &str) -> Concerned {
-        let Some(id) = self.by_name.remove(name) else {
-            return Vec::new();
-        };
-        let set = self.pods[id].set;
-        let concerned = if self.pods[id].pod.eligible {
-            self.sets[set].services.clone()
-        } else {
-            Vec::new()
-        };
-        self.leave_set(id);
-        let entry = self.pods.remove(id);
-        self.leave_node(id, entry.pod.node.as_deref());
-        self.drop_if_empty(set);
-        concerned
-    }
-
-    /// Puts a Service in its place. Answers whether it says something new.
-    pub(super) fn put_service(&mut self, mut entry: ServiceEntry) -> bool {
+    /// Adds or replaces a Service. Returns whether it changed.
+    pub(super) fn apply_service(&mut self, mut entry: ServiceEntry) -> bool {
         let name = Arc::clone(&entry.service.name);
         match self.services.get(&name) {
-            Some(known) if known.says_the_same(&entry) => return false,
-            Some(known) if known.selector == entry.selector => entry.sets.clone_from(&known.sets),
+            Some(cached) if cached.is_equivalent(&entry) => return false,
+            Some(cached) if cached.selector == entry.selector => entry.sets.clone_from(&cached.sets),
             _ => {
-                self.unmatch(&name);
-                entry.sets = self.matching(entry.selector.as_ref());
+                self.remove_matches(&name);
+                entry.sets = self.matching_label_sets(entry.selector.as_ref());
                 for set in &entry.sets {
-                    self.sets[*set].services.push(Arc::clone(&name));
+                    self.label_sets[*set].services.push(Arc::clone(&name));
                 }
-                if let Some(first) = entry.selector.as_ref().and_then(|selector| selector.pairs().first()) {
-                    self.by_selector
+                if let Some(first) = entry.selector.as_ref().and_then(|selector| selector.as_slice().first()) {
+                    self.services_by_label
                         .entry(first.clone())
                         .or_default()
                         .push(Arc::clone(&name));
@@ -204,50 +213,54 @@ impl Namespace {
         true
     }
 
-    /// Takes a Service out. Answers whether it was there.
+    /// Removes a Service. Returns whether it was cached.
     pub(super) fn remove_service(&mut self, name: &str) -> bool {
-        self.unmatch(name);
+        self.remove_matches(name);
         self.services.remove(name).is_some()
     }
 
-    /// The label sets that a selector selects: among those with the rarest of its labels.
-    fn matching(&self, selector: Option<&Labels>) -> Vec<usize> {
+    /// The label sets that a selector matches. Only the sets with the rarest label of the selector are tested.
+    fn matching_label_sets(&self, selector: Option<&Labels>) -> Vec<usize> {
         let Some(selector) = selector else { return Vec::new() };
         let candidates = selector
-            .pairs()
+            .as_slice()
             .iter()
-            .map(|pair| self.by_pair.get(pair).map_or(&[][..], |sets| sets));
+            .map(|label| self.sets_by_label.get(label).map_or(&[][..], |sets| sets));
         let rarest = candidates.min_by_key(|sets| sets.len()).unwrap_or_default();
-        let selected = |set: &&usize| self.sets[**set].labels.are_selected_by(selector);
+        let selected = |set: &&usize| self.label_sets[**set].labels.are_selected_by(selector);
         rarest.iter().filter(selected).copied().collect()
     }
 
-    fn unmatch(&mut self, name: &str) {
-        let Some(known) = self.services.get_mut(name) else {
+    /// Removes a Service from the label sets that it selects and from the selector index.
+    fn remove_matches(&mut self, name: &str) {
+        let Some(cached) = self.services.get_mut(name) else {
             return;
         };
-        for set in std::mem::take(&mut known.sets) {
-            self.sets[set].services.retain(|service| &**service != name);
+        for set in std::mem::take(&mut cached.sets) {
+            self.label_sets[set].services.retain(|service| &**service != name);
         }
-        if let Some(first) = known.selector.as_ref().and_then(|selector| selector.pairs().first())
-            && let Some(services) = self.by_selector.get_mut(first)
+        if let Some(first) = cached
+            .selector
+            .as_ref()
+            .and_then(|selector| selector.as_slice().first())
+            && let Some(services) = self.services_by_label.get_mut(first)
         {
             services.retain(|service| &**service != name);
             if services.is_empty() {
-                self.by_selector.remove(first);
+                self.services_by_label.remove(first);
             }
         }
     }
 
-    /// The set of these labels, matched with the Services that select them.
-    fn set_of(&mut self, labels: &Labels) -> usize {
-        if let Some(set) = self.by_labels.get(labels) {
+    /// Id of the label set with these labels. A new one is matched with all selectors.
+    fn find_or_insert_label_set(&mut self, labels: &Labels) -> usize {
+        if let Some(set) = self.set_by_labels.get(labels) {
             return *set;
         }
         let candidates = labels
-            .pairs()
+            .as_slice()
             .iter()
-            .filter_map(|pair| self.by_selector.get(pair))
+            .filter_map(|label| self.services_by_label.get(label))
             .flatten();
         let services: Vec<_> = candidates
             .filter(|name| {
@@ -256,7 +269,7 @@ impl Namespace {
             })
             .cloned()
             .collect();
-        let set = self.sets.insert(LabelSet {
+        let set = self.label_sets.insert(LabelSet {
             labels: labels.clone(),
             pods: Vec::new(),
             services: services.clone(),
@@ -266,44 +279,49 @@ impl Namespace {
                 entry.sets.push(set);
             }
         }
-        for pair in labels.pairs() {
-            self.by_pair.entry(pair.clone()).or_default().push(set);
+        for label in labels.as_slice() {
+            self.sets_by_label.entry(label.clone()).or_default().push(set);
         }
-        self.by_labels.insert(labels.clone(), set);
+        self.set_by_labels.insert(labels.clone(), set);
         set
     }
 
-    fn move_pod(&mut self, id: usize, to: usize) {
+    fn move_to_label_set(&mut self, id: usize, to: usize) {
         let from = self.pods[id].set;
         if from == to {
             return;
         }
-        self.leave_set(id);
-        let place = self.sets[to].pods.len();
-        self.sets[to].pods.push(id);
+        self.remove_from_label_set(id);
+        let position = self.label_sets[to].pods.len();
+        self.label_sets[to].pods.push(id);
         let entry = &mut self.pods[id];
-        (entry.set, entry.place) = (to, place);
-        self.drop_if_empty(from);
+        (entry.set, entry.position) = (to, position);
+        self.drop_label_set_if_empty(from);
     }
 
-    fn leave_set(&mut self, id: usize) {
-        let PodEntry { set, place, .. } = self.pods[id];
-        let pods = &mut self.sets[set].pods;
-        pods.swap_remove(place);
-        if let Some(moved) = pods.get(place) {
-            self.pods[*moved].place = place;
+    fn remove_from_label_set(&mut self, id: usize) {
+        let PodEntry { set, position, .. } = self.pods[id];
+        let pods = &mut self.label_sets[set].pods;
+        pods.swap_remove(position);
+        if let Some(moved) = pods.get(position) {
+            self.pods[*moved].position = position;
         }
     }
 
-    fn drop_if_empty(&mut self, set: usize) {
-        if !self.sets[set].pods.is_empty() {
+    fn drop_label_set_if_empty(&mut self, set: usize) {
+        if !self.label_sets[set].pods.is_empty() {
             return;
         }
-        let LabelSet { labels, services, .. } = self.sets.remove(set);
-        for pair in labels.pairs() {
-            remove_from(&mut self.by_pair, pair, set);
+        let LabelSet { labels, services, .. } = self.label_sets.remove(set);
+        for label in labels.as_slice() {
+            if let Some(sets) = self.sets_by_label.get_mut(label) {
+                sets.retain(|other| *other != set);
+                if sets.is_empty() {
+                    self.sets_by_label.remove(label);
+                }
+            }
         }
-        self.by_labels.remove(&labels);
+        self.set_by_labels.remove(&labels);
         for name in services {
             if let Some(entry) = self.services.get_mut(&name) {
                 entry.sets.retain(|other| *other != set);
@@ -311,44 +329,36 @@ impl Namespace {
         }
     }
 
-    fn join_node(&mut self, id: usize, node: Option<Arc<str>>) {
+    fn add_to_node(&mut self, id: usize, node: Option<Arc<str>>) {
         if let Some(node) = node {
-            self.by_node.entry(node).or_default().push(id);
+            self.pods_by_node.entry(node).or_default().push(id);
         }
     }
 
-    fn leave_node(&mut self, id: usize, node: Option<&str>) {
+    fn remove_from_node(&mut self, id: usize, node: Option<&str>) {
         if let Some(node) = node
-            && let Some(pods) = self.by_node.get_mut(node)
+            && let Some(pods) = self.pods_by_node.get_mut(node)
         {
             pods.retain(|pod| *pod != id);
             if pods.is_empty() {
-                self.by_node.remove(node);
+                self.pods_by_node.remove(node);
             }
         }
     }
 }
 
-fn remove_from(map: &mut HashMap<Pair, Vec<usize>>, pair: &Pair, set: usize) {
-    if let Some(sets) = map.get_mut(pair) {
-        sets.retain(|other| *other != set);
-        if sets.is_empty() {
-            map.remove(pair);
-        }
-    }
+/// Whether the endpoints of a pod changed: readiness, termination, addresses, node, hostname or named ports. Changes of a pod
+/// that is not eligible before and after do not count.
+fn endpoint_changed(before: &Pod, after: &Pod) -> bool {
+    (before.eligible || after.eligible) && before != after
 }
 
-/// Whether slices would say something else about the pod. What a pod that is nobody's endpoint says does not matter.
-fn says_something_else(before: &Pod, now: &Pod) -> bool {
-    (before.eligible || now.eligible) && before != now
-}
-
-fn union(a: &[Arc<str>], b: &[Arc<str>]) -> Concerned {
+fn union(a: &[Arc<str>], b: &[Arc<str>]) -> AffectedServices {
     let mut all = a.to_vec();
     all.extend(difference(b, a));
     all
 }
 
-fn difference(a: &[Arc<str>], b: &[Arc<str>]) -> Concerned {
+fn difference(a: &[Arc<str>], b: &[Arc<str>]) -> AffectedServices {
     a.iter().filter(|name| !b.contains(name)).cloned().collect()
 }

@@ -1,59 +1,60 @@
-//! What is measured.
+//! Metrics.
 
 use slice_controller::{MetricKind, MetricValue};
 use slice_core::AddressType;
 use slice_reconciler::{EndpointCounts, Plan, PlanStats, hints::TrafficDistribution};
 
-use super::{metrics::METRICS, *};
+use super::*;
+use crate::controller::metrics::METRICS;
 
-/// The value of a counter or a gauge, if it has one.
-fn number(stage: &mut Stage, name: &str, labels: &[&'static str]) -> Option<f64> {
-    match stage.metrics().get(name, labels)? {
+/// The value of a counter or gauge, if it was recorded.
+fn number(harness: &mut Harness, name: &str, labels: &[&'static str]) -> Option<f64> {
+    match harness.metrics().get(name, labels)? {
         MetricValue::Number(number) => Some(*number),
         MetricValue::Histogram { .. } => panic!("{name} is a histogram"),
     }
 }
 
-/// The sum and the counts of a histogram, if it has any.
-fn histogram(stage: &mut Stage, name: &str, labels: &[&'static str]) -> Option<(f64, Vec<u64>)> {
-    match stage.metrics().get(name, labels)? {
+/// Sum and bucket counts of a histogram, if it was recorded.
+fn histogram(harness: &mut Harness, name: &str, labels: &[&'static str]) -> Option<(f64, Vec<u64>)> {
+    match harness.metrics().get(name, labels)? {
         MetricValue::Histogram { sum, counts, .. } => Some((*sum, counts.clone())),
         MetricValue::Number(_) => panic!("{name} is a number"),
     }
 }
 
-fn gauges(stage: &mut Stage) -> [Option<f64>; 3] {
-    ["endpoints_desired", "num_endpoint_slices", "desired_endpoint_slices"].map(|name| number(stage, name, &[]))
+fn gauges(harness: &mut Harness) -> [Option<f64>; 3] {
+    ["endpoints_desired", "num_endpoint_slices", "desired_endpoint_slices"].map(|name| number(harness, name, &[]))
 }
 
-fn stage() -> Stage {
-    let mut stage = Stage::new();
-    stage.apply(&node("n1", "a"));
-    stage.apply(&with(&service("web"), "/spec/ipFamilies", json!(["IPv4", "IPv6"])));
+fn harness() -> Harness {
+    let mut harness = Harness::new();
+    harness.apply(&node("n1", "a"));
+    harness.apply(&with(&service("web"), "/spec/ipFamilies", json!(["IPv4", "IPv6"])));
     for i in 0..150 {
         let ips = json!([{"ip": format!("10.0.1.{i}")}, {"ip": format!("fd00::{i}")}]);
-        stage.apply(&with(&pod(&format!("p{i}"), ""), "/status/podIPs", ips));
+        harness.apply(&with(&pod(&format!("p{i}"), ""), "/status/podIPs", ips));
     }
-    stage.sync("web");
-    stage
+    harness.sync("web");
+    harness
 }
 
-/// R87, R91, R128, R130, T-MET ids, W5: both families count.
+/// Gauges count both address types, follow the desired state, and drop deleted Services (R87, R91, R128, R130, T-MET ids, W5).
 #[test]
-fn gauges_follow_what_is_wanted_and_forget_what_is_gone() {
-    let mut stage = stage();
-    assert_eq!(gauges(&mut stage), [300.0, 4.0, 4.0].map(Some));
+fn gauges_follow_the_desired_state_and_deletions() {
+    let mut harness = harness();
+    assert_eq!(gauges(&mut harness), [300.0, 4.0, 4.0].map(Some));
     for i in 0..150 {
-        stage.delete(Watch::Pods, &format!("p{i}"));
+        harness.delete(Watch::Pods, &format!("p{i}"));
     }
-    stage.sync("web");
-    assert_eq!(gauges(&mut stage), [0.0, 2.0, 2.0].map(Some));
-    stage.delete(Watch::Services, "web");
-    stage.sync("web");
-    assert_eq!(gauges(&mut stage), [0.0, 0.0, 0.0].map(Some));
+    harness.sync("web");
+    assert_eq!(gauges(&mut harness), [0.0, 2.0, 2.0].map(Some));
+    harness.delete(Watch::Services, "web");
+    harness.sync("web");
+    assert_eq!(gauges(&mut harness), [0.0, 0.0, 0.0].map(Some));
 }
 
-/// R127: names, types, help and buckets as dashboards know them, and one of our own (W21).
+/// Names, types, help and buckets are upstream's, with one metric of our own (R127, W21).
 #[test]
 fn r127_names_and_buckets_are_upstreams() {
     let expected = [
@@ -102,50 +103,49 @@ fn r127_names_and_buckets_are_upstreams() {
     );
 }
 
-/// R51, R107, R108, W21, trap 26, trap 38, trap 44.
+/// Syncs are counted by result, writes by operation, changed slices per successful sync (R51, R107, R108, W21, trap 26, trap 38,
+/// trap 44).
 #[test]
 fn syncs_and_writes_are_counted() {
-    let mut stage = stage();
-    stage.sync("web");
-    stage.sync("not there");
-    assert_eq!(number(&mut stage, "syncs", &["success"]), Some(3.0));
-    assert_eq!(number(&mut stage, "syncs", &["error"]), None);
-    let changes = ["create", "update", "delete"].map(|operation| number(&mut stage, "changes", &[operation]));
+    let mut harness = harness();
+    harness.sync("web");
+    harness.sync("unknown");
+    assert_eq!(number(&mut harness, "syncs", &["success"]), Some(3.0));
+    assert_eq!(number(&mut harness, "syncs", &["error"]), None);
+    let changes = ["create", "update", "delete"].map(|operation| number(&mut harness, "changes", &[operation]));
     assert_eq!(changes, [Some(4.0), None, None]);
-    let (sum, counts) = histogram(&mut stage, "endpoints_added_per_sync", &[]).unwrap();
+    let (sum, counts) = histogram(&mut harness, "endpoints_added_per_sync", &[]).unwrap();
     assert_eq!((sum, counts.iter().sum::<u64>()), (300.0, 4));
     let labels = ["Disabled", ""];
     let per_sync = "endpointslices_changed_per_sync";
-    let (sum, counts) = histogram(&mut stage, per_sync, &labels).unwrap();
+    let (sum, counts) = histogram(&mut harness, per_sync, &labels).unwrap();
     assert_eq!((sum, counts.iter().sum::<u64>()), (4.0, 4));
-    // W21: two families with two slices each, and nothing to do the next time.
-    let (_, counts) = histogram(&mut stage, "endpointslices_written_per_sync", &[]).unwrap();
+    // Two address types with two slices each, then nothing to write (W21).
+    let (_, counts) = histogram(&mut harness, "endpointslices_written_per_sync", &[]).unwrap();
     assert_eq!(counts[0], 4);
     let failure = SyncOutcome {
-        failures: vec![SyncFailure::Create(write_error("no"))],
+        failures: vec![SyncFailure::Create(write_error("denied"))],
         ..SyncOutcome::default()
     };
-    stage.plan("web");
-    stage.controller.on_sync_result(&Key::new("ns", "web"), &failure);
-    assert_eq!(number(&mut stage, "syncs", &["error"]), Some(1.0));
-    let (_, counts) = histogram(&mut stage, per_sync, &labels).unwrap();
+    harness.plan("web");
+    harness.controller.on_sync_result(&Key::new("ns", "web"), &failure);
+    assert_eq!(number(&mut harness, "syncs", &["error"]), Some(1.0));
+    let (_, counts) = histogram(&mut harness, per_sync, &labels).unwrap();
     assert_eq!(counts.iter().sum::<u64>(), 4);
 }
 
-fn by_traffic_distribution(stage: &mut Stage) -> Vec<String> {
+fn by_traffic_distribution(harness: &mut Harness) -> Vec<String> {
     let values = ["PreferClose", "PreferSameNode", "PreferSameZone"];
     let name = "services_count_by_traffic_distribution";
-    let counts = values.map(|value| Some(format!("{value} {}", number(stage, name, &[value])?)));
+    let counts = values.map(|value| Some(format!("{value} {}", number(harness, name, &[value])?)));
     counts.into_iter().flatten().collect()
 }
 
-/// H66, R129: a value that nobody has any more stays at zero. Values of the future, which upstream counts too, are
-/// none here
-/// before they mean something.
+/// A value without Services stays at zero. Unknown values are not counted; upstream counts them (H66, R129).
 #[test]
 fn t_met_03_t_mtd_01_to_09_services_are_counted_by_traffic_distribution() {
     let (close, zone, node) = ("PreferClose", "PreferSameZone", "PreferSameNode");
-    let mut stage = Stage::new();
+    let mut harness = Harness::new();
     for (name, value, expected) in [
         ("s1", Some(close), "PreferClose 1"),
         ("s1", Some(close), "PreferClose 1"),
@@ -153,18 +153,22 @@ fn t_met_03_t_mtd_01_to_09_services_are_counted_by_traffic_distribution() {
         ("s3", Some(zone), "PreferClose 2, PreferSameZone 1"),
         ("s4", None, "PreferClose 2, PreferSameZone 1"),
         ("s2", Some(node), "PreferClose 1, PreferSameNode 1, PreferSameZone 1"),
-        ("s3", Some("gone"), "PreferClose 1, PreferSameNode 1, PreferSameZone 0"),
+        (
+            "s3",
+            Some("deleted"),
+            "PreferClose 1, PreferSameNode 1, PreferSameZone 0",
+        ),
         ("s1", None, "PreferClose 0, PreferSameNode 1, PreferSameZone 0"),
         ("s2", None, "PreferClose 0, PreferSameNode 0, PreferSameZone 0"),
     ] {
-        if value == Some("gone") {
-            stage.delete(Watch::Services, name);
+        if value == Some("deleted") {
+            harness.delete(Watch::Services, name);
         } else {
-            stage.apply(&with(&service(name), "/spec/trafficDistribution", json!(value)));
+            harness.apply(&with(&service(name), "/spec/trafficDistribution", json!(value)));
         }
-        stage.sync(name);
+        harness.sync(name);
         assert_eq!(
-            by_traffic_distribution(&mut stage).join(", "),
+            by_traffic_distribution(&mut harness).join(", "),
             expected,
             "{name} {value:?}"
         );
@@ -173,26 +177,27 @@ fn t_met_03_t_mtd_01_to_09_services_are_counted_by_traffic_distribution() {
 
 #[test]
 fn t_mtd_10_gauges_of_a_service_with_traffic_distribution() {
-    let mut stage = Stage::new();
-    stage.apply(&node("n1", "a"));
-    stage.apply(&with(
+    let mut harness = Harness::new();
+    harness.apply(&node("n1", "a"));
+    harness.apply(&with(
         &service("web"),
         "/spec/trafficDistribution",
         json!("PreferClose"),
     ));
-    stage.apply(&pod("a", "10.0.0.1"));
-    stage.apply(&pod("b", "10.0.0.2"));
-    stage.sync("web");
-    assert_eq!(gauges(&mut stage), [2.0, 1.0, 1.0].map(Some));
-    assert_eq!(by_traffic_distribution(&mut stage), ["PreferClose 1"]);
+    harness.apply(&pod("a", "10.0.0.1"));
+    harness.apply(&pod("b", "10.0.0.2"));
+    harness.sync("web");
+    assert_eq!(gauges(&mut harness), [2.0, 1.0, 1.0].map(Some));
+    assert_eq!(by_traffic_distribution(&mut harness), ["PreferClose 1"]);
 }
 
-/// D6, W20: gauges are running sums. Were they summed up anew, this would look at two billion Services.
+/// Gauges are running sums, so that a sync costs the same however many Services there are. Summing up each time would visit two
+/// billion entries here (D6, W20).
 #[test]
-fn t_met_04_one_more_service_costs_the_same_however_many_there_are() {
-    let mut stage = Stage::new();
-    let metrics = &mut stage.controller.metrics;
-    let (small, large) = (summary(182, 2), summary(356, 4));
+fn t_met_04_gauge_updates_take_constant_time() {
+    let mut harness = Harness::new();
+    let metrics = &mut harness.controller.metrics;
+    let (small, large) = (stats(182, 2), stats(356, 4));
     let plan = Plan {
         stats: vec![small, large],
         ..Plan::default()
@@ -207,19 +212,19 @@ fn t_met_04_one_more_service_costs_the_same_however_many_there_are() {
     for name in 1..50_000 {
         metrics.forget(&Key::new("ns", name.to_string()));
     }
-    assert_eq!(gauges(&mut stage), [538.0, 6.0, 6.0].map(Some));
-    assert_eq!(by_traffic_distribution(&mut stage), ["PreferClose 1"]);
+    assert_eq!(gauges(&mut harness), [538.0, 6.0, 6.0].map(Some));
+    assert_eq!(by_traffic_distribution(&mut harness), ["PreferClose 1"]);
 }
 
-/// T-MC-04: metrics are those of a controller, not of a process.
+/// Metrics belong to a controller, not to the process (T-MC-04).
 #[test]
 fn t_mc_04_each_controller_has_metrics_of_its_own() {
-    let (mut one, mut other) = (stage(), Stage::new());
+    let (mut one, mut other) = (harness(), Harness::new());
     assert_eq!(number(&mut one, "endpoints_desired", &[]), Some(300.0));
     assert_eq!(number(&mut other, "endpoints_desired", &[]), Some(0.0));
 }
 
-fn summary(endpoints: usize, slices: usize) -> PlanStats {
+fn stats(endpoints: usize, slices: usize) -> PlanStats {
     PlanStats {
         address_type: AddressType::IPv4,
         changes: EndpointCounts::default(),

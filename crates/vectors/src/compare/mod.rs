@@ -1,4 +1,7 @@
-//! When two answers to the same step are equal: by what the slices hold afterwards, not by which slice holds it.
+//! Compares two results of the same step: by the content of all slices after the writes, not by which slice has which endpoint.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,36 +16,36 @@ use slice_reconciler::{Operation, Plan, hints::HintEvent};
 use super::{
     causes::is_terminating,
     chain::{Event, Expected, Step},
-    hints::{self, Zones},
-    moves::moved,
+    hints::{self, ZoneRatios},
+    moves::moved_endpoints,
 };
 
-/// What API servers put at the end of names that they generate, and how much of the beginning they keep.
-const GENERATED: usize = 5;
-const GENERATED_FROM: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-const PREFIX_MAX: usize = 63 - GENERATED;
+/// Length and alphabet of the suffix of a generated name, and maximum length of its prefix.
+const SUFFIX_LEN: usize = 5;
+const SUFFIX_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+const PREFIX_MAX: usize = 63 - SUFFIX_LEN;
 
-/// What somebody does about a step.
+/// Result of reconciling a step, by upstream or by us.
 #[derive(Debug, Default)]
-pub(super) struct Answer {
+pub(super) struct ReconcileResult {
     pub(super) creates: Vec<EndpointSlice>,
     pub(super) updates: Vec<EndpointSlice>,
     pub(super) deletes: Vec<String>,
-    /// How often upstream makes a slice that it made already; what is compared is as if it was made once.
-    pub(super) repeats: usize,
+    /// Number of repeated creates of the same slice, which upstream sends; `creates` has each slice once.
+    pub(super) repeated_creates: usize,
     pub(super) events: Vec<Event>,
     pub(super) error: bool,
 }
 
-impl Answer {
-    /// What we do.
-    pub(super) fn of(plan: Plan) -> Self {
-        let mut answer = Self::default();
+impl ReconcileResult {
+    /// Our result.
+    pub(super) fn from_plan(plan: Plan) -> Self {
+        let mut result = Self::default();
         for write in plan.writes {
             match write.operation {
-                Operation::Create(slice) => answer.creates.push(slice.to_k8s()),
-                Operation::Update(slice) => answer.updates.push(slice.to_k8s()),
-                Operation::Delete(deletion) => answer.deletes.push(deletion.name),
+                Operation::Create(slice) => result.creates.push(slice.to_k8s()),
+                Operation::Update(slice) => result.updates.push(slice.to_k8s()),
+                Operation::Delete(delete) => result.deletes.push(delete.name),
             }
         }
         let event = |event: HintEvent| Event {
@@ -50,23 +53,23 @@ impl Answer {
             reason: event.reason.to_owned(),
             message: event.message,
         };
-        answer.events = plan
+        result.events = plan
             .hints
             .into_iter()
             .filter_map(|outcome| outcome.event)
             .map(event)
             .collect();
-        answer
+        result
     }
 }
 
-impl From<&Expected> for Answer {
+impl From<&Expected> for ReconcileResult {
     fn from(expected: &Expected) -> Self {
-        let mut made = BTreeSet::new();
+        let mut keys = BTreeSet::new();
         let mut creates = expected.creates.clone();
-        creates.retain(|slice| made.insert(what_is_made(slice)));
+        creates.retain(|slice| keys.insert(creation_key(slice)));
         Self {
-            repeats: expected.creates.len() - creates.len(),
+            repeated_creates: expected.creates.len() - creates.len(),
             creates,
             updates: expected.updates.clone(),
             deletes: expected.deletes.clone(),
@@ -76,60 +79,62 @@ impl From<&Expected> for Answer {
     }
 }
 
-/// A part of an answer.
+/// An aspect of a result that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aspect {
-    /// How many creates, updates and deletes.
+    /// Number of creates, updates and deletes.
     Writes,
-    /// Creates of what was made already.
-    Repeats,
-    /// How many endpoints slices hold.
+    /// Number of repeated creates.
+    RepeatedCreates,
+    /// Number of endpoints per slice.
     Sizes,
-    /// Which endpoints slices hold.
+    /// Endpoints of the slices.
     Content,
-    /// Their labels, annotations and owners.
+    /// Labels, annotations and owners of the slices.
     Metadata,
-    /// How many endpoints topology hints give to each zone.
+    /// Number of endpoints with a hint for each zone.
     Hints,
-    /// How many a zone lacks of what it needs, or has beyond what it may have.
+    /// Bounds of the number of endpoints per zone.
     HintBounds,
-    /// What holds for all topology hints.
+    /// Rules that every topology hint follows.
     HintRules,
+    /// Events, except those of `Rejections`.
     Events,
-    /// Events about what is left out of slices.
-    LeftOut,
+    /// Events about rejected endpoints, ports and labels.
+    Rejections,
+    /// Whether the reconciliation fails.
     Error,
-    /// What new slices are called, but for what is generated.
+    /// Names of new slices without the generated suffix.
     Names,
-    /// Endpoints that stay, and go into another slice.
+    /// Endpoints that move to another slice.
     Moves,
 }
 
-/// Where two answers differ.
+/// A difference between two results.
 #[derive(Debug)]
 pub(super) struct Difference {
     pub(super) aspect: Aspect,
-    /// The address type of the slices that differ; events and the like are of no type.
+    /// Address type of the slices that differ; `None` for events, errors and names.
     pub(super) address_type: Option<String>,
-    /// For a person.
+    /// Printed description.
     pub(super) text: String,
 }
 
-/// What is compared.
+/// How the results of a step are compared.
 #[derive(Debug)]
 pub(super) struct Scope {
-    /// Hints exactly, or by zone (topology mode Auto chooses at random upstream).
+    /// Whether hints are compared exactly; otherwise by zone, because upstream chooses at random in topology mode Auto.
     pub(super) exact_hints: bool,
-    /// What is known of zones.
-    pub(super) zones: Option<Zones>,
-    /// Whether all endpoints that hints share out are seen: an owner that is going away gets no new slices for them.
-    pub(super) all_are_published: bool,
-    /// Whether the slices of a group become one, whatever moves (M79).
+    /// Zone ratios, if nodes have the information.
+    pub(super) zones: Option<ZoneRatios>,
+    /// Whether all endpoints with hints are published: a terminating owner gets no new slices.
+    pub(super) all_published: bool,
+    /// Whether all slices of a group are merged into one, which moves endpoints (M79).
     pub(super) merges_slices: bool,
 }
 
 impl Scope {
-    pub(super) fn of(step: &Step) -> Self {
+    pub(super) fn from_step(step: &Step) -> Self {
         let annotations = step
             .service
             .as_ref()
@@ -141,57 +146,57 @@ impl Scope {
         });
         Self {
             exact_hints: !matches!(mode.map(String::as_str), Some("Auto" | "auto")),
-            zones: Zones::of_nodes(&step.nodes),
-            all_are_published: !is_terminating(step),
+            zones: ZoneRatios::from_nodes(&step.nodes),
+            all_published: !is_terminating(step),
             merges_slices: step.endpoints.is_some(),
         }
     }
 }
 
-/// Where two answers differ; nowhere when they are equal.
+/// All differences between two results; empty if they are equivalent.
 pub(super) fn differences(
     existing: &[EndpointSlice],
-    upstream: &Answer,
-    ours: &Answer,
+    upstream: &ReconcileResult,
+    ours: &ReconcileResult,
     scope: &Scope,
 ) -> Vec<Difference> {
     let mut differences = Vec::new();
-    let (theirs, mine) = (counts(existing, upstream), counts(existing, ours));
+    let (theirs, mine) = (write_counts(existing, upstream), write_counts(existing, ours));
     for address_type in theirs.keys().chain(mine.keys()).collect::<BTreeSet<_>>() {
         let count = |counts: &BTreeMap<&str, [usize; 3]>| format!("{:?}", counts.get(address_type).unwrap_or(&[0; 3]));
-        let what = format!("{address_type} creates, updates, deletes");
-        let difference = difference(Aspect::Writes, &what, &count(&theirs), &count(&mine));
-        differences.extend(difference.map(|difference| difference.of(address_type)));
+        let label = format!("{address_type} creates, updates, deletes");
+        let difference = difference(Aspect::Writes, &label, &count(&theirs), &count(&mine));
+        differences.extend(difference.map(|difference| difference.with_type(address_type)));
     }
-    let (theirs, mine) = (apply(existing, upstream, scope), apply(existing, ours, scope));
+    let (theirs, mine) = (
+        contents_after(existing, upstream, scope),
+        contents_after(existing, ours, scope),
+    );
     let keys: BTreeSet<_> = theirs.keys().chain(mine.keys()).collect();
     for key @ (address_type, ports) in keys {
         let none = Content::default();
         let (theirs, mine) = (theirs.get(key).unwrap_or(&none), mine.get(key).unwrap_or(&none));
-        for ((aspect, what, theirs), (_, _, mine)) in theirs.aspects().into_iter().zip(mine.aspects()) {
-            let difference = difference(aspect, &format!("{what} of {address_type} {ports}"), &theirs, &mine);
-            differences.extend(difference.map(|difference| difference.of(address_type)));
+        for ((aspect, label, theirs), (_, _, mine)) in theirs.aspects().into_iter().zip(mine.aspects()) {
+            let difference = difference(aspect, &format!("{label} of {address_type} {ports}"), &theirs, &mine);
+            differences.extend(difference.map(|difference| difference.with_type(address_type)));
         }
     }
-    let mut compare = |aspect: Aspect, what: &str, upstream: String, ours: String| {
-        differences.extend(difference(aspect, what, &upstream, &ours));
+    let mut compare = |aspect: Aspect, label: &str, upstream: String, ours: String| {
+        differences.extend(difference(aspect, label, &upstream, &ours));
     };
     compare(
-        Aspect::Repeats,
-        "creates that are repeated",
-        upstream.repeats.to_string(),
-        ours.repeats.to_string(),
+        Aspect::RepeatedCreates,
+        "repeated creates",
+        upstream.repeated_creates.to_string(),
+        ours.repeated_creates.to_string(),
     );
     if !upstream.creates.is_empty() && !ours.creates.is_empty() {
         compare(Aspect::Names, "names of new slices", prefixes(upstream), prefixes(ours));
     }
-    let other = |event: &Event| !is_about_what_is_left_out(event);
+    let other = |event: &Event| !is_rejection(event);
     compare(Aspect::Events, "events", events(upstream, other), events(ours, other));
-    let (theirs, mine) = (
-        events(upstream, is_about_what_is_left_out),
-        events(ours, is_about_what_is_left_out),
-    );
-    compare(Aspect::LeftOut, "what is left out", theirs, mine);
+    let (theirs, mine) = (events(upstream, is_rejection), events(ours, is_rejection));
+    compare(Aspect::Rejections, "rejections", theirs, mine);
     compare(
         Aspect::Error,
         "error",
@@ -202,23 +207,22 @@ pub(super) fn differences(
         differences.extend(hint_differences(existing, upstream, ours, scope));
     }
     if !scope.merges_slices {
-        differences.extend(moved(existing, ours));
+        differences.extend(moved_endpoints(existing, ours));
     }
     differences
 }
 
-/// What differs, if anything does.
-fn difference(aspect: Aspect, what: &str, upstream: &str, ours: &str) -> Option<Difference> {
+/// A difference, if the texts are not equal.
+fn difference(aspect: Aspect, label: &str, upstream: &str, ours: &str) -> Option<Difference> {
     (upstream != ours).then(|| Difference {
         aspect,
         address_type: None,
-        text: format!("{what}\n  upstream {upstream}\n  ours     {ours}"),
+        text: format!("{label}\n  upstream {upstream}\n  ours     {ours}"),
     })
 }
 
 impl Difference {
-    /// The same, known to be of a type.
-    fn of(self, address_type: &str) -> Self {
+    fn with_type(self, address_type: &str) -> Self {
         Self {
             address_type: Some(address_type.to_owned()),
             ..self
@@ -226,60 +230,61 @@ impl Difference {
     }
 }
 
-/// How many creates, updates and deletes there are of each address type; what is deleted without being there is of none.
-fn counts<'a>(existing: &'a [EndpointSlice], answer: &'a Answer) -> BTreeMap<&'a str, [usize; 3]> {
-    let of_deleted = |name: &String| {
+/// Number of creates, updates and deletes by address type; `unknown` for deletes of slices that do not exist.
+fn write_counts<'a>(existing: &'a [EndpointSlice], result: &'a ReconcileResult) -> BTreeMap<&'a str, [usize; 3]> {
+    let type_of_deleted = |name: &String| {
         let slice = existing.iter().find(|slice| slice.metadata.name.as_ref() == Some(name));
         slice.map_or("unknown", |slice| &slice.address_type)
     };
     let mut counts = BTreeMap::<&str, [usize; 3]>::new();
-    let mut count = |address_type: &'a str, place: usize| counts.entry(address_type).or_default()[place] += 1;
-    for (place, slices) in [&answer.creates, &answer.updates].into_iter().enumerate() {
+    let mut count = |address_type: &'a str, index: usize| counts.entry(address_type).or_default()[index] += 1;
+    for (index, slices) in [&result.creates, &result.updates].into_iter().enumerate() {
         for slice in slices {
-            count(&slice.address_type, place);
+            count(&slice.address_type, index);
         }
     }
-    for name in &answer.deletes {
-        count(of_deleted(name), 2);
+    for name in &result.deletes {
+        count(type_of_deleted(name), 2);
     }
     counts
 }
 
-/// All but its name: that is generated anew each time.
-fn what_is_made(slice: &EndpointSlice) -> (Key, String, Vec<String>) {
+/// Identifies a created slice by everything except its generated name.
+fn creation_key(slice: &EndpointSlice) -> (Key, String, Vec<String>) {
     let mut endpoints: Vec<String> = slice.endpoints.iter().flatten().map(as_json).collect();
     endpoints.sort();
     (key(slice), metadata(slice), endpoints)
 }
 
-/// What the names of new slices begin with, each once: how many there are is compared with the writes.
-fn prefixes(answer: &Answer) -> String {
-    let prefixes: BTreeSet<&str> = answer.creates.iter().map(name_prefix).collect();
+/// Name prefixes of new slices, without duplicates: their number is compared with the writes.
+fn prefixes(result: &ReconcileResult) -> String {
+    let prefixes: BTreeSet<&str> = result.creates.iter().map(name_prefix).collect();
     Vec::from_iter(prefixes).join(" ")
 }
 
-/// The API server cuts what it is asked to generate a name from; we send the name that it would have come to.
+/// Name prefix of a new slice. Upstream sends generateName, which the API server truncates; we send the complete name.
 fn name_prefix(slice: &EndpointSlice) -> &str {
-    if let Some(asked_for) = &slice.metadata.generate_name {
-        return asked_for.get(..PREFIX_MAX).unwrap_or(asked_for);
+    if let Some(generate_name) = &slice.metadata.generate_name {
+        return generate_name.get(..PREFIX_MAX).unwrap_or(generate_name);
     }
     let name = slice.metadata.name.as_deref().unwrap_or_default();
     let split = name
         .len()
-        .checked_sub(GENERATED)
+        .checked_sub(SUFFIX_LEN)
         .and_then(|at| name.split_at_checked(at));
     match split {
-        Some((prefix, ending)) if ending.bytes().all(|byte| GENERATED_FROM.contains(&byte)) => prefix,
+        Some((prefix, suffix)) if suffix.bytes().all(|byte| SUFFIX_ALPHABET.contains(&byte)) => prefix,
         _ => name,
     }
 }
 
-fn is_about_what_is_left_out(event: &Event) -> bool {
-    event.reason == FAILED_TO_UPDATE_SLICES && event.message.contains(" left out: ")
+/// Whether an event reports a rejection. The same reason is used for failed writes, with upstream's message.
+fn is_rejection(event: &Event) -> bool {
+    event.reason == FAILED_TO_UPDATE_SLICES && !event.message.starts_with("Error updating Endpoint Slices for ")
 }
 
-fn events(answer: &Answer, which: impl Fn(&Event) -> bool) -> String {
-    let mut events: Vec<&Event> = answer.events.iter().filter(|event| which(event)).collect();
+fn events(result: &ReconcileResult, filter: impl Fn(&Event) -> bool) -> String {
+    let mut events: Vec<&Event> = result.events.iter().filter(|event| filter(event)).collect();
     events.sort();
     events
         .iter()
@@ -288,7 +293,7 @@ fn events(answer: &Answer, which: impl Fn(&Event) -> bool) -> String {
         .join("; ")
 }
 
-/// What the slices of one address type and set of ports hold.
+/// Content of the slices of one address type and set of ports.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Content {
     sizes: Vec<usize>,
@@ -297,7 +302,7 @@ struct Content {
 }
 
 impl Content {
-    /// What is compared of it, what that is for a person, and how it reads.
+    /// The compared aspects, each with a label and a printable value.
     fn aspects(&self) -> [(Aspect, &'static str, String); 3] {
         [
             (Aspect::Sizes, "sizes", format!("{:?}", self.sizes)),
@@ -307,20 +312,28 @@ impl Content {
     }
 }
 
-/// The slices that there are once an answer is carried out.
-fn afterwards<'a>(existing: &'a [EndpointSlice], answer: &'a Answer) -> impl Iterator<Item = &'a EndpointSlice> {
+/// The slices after the writes of a result.
+fn state_after<'a>(
+    existing: &'a [EndpointSlice],
+    result: &'a ReconcileResult,
+) -> impl Iterator<Item = &'a EndpointSlice> {
     let untouched = existing.iter().filter(|slice| {
         let name = slice.metadata.name.as_deref().unwrap_or_default();
-        let updated = answer
+        let updated = result
             .updates
             .iter()
             .any(|update| update.metadata.name == slice.metadata.name);
-        !updated && !answer.deletes.iter().any(|deleted| deleted == name)
+        !updated && !result.deletes.iter().any(|deleted| deleted == name)
     });
-    untouched.chain(&answer.updates).chain(&answer.creates)
+    untouched.chain(&result.updates).chain(&result.creates)
 }
 
-fn hint_differences(existing: &[EndpointSlice], upstream: &Answer, ours: &Answer, scope: &Scope) -> Vec<Difference> {
+fn hint_differences(
+    existing: &[EndpointSlice],
+    upstream: &ReconcileResult,
+    ours: &ReconcileResult,
+    scope: &Scope,
+) -> Vec<Difference> {
     let of_type = |address_type: AddressType| {
         let select = |slices: &mut dyn Iterator<Item = &'_ EndpointSlice>| -> Vec<EndpointSlice> {
             slices
@@ -330,10 +343,10 @@ fn hint_differences(existing: &[EndpointSlice], upstream: &Answer, ours: &Answer
         };
         hints::differences(
             scope.zones.as_ref(),
-            scope.all_are_published,
+            scope.all_published,
             address_type.as_str(),
-            &select(&mut afterwards(existing, upstream)),
-            &select(&mut afterwards(existing, ours)),
+            &select(&mut state_after(existing, upstream)),
+            &select(&mut state_after(existing, ours)),
             &select(&mut ours.updates.iter().chain(&ours.creates)),
         )
     };
@@ -343,9 +356,10 @@ fn hint_differences(existing: &[EndpointSlice], upstream: &Answer, ours: &Answer
         .collect()
 }
 
-fn apply(existing: &[EndpointSlice], answer: &Answer, scope: &Scope) -> BTreeMap<Key, Content> {
+/// Contents of all slices after the writes, by address type and ports.
+fn contents_after(existing: &[EndpointSlice], result: &ReconcileResult, scope: &Scope) -> BTreeMap<Key, Content> {
     let mut contents: BTreeMap<Key, Content> = BTreeMap::new();
-    for slice in afterwards(existing, answer) {
+    for slice in state_after(existing, result) {
         let content = contents.entry(key(slice)).or_default();
         let endpoints = slice.endpoints.iter().flatten();
         content.sizes.push(endpoints.clone().count());
@@ -362,7 +376,7 @@ fn apply(existing: &[EndpointSlice], answer: &Answer, scope: &Scope) -> BTreeMap
     contents
 }
 
-/// Address type and ports.
+/// Address type and ports of a slice.
 type Key = (String, String);
 
 pub(super) fn key(slice: &EndpointSlice) -> Key {
@@ -387,6 +401,7 @@ fn metadata(slice: &EndpointSlice) -> String {
     )
 }
 
+/// An endpoint in comparable form.
 fn describe(endpoint: &Endpoint, scope: &Scope) -> String {
     let mut endpoint = endpoint.clone();
     endpoint.addresses.sort();
@@ -405,6 +420,3 @@ fn describe(endpoint: &Endpoint, scope: &Scope) -> String {
 fn as_json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_else(|error| error.to_string())
 }
-
-#[cfg(test)]
-mod tests;

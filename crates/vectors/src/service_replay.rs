@@ -1,4 +1,4 @@
-//! What the service controller answers to a step.
+//! Replays steps of the Service controller.
 
 use std::{collections::HashMap, num::NonZeroUsize};
 
@@ -11,14 +11,14 @@ use slice_reconciler::{
     plan,
 };
 
-use super::{chain::Step, compare::Answer};
+use super::{chain::Step, compare::ReconcileResult};
 
-/// What lives from the first step of a chain to the last.
-pub(super) struct Controller {
+/// State of the controller across the steps of a chain.
+pub(super) struct ServiceReplay {
     topology: TopologyCache<()>,
 }
 
-impl Controller {
+impl ServiceReplay {
     pub(super) fn new() -> Self {
         Self {
             topology: TopologyCache::new(TopologyOptions {
@@ -28,9 +28,15 @@ impl Controller {
         }
     }
 
-    pub(super) fn answer(&mut self, step: &Step, service: &api::Service, max: NonZeroUsize) -> anyhow::Result<Answer> {
+    /// Our result of a step.
+    pub(super) fn replay(
+        &mut self,
+        step: &Step,
+        service: &api::Service,
+        max: NonZeroUsize,
+    ) -> anyhow::Result<ReconcileResult> {
         let existing: Vec<CompactSlice> = step.existing_slices.iter().map(CompactSlice::from).collect();
-        // Every step is answered anyway, whoever needs a look.
+        // The keys to enqueue are ignored: every step is replayed anyway.
         let states: Vec<NodeState> = step.nodes.iter().map(NodeState::from).collect();
         let _ = self.topology.set_nodes(states.iter().map(NodeState::topology_info));
         let service = Service::from(service);
@@ -60,6 +66,6 @@ impl Controller {
             reserved_names: &[],
         };
         let options = service_slices::reconcile_options(max);
-        Ok(Answer::of(plan(request, &options)?))
+        Ok(ReconcileResult::from_plan(plan(request, &options)?))
     }
 }

@@ -1,14 +1,11 @@
-//! Which pods become which endpoints.
+//! From pods to endpoints.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use serde_json::{Value, json};
 use slice_core::{AddressType, Endpoint, EndpointSource as _, Target};
 
-use super::{
-    desired,
-    fixtures::{conditions, group, nodes, pod, service, summary, unready},
-};
-use crate::Pod;
+use super::fixtures::{conditions, desired_summary, group, nodes, pod, service, unready};
+use crate::{Pod, desired};
 
 const DELETED: &str = "2024-01-02T03:04:05Z";
 
@@ -18,7 +15,7 @@ fn merge(a: &Value, b: &Value) -> Value {
     Value::Object(all)
 }
 
-/// T-UTL-07…16, T-P2E-01…10, R62, R63: whole endpoints.
+/// Upstream's cases, with all fields of the endpoint (T-UTL-07…16, T-P2E-01…10, R62, R63).
 #[test]
 fn t_utl_07_to_16_from_pod_to_endpoint() {
     let pnr = json!({"spec": {"publishNotReadyAddresses": true}});
@@ -119,7 +116,7 @@ fn r59_truth_table() {
     }
 }
 
-/// T-DER-01…03.
+/// Without pods there are no groups (T-DER-01…03).
 #[test]
 fn t_der_01_to_03_no_pods_no_groups() {
     for (families, expected) in [
@@ -134,14 +131,14 @@ fn t_der_01_to_03_no_pods_no_groups() {
     }
 }
 
-/// T-DER-04…07, G40, G41.
+/// An eligible pod creates its group, even if it is skipped or has no address of the type (T-DER-04…07, G40, G41).
 #[test]
 fn t_der_04_to_07_a_group_needs_a_pod_but_no_endpoint() {
     let (v4, v6) = (service(json!({})), service(json!({"spec": {"ipFamilies": ["IPv6"]}})));
     let (none, one) = (nodes(&[]), nodes(&[("node-1", "")]));
     let (ready, unready) = (pod(0, json!({})), pod(1, unready()));
     let (ip4, ip5): (&[&str], &[&str]) = (&["1.2.3.4"], &["1.2.3.5"]);
-    let unknown = "pod test/pod0: left out until its node \"node-1\" is known";
+    let unknown = "pod test/pod0: skipped until its node \"node-1\" is known";
     for (id, service, pods, nodes, endpoints, skipped) in [
         ("04", &v4, vec![ready.clone()], &none, vec![], vec![unknown]),
         ("05", &v4, vec![ready.clone()], &one, vec![("pod0", ip4)], vec![]),
@@ -156,50 +153,51 @@ fn t_der_04_to_07_a_group_needs_a_pod_but_no_endpoint() {
         ("07", &v6, vec![ready.clone()], &one, vec![], vec![]),
     ] {
         let address_type = service.families.address_types()[0].as_str();
-        let (groups, said) = summary(service, &pods, nodes);
+        let (groups, reported) = desired_summary(service, &pods, nodes);
         assert_eq!(groups, [group(address_type, &[80], &endpoints)], "T-DER-{id}");
-        assert_eq!(said, skipped, "T-DER-{id}");
+        assert_eq!(reported, skipped, "T-DER-{id}");
     }
     let finished = pod(0, json!({"status": {"phase": "Failed"}}));
     assert_eq!(
-        summary(&v4, &[finished], &one),
+        desired_summary(&v4, &[finished], &one),
         (vec![], vec![]),
-        "R57 comes before the group"
+        "a finished pod is not eligible and creates no group (R57)"
     );
 }
 
-/// R56, T-PMN-01…06 as far as they are about what is wanted; R65, W10: nobody else is held up.
+/// A pod on an unknown node is skipped, and other pods are published: the part of T-PMN-01…06 that concerns desired endpoints
+/// (R56, R65, W10).
 #[test]
-fn t_pmn_a_missing_node_concerns_its_pods_alone() {
+fn t_pmn_a_missing_node_skips_only_its_pods() {
     let pods = [pod(0, json!({"spec": {"nodeName": "node-0"}})), pod(1, json!({}))];
     let (ip4, ip5): (&[&str], &[&str]) = (&["1.2.3.4"], &["1.2.3.5"]);
     let both = vec![("pod0", ip4), ("pod1", ip5)];
-    let says = |n: usize| format!("pod test/pod{n}: left out until its node \"node-{n}\" is known");
+    let unknown_node = |n: usize| format!("pod test/pod{n}: skipped until its node \"node-{n}\" is known");
     for (id, pnr, known, endpoints, skipped) in [
         (
             "01, 03",
             false,
             &[("node-0", "")][..],
             vec![("pod0", ip4)],
-            vec![says(1)],
+            vec![unknown_node(1)],
         ),
         ("02, 05", true, &[("node-0", "")], both.clone(), vec![]),
         ("04", true, &[], both, vec![]),
-        ("06", false, &[], vec![], vec![says(0), says(1)]),
+        ("06", false, &[], vec![], vec![unknown_node(0), unknown_node(1)]),
     ] {
         let service = service(json!({"spec": {"publishNotReadyAddresses": pnr}}));
-        let (groups, said) = summary(&service, &pods, &nodes(known));
+        let (groups, reported) = desired_summary(&service, &pods, &nodes(known));
         assert_eq!(groups, [group("IPv4", &[80], &endpoints)], "T-PMN-{id}");
-        assert_eq!(said, skipped, "T-PMN-{id}");
+        assert_eq!(reported, skipped, "T-PMN-{id}");
     }
 }
 
-/// R65: no node name is looked up like any other; published or not, such an endpoint has no node and no zone.
+/// A pod without a node name is skipped; if it is published anyway, its endpoint has no node and no zone (R65).
 #[test]
 fn r65_a_pod_without_a_node() {
     let pods = [pod(0, json!({"spec": {"nodeName": ""}}))];
-    let (_, said) = summary(&service(json!({})), &pods, &nodes(&[("node-1", "z")]));
-    assert_eq!(said, ["pod test/pod0: left out until its node \"\" is known"]);
+    let (_, skipped) = desired_summary(&service(json!({})), &pods, &nodes(&[("node-1", "z")]));
+    assert_eq!(skipped, ["pod test/pod0: skipped until its node \"\" is known"]);
     let service = service(json!({"spec": {"publishNotReadyAddresses": true}}));
     let (pods, nodes) = ([Pod::from(&pods[0])], nodes(&[("node-1", "z")]));
     let group = desired(&service, &pods, &nodes).groups.pop().unwrap();
@@ -207,9 +205,9 @@ fn r65_a_pod_without_a_node() {
     assert_eq!((endpoints[0].node_name(), endpoints[0].zone()), (None, None));
 }
 
-/// R60, R77, R92: a pod is one endpoint per family; pods may share an address.
+/// A pod is one endpoint per address type, and pods may share an address (R60, R77, R92).
 #[test]
-fn r60_families_do_not_mix() {
+fn r60_one_endpoint_per_address_type() {
     let ips = |ips: &[&str]| {
         let ips: Vec<_> = ips.iter().map(|ip| json!({"ip": ip})).collect();
         json!({"spec": {"nodeName": "node-1"}, "status": {"podIPs": ips}})
@@ -223,14 +221,14 @@ fn r60_families_do_not_mix() {
     let v4: [(&str, &[&str]); 2] = [("pod1", &["10.0.0.9"]), ("pod0", &["10.0.0.10", "10.0.0.9"])];
     let v6: [(&str, &[&str]); 2] = [("pod0", &["fd00::1"]), ("pod2", &["fd00::1"])];
     let service = service(json!({"spec": {"ipFamilies": ["IPv6", "IPv4"]}}));
-    let (groups, said) = summary(&service, &pods, &nodes(&[("node-1", "")]));
+    let (groups, skipped) = desired_summary(&service, &pods, &nodes(&[("node-1", "")]));
     assert_eq!(groups, [group("IPv4", &[80], &v4), group("IPv6", &[80], &v6)]);
-    assert_eq!(said, [] as [String; 0]);
+    assert_eq!(skipped, [] as [String; 0]);
 }
 
-/// G-25, R60, W23: an address that no slice may hold is named, and costs nothing but itself.
+/// Invalid addresses are skipped and reported; the other addresses are published (G-25, R60, W23).
 #[test]
-fn g25_bad_addresses_are_named() {
+fn g25_invalid_addresses_are_skipped_and_reported() {
     let ips = |ips: &[&str]| {
         let ips: Vec<_> = ips.iter().map(|ip| json!({"ip": ip})).collect();
         json!({"status": {"podIPs": ips}})
@@ -241,14 +239,14 @@ fn g25_bad_addresses_are_named() {
         pod(0, ips(&["010.0.0.1"])),
     ];
     let endpoints: [(&str, &[&str]); 2] = [("pod1", &["1.2.3.4"]), ("pod0", &["10.0.0.1"])];
-    let (groups, said) = summary(&service(json!({})), &pods, &nodes(&[("node-1", "")]));
+    let (groups, skipped) = desired_summary(&service(json!({})), &pods, &nodes(&[("node-1", "")]));
     assert_eq!(groups, [group("IPv4", &[80], &endpoints)]);
     assert_eq!(
-        said,
+        skipped,
         [
-            "pod test/pod1: address \"garbage\" left out: it is not an IP address",
-            "pod test/pod2: address \"169.254.1.1\" left out: it is a link-local address",
+            "pod test/pod1: address \"garbage\" skipped: it is not an IP address",
+            "pod test/pod2: address \"169.254.1.1\" skipped: it is a link-local address",
         ],
-        "an IPv6 address does not concern a Service without IPv6"
+        "an IPv6 address is not reported for a Service without IPv6"
     );
 }

@@ -1,4 +1,4 @@
-//! A Service with all that a sync of it looks at, and what the sync comes to.
+//! Derives, plans and applies the slices of one Service in memory.
 
 use std::{collections::HashMap, num::NonZeroUsize, ops::Range};
 
@@ -8,36 +8,39 @@ use service_slices::{Node, Pod, RESERVED_LABELS, Service, desired};
 use slice_core::{CompactSlice, well_known::ZONE_LABEL};
 use slice_reconciler::{
     MetadataPolicy, Operation, Owner, Partition, Plan, PlanRequest, TriggerTime,
-    hints::{HintMode, NodeInfo, TopologyCache},
+    hints::{HintMode, TopologyCache},
     plan,
 };
 
-/// Everything at first: Service `foo` (IPv4, one port that leads to 80, no cluster IP), no pods, no slices, node-1.
-pub(crate) struct World {
+use crate::fixtures::pod;
+
+/// The inputs of a sync and the existing slices. At first: Service `foo` (IPv4, one port with target 80, headless), node-1, no
+/// pods, no slices.
+pub(crate) struct Harness {
     pub(crate) service: Value,
     pub(crate) pods: Vec<Value>,
-    /// Names and zones; an empty zone is none.
+    /// Names and zones of nodes; an empty zone is none.
     pub(crate) nodes: Vec<(String, &'static str)>,
     pub(crate) slices: Vec<CompactSlice>,
     pub(crate) max: usize,
     pub(crate) trigger_time: TriggerTime,
-    /// Values of `trafficDistribution` that came later are taken (H2).
+    /// Whether the newer values of `trafficDistribution` are supported (H2).
     pub(crate) newer_values: bool,
-    /// Otherwise hints are left as they are.
-    pub(crate) gives_hints: bool,
+    /// Whether hints are assigned. Otherwise existing hints are preserved.
+    pub(crate) assigns_hints: bool,
     pub(crate) topology: Option<TopologyCache<()>>,
 }
 
-/// Desired slices, actual slices, desired endpoints; added, removed; created, updated, deleted; slices changed.
+/// Desired slices, actual slices, desired endpoints; endpoints added, removed; slices created, updated, deleted, changed.
 pub(crate) type Metrics = [usize; 9];
 
-/// What a sync comes to.
+/// Result of a sync.
 pub(crate) struct Synced {
     pub(crate) plan: Plan,
     pub(crate) skipped: Vec<String>,
 }
 
-impl World {
+impl Harness {
     pub(crate) fn new() -> Self {
         let port = json!({"port": 80, "targetPort": 80, "protocol": "TCP"});
         Self {
@@ -51,12 +54,12 @@ impl World {
             max: 100,
             trigger_time: TriggerTime::Clear,
             newer_values: true,
-            gives_hints: true,
+            assigns_hints: true,
             topology: None,
         }
     }
 
-    /// With these pods, all on node-1 and ready.
+    /// With these pods, ready and on node-1.
     pub(crate) fn with_pods(pods: Range<usize>) -> Self {
         Self {
             pods: pods.map(pod).collect(),
@@ -64,9 +67,9 @@ impl World {
         }
     }
 
-    /// Stores a slice that holds these pods, wherever they are now, as an earlier sync would have left it.
+    /// Adds an existing slice with these pods, as an earlier sync would have written it.
     pub(crate) fn store(&mut self, pods: impl IntoIterator<Item = Value>) -> &mut CompactSlice {
-        let mut before = World {
+        let mut before = Harness {
             pods: pods.into_iter().collect(),
             service: self.service.clone(),
             nodes: self.nodes.clone(),
@@ -80,7 +83,7 @@ impl World {
         self.slices.last_mut().unwrap()
     }
 
-    /// Plans and carries out.
+    /// Plans and applies the writes.
     pub(crate) fn sync(&mut self) -> Synced {
         let synced = self.plan();
         for write in &synced.plan.writes {
@@ -89,6 +92,7 @@ impl World {
         synced
     }
 
+    /// Plans without applying the writes.
     pub(crate) fn plan(&mut self) -> Synced {
         let service: api::Service = serde_json::from_value(self.service.clone()).unwrap();
         let pods: Vec<api::Pod> = self
@@ -109,7 +113,7 @@ impl World {
             desired: desired.groups,
             existing: &self.slices,
             metadata: &policy,
-            hints: self.gives_hints.then(|| hint_mode(&service, self.newer_values)),
+            hints: self.assigns_hints.then(|| hint_mode(&service, self.newer_values)),
             topology: self.topology.as_mut().map(|topology| topology.entry(&())),
             trigger_time: self.trigger_time.clone(),
             name_prefix: "foo-",
@@ -117,12 +121,12 @@ impl World {
         };
         let options = service_slices::reconcile_options(NonZeroUsize::new(self.max).unwrap());
         let plan = plan(request, &options).unwrap();
-        assert_eq!(plan.rejected, [], "nothing of it would be refused");
+        assert_eq!(plan.rejected, [], "the API server would accept all of it");
         let skipped = desired.skipped.iter().map(ToString::to_string).collect();
         Synced { plan, skipped }
     }
 
-    /// Endpoints per slice, in the order of size.
+    /// Endpoints per slice, sorted.
     pub(crate) fn sizes(&self) -> Vec<usize> {
         let mut sizes: Vec<usize> = self.slices.iter().map(|slice| slice.endpoints.len()).collect();
         sizes.sort_unstable();
@@ -132,14 +136,14 @@ impl World {
 
 impl Synced {
     pub(crate) fn metrics(&self) -> Metrics {
-        let total = |of: fn(&slice_reconciler::PlanStats) -> usize| self.plan.stats.iter().map(of).sum();
+        let total = |field: fn(&slice_reconciler::PlanStats) -> usize| self.plan.stats.iter().map(field).sum();
         let [created, updated, deleted] = self.writes();
         [
-            total(|summary| summary.min_slices),
-            total(|summary| summary.slices),
-            total(|summary| summary.endpoints),
-            total(|summary| summary.changes.added),
-            total(|summary| summary.changes.removed),
+            total(|stats| stats.min_slices),
+            total(|stats| stats.slices),
+            total(|stats| stats.endpoints),
+            total(|stats| stats.changes.added),
+            total(|stats| stats.changes.removed),
             created,
             updated,
             deleted,
@@ -147,7 +151,7 @@ impl Synced {
         ]
     }
 
-    /// Creates, updates and deletes.
+    /// Number of creates, updates and deletes.
     pub(crate) fn writes(&self) -> [usize; 3] {
         let mut counts = [0; 3];
         for write in &self.plan.writes {
@@ -160,7 +164,7 @@ impl Synced {
         counts
     }
 
-    /// The writes in their order, by their first letters.
+    /// The writes in order, by their first letters.
     pub(crate) fn order(&self) -> String {
         let letter = |operation: &Operation| match operation {
             Operation::Create(_) => 'c',
@@ -171,43 +175,9 @@ impl Synced {
     }
 }
 
-/// A ready pod on node-1.
-pub(crate) fn pod(n: usize) -> Value {
-    let ip = format!("10.0.{}.{}", n / 250, n % 250 + 1);
-    json!({
-        "metadata": {"namespace": "test", "name": format!("pod{n}"), "uid": format!("uid{n}"), "labels": {"foo": "bar"}},
-        "spec": {"containers": [{"name": "c"}], "nodeName": "node-1"},
-        "status": {"podIPs": [{"ip": ip}], "conditions": [{"type": "Ready", "status": "True"}]},
-    })
-}
-
-pub(crate) fn unready(mut pod: Value) -> Value {
-    pod["status"]["conditions"][0]["status"] = json!("False");
-    pod
-}
-
-pub(crate) fn on_node(mut pod: Value, node: &str) -> Value {
-    pod["spec"]["nodeName"] = json!(node);
-    pod
-}
-
 fn node(name: &str, zone: &str) -> Node {
     let node = json!({"metadata": {"name": name, "labels": {ZONE_LABEL: zone}}});
     Node::from(&serde_json::from_value::<api::Node>(node).unwrap())
-}
-
-/// A topology cache that knows zones a, b and c of the same size.
-pub(crate) fn three_zones() -> TopologyCache<()> {
-    let mut cache = TopologyCache::default();
-    let nodes = ["zone-a", "zone-b", "zone-c"].repeat(10);
-    let facts = nodes.iter().map(|zone| NodeInfo {
-        ready: true,
-        excluded: false,
-        zone: Some(zone),
-        cpu_milli: Some(100),
-    });
-    assert_eq!(cache.set_nodes(facts), []);
-    cache
 }
 
 fn owner(service: &api::Service) -> Owner<'_> {

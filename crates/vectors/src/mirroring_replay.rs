@@ -1,4 +1,4 @@
-//! What the mirroring controller answers to a step.
+//! Replays steps of the mirroring controller.
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -13,13 +13,14 @@ use slice_core::CompactSlice;
 
 use super::{
     chain::{Event, Step},
-    compare::Answer,
+    compare::ReconcileResult,
 };
 
-/// The answer when nothing is left to wait for: slices of a Service that has got a selector stay for a while.
-pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
+/// Our result of a step. A requeue is executed at once, at the requested time: slices of a Service that got a selector are
+/// deleted with a delay.
+pub(super) fn replay(step: &Step, max: NonZeroUsize) -> anyhow::Result<ReconcileResult> {
     let existing: Vec<CompactSlice> = step.existing_slices.iter().map(CompactSlice::from).collect();
-    let key = key(step).context("a step has neither Service nor Endpoints nor slices")?;
+    let key = key(step).context("the step has neither Service nor Endpoints nor slices")?;
     let mut controller = controller(step, max);
     let mut context = SyncContext {
         existing: &existing,
@@ -31,17 +32,17 @@ pub(super) fn answer(step: &Step, max: NonZeroUsize) -> anyhow::Result<Answer> {
         context.now += delay;
         sync = controller.sync(&key, &context)?;
     }
-    let mut answer = Answer::of(sync.plan);
+    let mut result = ReconcileResult::from_plan(sync.plan);
     let events = sync.events.into_iter().map(|event| Event {
         kind: event.event_type.as_str().to_owned(),
         reason: event.reason.into_owned(),
         message: event.message,
     });
-    answer.events = events.collect();
-    Ok(answer)
+    result.events = events.collect();
+    Ok(result)
 }
 
-/// A controller that has seen the objects of a step.
+/// A controller with the objects of a step in its cache.
 fn controller(step: &Step, max: NonZeroUsize) -> MirroringController {
     let config = Config {
         managed_by: MANAGED_BY.to_owned(),
@@ -59,7 +60,7 @@ fn controller(step: &Step, max: NonZeroUsize) -> MirroringController {
     controller
 }
 
-/// The name that a Service, its Endpoints object and their slices share.
+/// Namespace and name of the Service, the Endpoints object and their slices.
 fn key(step: &Step) -> Option<Key> {
     let endpoints = step.endpoints.as_ref().map(|endpoints| Key::from(&endpoints.metadata));
     let service = || step.service.as_ref().map(|service| Key::from(&service.metadata));

@@ -1,15 +1,12 @@
-//! Which ports endpoints have, and which share a group.
+//! Target ports of endpoints, and grouping by ports.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use slice_core::{AddressType, PortMapKey, TargetIdentity};
 
-use super::{
-    desired,
-    fixtures::{group, nodes, pod, service, summary},
-};
-use crate::{NamedPort, Pod};
+use super::fixtures::{desired_summary, group, nodes, pod, service};
+use crate::{NamedPort, Pod, desired};
 
 /// A container with ports `[name, number, protocol]`.
 fn container(ports: &[(&str, i32, &str)]) -> Value {
@@ -53,7 +50,7 @@ fn port(name: &str, number: i32, app_protocol: Option<&str>) -> (String, String,
     (name.to_owned(), "TCP".to_owned(), Some(number), app_protocol)
 }
 
-/// T-UTL-20…23, T-PORT-01…04, R68.
+/// Upstream's cases (T-UTL-20…23, T-PORT-01…04, R68).
 #[test]
 fn t_utl_20_to_23_ports_of_a_pod() {
     let http_80 = json!({"name": "http", "port": 80, "targetPort": 80, "protocol": "TCP",
@@ -93,14 +90,14 @@ fn t_utl_20_to_23_ports_of_a_pod() {
     );
 }
 
-/// T-UTL-61…74, T-FP-01…14, R69.
+/// Upstream's cases (T-UTL-61…74, T-FP-01…14, R69).
 #[test]
-fn t_utl_61_to_74_finding_a_port() {
+fn t_utl_61_to_74_target_port_lookup() {
     let (tcp, udp) = ("TCP", "UDP");
     let q = [("", 11, udp), ("p", 22, tcp), ("q", 33, tcp)];
-    let odd = |extra: Value| {
+    let extra = |field: Value| {
         let mut port = json!({"name": "a", "containerPort": 11, "protocol": tcp});
-        port.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        port.as_object_mut().unwrap().extend(field.as_object().unwrap().clone());
         json!({"name": "c", "ports": [port]})
     };
     for (id, target, regular, init, expected) in [
@@ -123,13 +120,13 @@ fn t_utl_61_to_74_finding_a_port() {
             Some(22),
         ),
         (67, json!("a"), vec![container(&[("a", 11, "snmp")])], vec![], None),
-        (68, json!("a"), vec![odd(json!({"hostPort": 81}))], vec![], Some(11)),
-        (69, json!("a"), vec![odd(json!({"hostPort": -1}))], vec![], Some(11)),
+        (68, json!("a"), vec![extra(json!({"hostPort": 81}))], vec![], Some(11)),
+        (69, json!("a"), vec![extra(json!({"hostPort": -1}))], vec![], Some(11)),
         (70, json!("a"), vec![container(&[("a", -1, tcp)])], vec![], Some(-1)),
         (
             71,
             json!("a"),
-            vec![odd(json!({"hostIP": "1.2.3.4"}))],
+            vec![extra(json!({"hostIP": "1.2.3.4"}))],
             vec![],
             Some(11),
         ),
@@ -142,7 +139,7 @@ fn t_utl_61_to_74_finding_a_port() {
             vec![sidecar(&[("a", 80, tcp)])],
             Some(81),
         ),
-        // R69: no range is checked, and the protocol is part of the match.
+        // The range is not checked, and the protocol has to match (R69).
         (690, json!(0), vec![], vec![], Some(0)),
         (
             691,
@@ -162,13 +159,13 @@ fn t_utl_61_to_74_finding_a_port() {
     }
 }
 
-/// G-06, R70, R75: the pod is kept, in a group without ports.
+/// The pod is published, in a group without ports (G-06, R70, R75).
 #[test]
-fn g06_a_port_that_leads_nowhere() {
+fn g06_pod_without_the_named_port() {
     let service = service(json!({"spec": {"ports": [{"name": "http", "port": 80, "targetPort": "http"}]}}));
     let http = |n, number| pod(n, containers(&[container(&[("http", number, "TCP")])], &[]));
     let pods = [http(0, 8080), pod(1, json!({})), http(2, 9090), http(3, 8080)];
-    let (groups, said) = summary(&service, &pods, &nodes(&[("node-1", "")]));
+    let (groups, skipped) = desired_summary(&service, &pods, &nodes(&[("node-1", "")]));
     assert_eq!(
         groups,
         [
@@ -177,27 +174,27 @@ fn g06_a_port_that_leads_nowhere() {
             group("IPv4", &[9090], &[("pod2", &["1.2.3.6"])]),
         ]
     );
-    assert_eq!(said, [] as [String; 0]);
+    assert_eq!(skipped, [] as [String; 0]);
 }
 
-/// R71, kubernetes/kubernetes issue 136502: no ports are an ordinary set of ports.
+/// The empty set of ports is a set like any other (R71, kubernetes/kubernetes issue 136502).
 #[test]
-fn r71_a_service_without_ports() {
+fn r71_service_without_ports() {
     for cluster_ip in ["None", "10.0.0.10"] {
         let service = service(json!({"spec": {"ports": null, "clusterIP": cluster_ip}}));
         let pods = [pod(0, containers(&[container(&[("http", 8080, "TCP")])], &[]))];
-        let (groups, _) = summary(&service, &pods, &nodes(&[("node-1", "")]));
+        let (groups, _) = desired_summary(&service, &pods, &nodes(&[("node-1", "")]));
         assert_eq!(groups, [group("IPv4", &[], &[("pod0", &["1.2.3.4"])])]);
     }
 }
 
-/// Bad input: two ports of one name must not make two groups with the same ports.
+/// Invalid Service with two ports of one name: groups with equal ports are merged.
 #[test]
-fn equal_ports_are_one_group_however_they_came_about() {
+fn equal_ports_form_one_group() {
     let ports = json!([{"port": 1, "targetPort": "a"}, {"port": 2, "targetPort": "b"}]);
     let service = service(json!({"spec": {"ports": ports}}));
     let crossed = |n, a, b| pod(n, containers(&[container(&[("a", a, "TCP"), ("b", b, "TCP")])], &[]));
-    let (groups, _) = summary(
+    let (groups, _) = desired_summary(
         &service,
         &[crossed(0, 1, 2), crossed(1, 2, 1)],
         &nodes(&[("node-1", "")]),
@@ -206,9 +203,9 @@ fn equal_ports_are_one_group_however_they_came_about() {
     assert_eq!(groups, [group("IPv4", &[1, 2], &endpoints)]);
 }
 
-/// Pods that share their ports' allocation and pods that do not end up in the same groups, whatever the order.
+/// Groups do not depend on the order of pods, nor on whether pods share the allocation of their ports.
 #[test]
-fn sharing_ports_is_only_a_matter_of_speed() {
+fn shared_port_allocations_do_not_change_groups() {
     let service = service(json!({"spec": {"ports": [{"port": 80, "targetPort": "http"}]}}));
     let (nodes, api_pod) = (nodes(&[("node-1", "")]), pod(0, json!({})));
     let ports = |number| {

@@ -1,4 +1,4 @@
-//! Services, pods and nodes as the API has them, with whatever an API server would let pass, and more.
+//! Strategies for API objects: valid ones, and some that an API server would reject.
 
 use k8s_openapi::api::core::v1 as api;
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -22,11 +22,11 @@ const ADDRESSES: [&str; 14] = [
     "garbage",
 ];
 
-fn read<T: DeserializeOwned>(object: Value) -> T {
+fn parse<T: DeserializeOwned>(object: Value) -> T {
     serde_json::from_value(object).unwrap()
 }
 
-/// A text that others use too, any text at all, or none.
+/// A string from a small set, so that objects share it, an arbitrary string, or null.
 fn text() -> impl Strategy<Value = Value> {
     prop_oneof![
         6 => select(vec!["", "a", "b", "web", "node-1"]).prop_map(Value::from),
@@ -35,8 +35,8 @@ fn text() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn list(item: impl Strategy<Value = Value>, most: usize) -> impl Strategy<Value = Value> {
-    option::weighted(0.9, vec(item, 0..=most)).prop_map(Value::from)
+fn list(item: impl Strategy<Value = Value>, max: usize) -> impl Strategy<Value = Value> {
+    option::weighted(0.9, vec(item, 0..=max)).prop_map(Value::from)
 }
 
 fn protocol() -> impl Strategy<Value = Value> {
@@ -55,7 +55,7 @@ fn container() -> impl Strategy<Value = Value> {
     (restart, list(port, 3)).prop_map(|(restart, ports)| json!({"name": "c", "restartPolicy": restart, "ports": ports}))
 }
 
-/// A pod without a name yet.
+/// A pod without a name.
 fn pod() -> impl Strategy<Value = Value> {
     let spec = (vec(container(), 0..3), list(container(), 1), text(), text(), text()).prop_map(
         |(containers, init_containers, node, hostname, subdomain)| {
@@ -89,12 +89,12 @@ fn pod() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Pods of one namespace: each has a name of its own.
+/// Pods of one namespace, with unique names.
 pub(crate) fn pods() -> impl Strategy<Value = Vec<api::Pod>> {
     vec(pod(), 0..8).prop_map(|pods| {
         let named = pods.into_iter().enumerate().map(|(number, mut pod)| {
             pod["metadata"]["name"] = json!(format!("pod{number}"));
-            read(pod)
+            parse(pod)
         });
         named.collect()
     })
@@ -129,19 +129,19 @@ pub(crate) fn service() -> impl Strategy<Value = api::Service> {
         },
     );
     (text(), mode, option::weighted(0.95, spec)).prop_map(|(name, annotations, spec)| {
-        read(json!({
+        parse(json!({
             "metadata": {"namespace": "ns", "name": name, "uid": "1", "annotations": annotations}, "spec": spec,
         }))
     })
 }
 
-/// Nodes by name; pods may be on others.
+/// Nodes; pods may refer to others.
 pub(crate) fn nodes() -> impl Strategy<Value = Vec<api::Node>> {
     let zone = select(vec![json!("zone-a"), json!("zone-b"), json!(""), Value::Null]);
     let node = |name: &'static str| {
         zone.clone().prop_map(move |zone| {
             let labels = json!({"topology.kubernetes.io/zone": zone.as_str().unwrap_or_default()});
-            read(json!({"metadata": {"name": name, "labels": labels}}))
+            parse(json!({"metadata": {"name": name, "labels": labels}}))
         })
     };
     (node("node-1"), node("a"), node("b")).prop_map(|(first, second, third)| vec![first, second, third])

@@ -1,4 +1,7 @@
-//! What in the input of a step makes upstream answer otherwise than we do.
+//! Causes of deviations: properties of the input of a step for which upstream's result differs from ours.
+
+#[cfg(test)]
+mod tests;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -17,7 +20,7 @@ use slice_core::{
 };
 use slice_reconciler::Group;
 
-use super::{chain::Step, hints::Zones};
+use super::{chain::Step, hints::ZoneRatios};
 
 /// Whether the Service of a step has two address types.
 pub(super) fn is_dual_stack(step: &Step) -> bool {
@@ -25,6 +28,7 @@ pub(super) fn is_dual_stack(step: &Step) -> bool {
     service.is_some_and(|service| Service::from(service).families.address_types().len() > 1)
 }
 
+/// Eligible pods.
 fn pods(step: &Step) -> impl Iterator<Item = (&api::Pod, Pod)> {
     let pods = step.pods.iter().map(|pod| (pod, Pod::from(pod)));
     pods.filter(|(_, pod)| pod.eligible)
@@ -36,18 +40,18 @@ fn node<'a>(step: &'a Step, name: &str) -> Option<&'a api::Node> {
         .find(|node| node.metadata.name.as_deref() == Some(name))
 }
 
-/// Upstream fails the sync; we publish the rest and wait for the node.
+/// Upstream fails the sync; we skip the pod until its node is known and publish the others.
 pub(super) fn has_pod_on_unknown_node(step: &Step) -> bool {
     pods(step).any(|(_, pod)| node(step, pod.node.as_deref().unwrap_or_default()).is_none())
 }
 
-/// Upstream publishes what is not an address, and the API server refuses the whole slice; slices of its making may hold such.
-pub(super) fn has_unpublishable_address(step: &Step) -> bool {
+/// Upstream publishes invalid addresses, for which the API server rejects the whole slice. Existing slices may contain them.
+pub(super) fn has_invalid_address(step: &Step) -> bool {
     let mut slices = step.existing_slices.iter();
-    pods(step).any(|(_, pod)| !pod.addresses.rejected().is_empty()) || slices.any(holds_unpublishable_address)
+    pods(step).any(|(_, pod)| !pod.addresses.rejected().is_empty()) || slices.any(contains_invalid_address)
 }
 
-fn holds_unpublishable_address(slice: &EndpointSlice) -> bool {
+fn contains_invalid_address(slice: &EndpointSlice) -> bool {
     let mut endpoints = slice.endpoints.iter().flatten();
     slice.address_type != AddressType::Fqdn.as_str()
         && endpoints.any(|endpoint| {
@@ -56,16 +60,16 @@ fn holds_unpublishable_address(slice: &EndpointSlice) -> bool {
         })
 }
 
-/// Upstream erases what others put into the metadata of a slice that it reuses. Of mirrors, both replace annotations.
+/// Upstream removes the metadata of other clients from a slice that it reuses. For mirrored slices, both replace annotations.
 pub(super) fn has_foreign_metadata(step: &Step) -> bool {
-    let is_mirror = step.endpoints.is_some();
-    let ours = if is_mirror { "Endpoints" } else { "Service" };
+    let mirroring = step.endpoints.is_some();
+    let ours = if mirroring { "Endpoints" } else { "Service" };
     step.existing_slices.iter().any(|slice| {
         let mut annotations = slice.metadata.annotations.iter().flatten();
         let owners = slice.metadata.owner_references.as_deref().unwrap_or_default();
         owners.len() > 1
             || owners.iter().any(|owner| owner.kind != ours)
-            || (!is_mirror && annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION))
+            || (!mirroring && annotations.any(|(key, _)| key != TRIGGER_TIME_ANNOTATION))
     })
 }
 
@@ -75,7 +79,8 @@ pub(super) fn has_node_without_zone(step: &Step) -> bool {
     pods(step).any(|(_, pod)| !node(step, pod.node.as_deref().unwrap_or_default()).is_some_and(has_zone))
 }
 
-/// Upstream keeps the placeholder of an earlier Service of the same name, and rewrites ours while there is a slice of another.
+/// Upstream keeps the placeholder of a deleted Service with the same name, and rewrites ours while there is a slice of another
+/// owner.
 pub(super) fn has_placeholder_of_another(step: &Step) -> bool {
     let uid = step
         .service
@@ -88,16 +93,16 @@ pub(super) fn has_placeholder_of_another(step: &Step) -> bool {
     step.existing_slices.iter().any(is_placeholder) && step.existing_slices.iter().any(is_foreign)
 }
 
-/// Upstream writes a placeholder as it is when all slices beside it go.
+/// Upstream writes an unchanged placeholder if all other slices of the type are deleted.
 pub(super) fn has_placeholder_beside_others(step: &Step) -> bool {
     let mut placeholders = step.existing_slices.iter().filter(|slice| is_placeholder(slice));
     placeholders.any(|slice| {
         let of_type = |other: &&EndpointSlice| other.address_type == slice.address_type;
-        let is_wanted = |group: &Group<&slice_core::Endpoint>| {
+        let has_endpoints = |group: &Group<&slice_core::Endpoint>| {
             group.address_type.as_str() == slice.address_type && !group.endpoints.is_empty()
         };
         step.existing_slices.iter().filter(of_type).count() > 1
-            && with_desired(step, |groups| !groups.iter().any(is_wanted))
+            && with_desired(step, |groups| !groups.iter().any(has_endpoints))
     })
 }
 
@@ -105,7 +110,7 @@ fn is_placeholder(slice: &EndpointSlice) -> bool {
     slice.endpoints.iter().flatten().next().is_none() && slice.ports.iter().flatten().next().is_none()
 }
 
-/// Upstream forgets that a Service has hints when it deletes a slice of another type.
+/// Upstream forgets that a Service has hints when it deletes a slice of an unsupported address type.
 pub(super) fn has_slice_of_unsupported_type(step: &Step) -> bool {
     let types = step
         .service
@@ -116,13 +121,13 @@ pub(super) fn has_slice_of_unsupported_type(step: &Step) -> bool {
         .any(|slice| types.iter().all(|known| known.as_str() != slice.address_type))
 }
 
-/// Upstream leaves stale hints on endpoints that are not ready, and node hints under topology mode Auto.
-pub(super) fn has_hints(step: &Step, wrong: fn(&Endpoint) -> bool) -> bool {
+/// Upstream keeps stale hints on endpoints that are not ready, and node hints under topology mode Auto.
+pub(super) fn has_hints(step: &Step, stale: fn(&Endpoint) -> bool) -> bool {
     let mut endpoints = step
         .existing_slices
         .iter()
         .flat_map(|slice| slice.endpoints.iter().flatten());
-    endpoints.any(|endpoint| endpoint.hints.is_some() && wrong(endpoint))
+    endpoints.any(|endpoint| endpoint.hints.is_some() && stale(endpoint))
 }
 
 pub(super) fn has_node_hint(endpoint: &Endpoint) -> bool {
@@ -132,53 +137,53 @@ pub(super) fn has_node_hint(endpoint: &Endpoint) -> bool {
         .is_some_and(|hints| hints.for_nodes.iter().flatten().next().is_some())
 }
 
-/// Upstream never splits a slice; we do when it is written anyway.
+/// Upstream never splits a slice above the maximum; we split it when it is written anyway.
 pub(super) fn has_slice_above(max: NonZeroUsize, step: &Step) -> bool {
     step.existing_slices
         .iter()
         .any(|slice| slice.endpoints.iter().flatten().count() > max.get())
 }
 
-/// Endpoints go from one set of ports to another while there are several: slices may have to take endpoints from each other,
-/// which upstream does in an order in which some are missing in between.
+/// Endpoints move between sets of ports of one address type, so that slices exchange endpoints. Upstream orders the writes such
+/// that some endpoints are temporarily missing.
 pub(super) fn exchanges_endpoints(step: &Step) -> bool {
     let several_of_a_type = |groups: Vec<Group<&slice_core::Endpoint>>| {
         let filled = groups.iter().filter(|group| !group.endpoints.is_empty());
         let types: Vec<AddressType> = filled.map(|group| group.address_type).collect();
         types.len() > BTreeSet::from_iter(&types).len()
     };
-    with_desired(step, several_of_a_type) && wants_endpoints_elsewhere(step)
+    with_desired(step, several_of_a_type) && moves_endpoints_between_ports(step)
 }
 
-/// Endpoints are wanted with other ports than they are published with.
-pub(super) fn wants_endpoints_elsewhere(step: &Step) -> bool {
+/// Endpoints are published with other ports than desired.
+pub(super) fn moves_endpoints_between_ports(step: &Step) -> bool {
     let existing: Vec<CompactSlice> = step.existing_slices.iter().map(CompactSlice::from).collect();
-    let wanted_elsewhere = |slice: &CompactSlice, group: &Group<&slice_core::Endpoint>| {
-        let mut stored = slice.endpoints.iter();
+    let has_other_ports = |slice: &CompactSlice, group: &Group<&slice_core::Endpoint>| {
+        let mut existing = slice.endpoints.iter();
         slice.address_type == Ok(group.address_type)
             && slice.ports != group.ports
-            && stored.any(|endpoint| group.endpoints.contains(&endpoint))
+            && existing.any(|endpoint| group.endpoints.contains(&endpoint))
     };
     with_desired(step, |groups| {
         let mut pairs = existing
             .iter()
             .flat_map(|slice| groups.iter().map(move |group| (slice, group)));
-        pairs.any(|(slice, group)| wanted_elsewhere(slice, group))
+        pairs.any(|(slice, group)| has_other_ports(slice, group))
     })
 }
 
-/// Upstream publishes ports that the API server refuses, with all their endpoints.
-pub(super) fn has_unpublishable_ports(step: &Step) -> bool {
-    let refused = |ports: &PortMapKey| ports.validate().is_err();
-    ports(&step.existing_slices, None).any(|ports| refused(&ports))
-        || with_desired(step, |groups| groups.iter().any(|group| refused(&group.ports)))
+/// Upstream publishes invalid ports, for which the API server rejects the slices.
+pub(super) fn has_invalid_ports(step: &Step) -> bool {
+    let invalid = |ports: &PortMapKey| ports.validate().is_err();
+    ports(&step.existing_slices, None).any(|ports| invalid(&ports))
+        || with_desired(step, |groups| groups.iter().any(|group| invalid(&group.ports)))
 }
 
-/// Judges what is wanted in a step.
-fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<&slice_core::Endpoint>>) -> bool) -> bool {
+/// Evaluates a predicate on the desired groups of a step.
+fn with_desired(step: &Step, predicate: impl FnOnce(Vec<Group<&slice_core::Endpoint>>) -> bool) -> bool {
     if let Some(endpoints) = &step.endpoints {
         let subsets = Subsets::read(endpoints);
-        return with_groups(subsets.desired(NonZeroUsize::MAX).groups, judge);
+        return with_groups(subsets.desired(NonZeroUsize::MAX).groups, predicate);
     }
     let Some(service) = &step.service else {
         return false;
@@ -191,22 +196,22 @@ fn with_desired(step: &Step, judge: impl FnOnce(Vec<Group<&slice_core::Endpoint>
         .collect();
     with_groups(
         service_slices::desired(&Service::from(service), &pods, &nodes).groups,
-        judge,
+        predicate,
     )
 }
 
-/// Judges groups whatever their endpoints were read off.
+/// Evaluates a predicate on groups of any endpoint type.
 fn with_groups<E: EndpointSource>(
     groups: Vec<Group<E>>,
-    judge: impl FnOnce(Vec<Group<&slice_core::Endpoint>>) -> bool,
+    predicate: impl FnOnce(Vec<Group<&slice_core::Endpoint>>) -> bool,
 ) -> bool {
-    let kept = groups.into_iter().map(|group| {
+    let owned = groups.into_iter().map(|group| {
         let endpoints = group.endpoints.into_sorted();
         let endpoints: Vec<_> = endpoints.iter().map(EndpointSource::to_endpoint).collect();
         (group.address_type, group.ports, endpoints)
     });
-    let kept: Vec<_> = kept.collect();
-    let borrowed = kept.iter().map(|(address_type, ports, endpoints)| {
+    let owned: Vec<_> = owned.collect();
+    let borrowed = owned.iter().map(|(address_type, ports, endpoints)| {
         let mut set = EndpointSet::default();
         set.extend(endpoints);
         Group {
@@ -215,29 +220,29 @@ fn with_groups<E: EndpointSource>(
             endpoints: set,
         }
     });
-    judge(borrowed.collect())
+    predicate(borrowed.collect())
 }
 
-/// Whether the owner is going away: no slices are made for it any more.
+/// Whether the owner is terminating: no new slices are created for it.
 pub(super) fn is_terminating(step: &Step) -> bool {
     let service = step.service.as_ref().map(|service| &service.metadata);
     let owner = step.endpoints.as_ref().map(|endpoints| &endpoints.metadata).or(service);
     owner.is_some_and(|owner| owner.deletion_timestamp.is_some())
 }
 
-/// Upstream counts an endpoint that a slice holds twice for another one, and misses that.
-pub(super) fn has_endpoint_twice(step: &Step) -> bool {
+/// Upstream mistakes a duplicate endpoint of a slice for another desired one, which it then omits.
+pub(super) fn has_duplicate_endpoint(step: &Step) -> bool {
     step.existing_slices.iter().any(|slice| {
         let slice = CompactSlice::from(slice);
-        let mut once = EndpointSet::default();
-        once.extend(&slice.endpoints);
-        once.len() < slice.endpoints.len()
+        let mut distinct = EndpointSet::default();
+        distinct.extend(&slice.endpoints);
+        distinct.len() < slice.endpoints.len()
     })
 }
 
-/// Upstream leaves endpoints to zones without nodes, and rewrites their slices on every sync.
+/// Upstream gives hints to zones without nodes, and rewrites the slices on every sync.
 pub(super) fn has_pod_in_zone_without_nodes(step: &Step) -> bool {
-    let Some(zones) = Zones::of_nodes(&step.nodes) else {
+    let Some(zones) = ZoneRatios::from_nodes(&step.nodes) else {
         return false;
     };
     pods(step).any(|(_, pod)| {
@@ -247,13 +252,13 @@ pub(super) fn has_pod_in_zone_without_nodes(step: &Step) -> bool {
     })
 }
 
-/// Upstream rewrites slices that give a zone more than its share, whether that helps or not.
+/// Upstream rewrites slices with too many hints for a zone, even if that does not improve the distribution.
 pub(super) fn has_too_many_hints_for_a_zone(step: &Step) -> bool {
-    let Some(zones) = Zones::of_nodes(&step.nodes) else {
+    let Some(zones) = ZoneRatios::from_nodes(&step.nodes) else {
         return false;
     };
     [AddressType::IPv4, AddressType::IPv6].into_iter().any(|address_type| {
-        let stored = step
+        let existing = step
             .existing_slices
             .iter()
             .filter(|slice| slice.address_type == address_type.as_str());
@@ -263,12 +268,14 @@ pub(super) fn has_too_many_hints_for_a_zone(step: &Step) -> bool {
             let ready = endpoints
                 .filter(|endpoint| endpoint.conditions.ready == Some(true))
                 .count();
-            zones.bounds(ready).is_some_and(|bounds| bounds.are_exceeded_by(stored))
+            zones
+                .bounds(ready)
+                .is_some_and(|bounds| bounds.are_exceeded_by(existing))
         })
     })
 }
 
-/// Upstream mixes up the pending creates of both families and stops at its own mistake.
+/// Upstream mixes up the pending creates of both address types, and the sync fails.
 pub(super) fn changes_ports_of_both_families(step: &Step) -> bool {
     let Some(endpoints) = &step.endpoints else {
         return false;
@@ -293,7 +300,7 @@ fn subset_ports(step: &Step) -> impl Iterator<Item = &api::EndpointPort> {
     subsets.flat_map(|subset| subset.ports.iter().flatten())
 }
 
-/// Upstream puts two ports of one name into one slice, which the API server refuses.
+/// Upstream puts two ports of one name into one slice, which the API server rejects.
 pub(super) fn has_two_ports_of_one_name(step: &Step) -> bool {
     let mut seen: HashMap<&str, &api::EndpointPort> = HashMap::new();
     subset_ports(step).any(|port| {
@@ -302,19 +309,19 @@ pub(super) fn has_two_ports_of_one_name(step: &Step) -> bool {
     })
 }
 
-/// Upstream does not recognise a port with an application protocol when it meets it again.
+/// Upstream does not recognize two equal ports with an application protocol as equal.
 pub(super) fn repeats_app_protocol(step: &Step) -> bool {
     let mut seen = Vec::new();
     subset_ports(step)
         .filter(|port| port.app_protocol.is_some())
         .any(|port| {
-            let again = seen.contains(&port);
+            let repeated = seen.contains(&port);
             seen.push(port);
-            again
+            repeated
         })
 }
 
-/// Upstream writes on every sync when the Endpoints bear one of the labels of slices.
+/// Upstream writes on every sync if the Endpoints object has a label that slices reserve.
 pub(super) fn has_reserved_label(step: &Step) -> bool {
     let labels = step
         .endpoints
@@ -323,7 +330,7 @@ pub(super) fn has_reserved_label(step: &Step) -> bool {
     labels.is_some_and(|labels| labels.contains_key(SERVICE_NAME_LABEL) || labels.contains_key(MANAGED_BY_LABEL))
 }
 
-/// Upstream adopts the slices of an earlier Endpoints object of the same name.
+/// Upstream adopts the slices of a deleted Endpoints object with the same name.
 pub(super) fn has_mirror_of_another(step: &Step) -> bool {
     let uid = step
         .endpoints
@@ -335,7 +342,7 @@ pub(super) fn has_mirror_of_another(step: &Step) -> bool {
     })
 }
 
-/// Upstream's mirroring controller may run again before it sees what it wrote, where it has seen no slices before.
+/// Upstream's mirroring controller may sync again before its cache has the created slices, if there were none before.
 pub(super) fn may_repeat_creates(step: &Step) -> bool {
     step.endpoints.is_some() && step.existing_slices.is_empty()
 }
@@ -346,6 +353,3 @@ fn ports(slices: &[EndpointSlice], address_type: Option<AddressType>) -> impl It
         .filter(move |slice| address_type.is_none_or(|address_type| slice.address_type == address_type.as_str()));
     of_type.map(|slice| PortMapKey::from_k8s(slice.ports.as_deref()))
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,4 +1,4 @@
-//! Addresses and ports from elsewhere: what a controller of other networks, devices or selectors replaces, and nothing more.
+//! Addresses and ports from other sources: secondary networks, devices, and other objects with a selector.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,18 +6,15 @@ use k8s_openapi::api::core::v1 as api;
 use serde_json::{Value, json};
 use slice_core::EndpointSource as _;
 
-use super::{
-    desired,
-    fixtures::{GroupSummary, group, nodes, pod, service, summarise, unready},
-};
-use crate::{Pod, PodAddresses, PodEndpoint, Service};
+use super::fixtures::{GroupSummary, group, nodes, pod, service, summarize, unready};
+use crate::{Pod, PodAddresses, PodEndpoint, Service, desired};
 
-/// What is wanted for pods that were read in another way.
-fn derived(service: &Service, pods: &[Pod]) -> (Vec<GroupSummary>, Vec<String>) {
-    summarise(desired(service, pods, &nodes(&[("node-1", "")])))
+/// Summary of the desired endpoints of pods on node-1.
+fn summary_of(service: &Service, pods: &[Pod]) -> (Vec<GroupSummary>, Vec<String>) {
+    summarize(desired(service, pods, &nodes(&[("node-1", "")])))
 }
 
-/// A Multus-like source: the addresses of one network, from an annotation that lists what each network gave the pod (G75).
+/// A Multus-like source: the addresses of one network, from the annotation with the networks of the pod (G75).
 fn network_addresses(pod: &api::Pod, network: &str) -> PodAddresses {
     let annotations = pod.metadata.annotations.as_ref();
     let status = annotations.and_then(|annotations| annotations.get("k8s.v1.cni.cncf.io/network-status"));
@@ -29,13 +26,14 @@ fn network_addresses(pod: &api::Pod, network: &str) -> PodAddresses {
     PodAddresses::parse_separate(ips.filter_map(Value::as_str))
 }
 
+/// A pod with this network status.
 fn attached(n: usize, status: &Value) -> api::Pod {
     let annotation = json!({"k8s.v1.cni.cncf.io/network-status": status.to_string()});
     pod(n, json!({"metadata": {"annotations": annotation}}))
 }
 
-/// T-GX-13, G75–G77, G84: one endpoint per address, each in its family; what cannot be published is named; pods without the
-/// network contribute nothing, and the addresses of other networks are of no interest.
+/// One endpoint per address, by address type. Invalid addresses are reported, pods without the network have no endpoints, and
+/// other networks are ignored (T-GX-13, G75–G77, G84).
 #[test]
 fn t_gx_13_addresses_of_another_network() {
     let network = "app-ns/macvlan-a";
@@ -63,15 +61,15 @@ fn t_gx_13_addresses_of_another_network() {
         ("pod1", &["192.0.2.12"]),
     ];
     let v6: [(&str, &[&str]); 1] = [("pod0", &["2001:db8::10"])];
-    let (groups, said) = derived(&service, &pods);
+    let (groups, skipped) = summary_of(&service, &pods);
     assert_eq!(groups, [group("IPv4", &[80], &v4), group("IPv6", &[80], &v6)]);
     assert_eq!(
-        said,
-        ["pod test/pod0: address \"fe80::1\" left out: it is a link-local address"]
+        skipped,
+        ["pod test/pod0: address \"fe80::1\" skipped: it is a link-local address"]
     );
 }
 
-/// A ResourceClaim-like source (G80–G83): addresses and readiness of the devices of a pod's claim, or why there are none.
+/// A ResourceClaim-like source: addresses and readiness of the devices of a pod's claim, or an error (G80–G83).
 fn device_addresses<'c>(pod: &api::Pod, claims: &'c BTreeMap<&str, Value>) -> Result<Vec<(bool, &'c str)>, String> {
     let uid = pod.metadata.uid.as_deref().unwrap_or_default();
     let names = pod.spec.iter().flat_map(|spec| spec.resource_claims.iter().flatten());
@@ -97,34 +95,35 @@ fn device_addresses<'c>(pod: &api::Pod, claims: &'c BTreeMap<&str, Value>) -> Re
     Ok(addresses)
 }
 
-/// One entry per address, because each has its own readiness.
+/// One `Pod` per address, because each has its own readiness.
 fn pods_of_devices(pods: &[api::Pod], claims: &BTreeMap<&str, Value>) -> (Vec<Pod>, Vec<String>) {
-    let (mut made, mut problems) = (Vec::new(), Vec::new());
+    let (mut converted, mut errors) = (Vec::new(), Vec::new());
     for pod in pods {
         match device_addresses(pod, claims) {
-            Ok(addresses) => made.extend(addresses.iter().map(|(ready, address)| {
-                let read = Pod::from(pod);
+            Ok(addresses) => converted.extend(addresses.iter().map(|(ready, address)| {
+                let converted = Pod::from(pod);
                 Pod {
                     addresses: PodAddresses::parse_separate([*address]),
-                    ready: read.ready && *ready,
-                    ..read
+                    ready: converted.ready && *ready,
+                    ..converted
                 }
             })),
-            Err(problem) => problems.push(problem),
+            Err(error) => errors.push(error),
         }
     }
-    (made, problems)
+    (converted, errors)
 }
 
-fn claiming(n: usize, claim: &str, change: &Value) -> api::Pod {
-    let mut pod = pod(n, change.clone());
+/// A pod with a resource claim.
+fn claiming(n: usize, claim: &str, patch: &Value) -> api::Pod {
+    let mut pod = pod(n, patch.clone());
     let claims = json!([{"name": "net", "resourceClaimName": claim}]);
     pod.spec.as_mut().unwrap().resource_claims = serde_json::from_value(claims).unwrap();
     pod
 }
 
-/// T-GX-14, G80–G84: addresses come and go with the claim; a device says whether it is ready; a claim that several pods share
-/// cannot be told apart and is reported.
+/// Addresses follow the claim and have the readiness of their device. A claim that several pods share is ambiguous and reported
+/// (T-GX-14, G80–G84).
 #[test]
 fn t_gx_14_addresses_of_devices() {
     let reserved =
@@ -133,8 +132,8 @@ fn t_gx_14_addresses_of_devices() {
     let pods = [
         claiming(0, "one", &json!({})),
         claiming(1, "shared", &json!({})),
-        claiming(2, "late", &unready()),
-        claiming(3, "another's", &json!({})),
+        claiming(2, "pending", &unready()),
+        claiming(3, "foreign", &json!({})),
         claiming(4, "missing", &json!({})),
     ];
     let devices = json!([
@@ -148,43 +147,40 @@ fn t_gx_14_addresses_of_devices() {
             "shared",
             claim(&["uid1", "uid9"], json!([device(&["192.0.2.7/24"], "True")])),
         ),
-        ("late", claim(&["uid2"], Value::Null)),
-        (
-            "another's",
-            claim(&["uid9"], json!([device(&["192.0.2.9/24"], "True")])),
-        ),
+        ("pending", claim(&["uid2"], Value::Null)),
+        ("foreign", claim(&["uid9"], json!([device(&["192.0.2.9/24"], "True")]))),
     ]);
     let service = service(json!({}));
-    let ready_of = |made: &[Pod]| {
+    let readiness = |pods: &[Pod]| {
         let nodes = nodes(&[("node-1", "")]);
-        let group = desired(&service, made, &nodes).groups.remove(0);
+        let group = desired(&service, pods, &nodes).groups.remove(0);
         let endpoints = group.endpoints.into_sorted();
-        let word = |endpoint: &PodEndpoint<'_>| {
+        let describe = |endpoint: &PodEndpoint<'_>| {
             (
                 endpoint.addresses()[0].to_string(),
                 endpoint.conditions().ready == Some(true),
             )
         };
-        endpoints.iter().map(word).collect::<Vec<_>>()
+        endpoints.iter().map(describe).collect::<Vec<_>>()
     };
-    let (made, problems) = pods_of_devices(&pods, &claims);
+    let (converted, errors) = pods_of_devices(&pods, &claims);
     let before = [("192.0.2.5", true), ("192.0.2.6", false)].map(|(ip, ready)| (ip.to_owned(), ready));
     assert_eq!(
-        (ready_of(&made), problems),
+        (readiness(&converted), errors),
         (before.to_vec(), vec!["claim shared is reserved for 2 pods".to_owned()])
     );
 
-    claims.insert("late", claim(&["uid2"], json!([device(&["192.0.2.8/24"], "True")])));
-    let (made, _) = pods_of_devices(&pods, &claims);
-    let late = [("192.0.2.8".to_owned(), false)];
+    claims.insert("pending", claim(&["uid2"], json!([device(&["192.0.2.8/24"], "True")])));
+    let (converted, _) = pods_of_devices(&pods, &claims);
+    let pending = [("192.0.2.8".to_owned(), false)];
     assert_eq!(
-        ready_of(&made),
-        [&before[..], &late].concat(),
+        readiness(&converted),
+        [&before[..], &pending].concat(),
         "the pod itself is not ready"
     );
 }
 
-/// G62, G66: the ports of any object that selects pods; where numbers come from can be replaced too.
+/// Ports of another object that selects pods; the numbers of named ports can come from another source too (G62, G66).
 #[test]
 fn g66_ports_of_another_object() {
     let selector = json!({"ports": [{"name": "http", "targetPort": "web", "protocol": "TCP"}, {"name": "dns", "targetPort": 53, "protocol": "UDP"}]});
@@ -213,7 +209,7 @@ fn g66_ports_of_another_object() {
             ..Pod::from(pod)
         })
         .collect();
-    let (groups, said) = derived(&selecting, &pods);
+    let (groups, skipped) = summary_of(&selecting, &pods);
     assert_eq!(
         groups,
         [
@@ -221,8 +217,8 @@ fn g66_ports_of_another_object() {
             group("IPv4", &[53, 9090], &[("pod1", &["1.2.3.5"])]),
         ]
     );
-    assert_eq!(said, [] as [String; 0]);
+    assert_eq!(skipped, [] as [String; 0]);
     let without = service(json!({"spec": {"ports": null}}));
     let endpoints: [(&str, &[&str]); 2] = [("pod0", &["1.2.3.4"]), ("pod1", &["1.2.3.5"])];
-    assert_eq!(derived(&without, &pods).0, [group("IPv4", &[], &endpoints)]);
+    assert_eq!(summary_of(&without, &pods).0, [group("IPv4", &[], &endpoints)]);
 }

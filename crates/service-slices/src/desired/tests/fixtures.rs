@@ -1,4 +1,4 @@
-//! Objects of the API and short ways to say what came of them.
+//! API objects, and summaries of desired endpoints.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,9 @@ use k8s_openapi::api::core::v1 as api;
 use serde_json::{Value, json};
 use slice_core::{Conditions, EndpointSource as _};
 
-use super::{Desired, desired};
-use crate::{Node, Pod, Service};
+use crate::{Desired, Node, Pod, Service, desired};
 
-/// Merges what is given into an object; null removes.
+/// Applies a merge patch to a JSON object; null clears a field.
 fn merged(mut base: Value, patch: Value) -> Value {
     match (&mut base, patch) {
         (Value::Object(base), Value::Object(patch)) => {
@@ -23,8 +22,8 @@ fn merged(mut base: Value, patch: Value) -> Value {
     base
 }
 
-/// The fixture pod of the specification, changed: ready, 1.2.3.(4 + n) on node-1, in namespace `test`.
-pub(super) fn pod(n: usize, change: Value) -> api::Pod {
+/// The fixture pod of the specification with a patch: ready, 1.2.3.(4 + n) on node-1, in namespace `test`.
+pub(super) fn pod(n: usize, patch: Value) -> api::Pod {
     let base = json!({
         "metadata": {"namespace": "test", "name": format!("pod{n}"), "uid": format!("uid{n}"), "labels": {"foo": "bar"}},
         "spec": {"containers": [{"name": "container-1"}], "nodeName": "node-1"},
@@ -34,15 +33,16 @@ pub(super) fn pod(n: usize, change: Value) -> api::Pod {
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     });
-    serde_json::from_value(merged(base, change)).unwrap()
+    serde_json::from_value(merged(base, patch)).unwrap()
 }
 
+/// A patch for [`pod`].
 pub(super) fn unready() -> Value {
     json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
 }
 
-/// The fixture Service, changed: `test/foo`, IPv4, port 80/TCP.
-pub(super) fn service(change: Value) -> Service {
+/// The fixture Service with a patch: `test/foo`, IPv4, port 80/TCP.
+pub(super) fn service(patch: Value) -> Service {
     let base = json!({
         "metadata": {"namespace": "test", "name": "foo"},
         "spec": {
@@ -51,11 +51,11 @@ pub(super) fn service(change: Value) -> Service {
             "ipFamilies": ["IPv4"],
         },
     });
-    let service: api::Service = serde_json::from_value(merged(base, change)).unwrap();
+    let service: api::Service = serde_json::from_value(merged(base, patch)).unwrap();
     Service::from(&service)
 }
 
-/// Nodes with a zone each; an empty one is none.
+/// Nodes by name, from names and zones; an empty zone is none.
 pub(super) fn nodes<'n>(nodes: &[(&'n str, &'n str)]) -> HashMap<&'n str, Node> {
     let node = |name: &'n str, zone: &'n str| Node {
         name: name.into(),
@@ -72,10 +72,11 @@ pub(super) fn conditions(ready: bool, serving: bool, terminating: bool) -> Condi
     }
 }
 
-/// What came of it in a comparable form: address type, port numbers, and per endpoint its pod and addresses.
+/// A group in comparable form: address type, port numbers, and for each endpoint its pod and addresses.
 pub(super) type GroupSummary = (&'static str, Vec<Option<i32>>, Vec<(String, Vec<String>)>);
 
-pub(super) fn summarise(desired: Desired<'_>) -> (Vec<GroupSummary>, Vec<String>) {
+/// Groups and skipped pods in comparable form.
+pub(super) fn summarize(desired: Desired<'_>) -> (Vec<GroupSummary>, Vec<String>) {
     let groups = desired.groups.into_iter().map(|group| {
         let endpoints = group.endpoints.into_sorted();
         let endpoints = endpoints.iter().map(|endpoint| {
@@ -92,17 +93,17 @@ pub(super) fn summarise(desired: Desired<'_>) -> (Vec<GroupSummary>, Vec<String>
     (groups.collect(), skipped.collect())
 }
 
-/// Derives and summarises.
-pub(super) fn summary(
+/// Derives the desired endpoints and summarizes them.
+pub(super) fn desired_summary(
     service: &Service,
     pods: &[api::Pod],
     nodes: &HashMap<&str, Node>,
 ) -> (Vec<GroupSummary>, Vec<String>) {
     let pods: Vec<Pod> = pods.iter().map(Pod::from).collect();
-    summarise(desired(service, &pods, nodes))
+    summarize(desired(service, &pods, nodes))
 }
 
-/// A group of a summary.
+/// The expected summary of a group.
 pub(super) fn group(address_type: &'static str, ports: &[i32], endpoints: &[(&str, &[&str])]) -> GroupSummary {
     let endpoint = |(pod, addresses): &(&str, &[&str])| {
         let addresses = addresses.iter().map(|address| (*address).to_owned());

@@ -1,0 +1,6 @@
+//! Tests of [`desired()`](super::desired).
+
+mod endpoints;
+mod fixtures;
+mod ports;
+mod sources;

@@ -137,7 +137,7 @@ async fn a_silent_watch_gets_bookmarks_until_it_times_out() {
 
 #[tokio::test]
 async fn history_that_is_gone_answers_410() {
-    let sim = ApiSim::with(Config {
+    let sim = ApiSim::with_config(Config {
         history_events_max: 3,
         ..Config::default()
     });

@@ -1,4 +1,4 @@
-//! What stands in the cells of a row.
+//! The cells of a table row.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::age;
 use crate::resources::Table;
 
 const NONE: &str = "<none>";
-/// How many of several values a cell shows.
-const SHOWN: usize = 3;
+/// Maximum number of values in a cell.
+const VALUES_MAX: usize = 3;
 
 /// The cells of an object, in the order of the columns.
 pub(super) fn of(table: Table, object: &Value) -> Vec<Value> {
@@ -90,9 +90,9 @@ fn list<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value>
     object.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The first few, and how many more there are.
+/// Joins the first values and appends the number of further ones.
 fn some_of(values: &[String], none: &str) -> String {
-    let more = values.len().saturating_sub(SHOWN);
+    let more = values.len().saturating_sub(VALUES_MAX);
     let shown = values[..values.len() - more].join(",");
     match (shown.is_empty(), more) {
         (true, _) => none.to_owned(),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_shows_three_addresses() {
+    fn endpointslice_row_has_at_most_three_addresses() {
         let slice = json!({
             "metadata": {"name": "a"}, "addressType": "IPv4",
             "ports": [{"name": "http", "port": 80}, {"name": "any"}],
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_shows_its_addresses_and_ports() {
+    fn service_row_has_addresses_and_ports() {
         let service = json!({"metadata": {"name": "a"}, "spec": {
             "type": "LoadBalancer", "clusterIPs": ["10.0.0.2"], "selector": {"app": "web"},
             "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30080}, {"port": 53, "protocol": "UDP"}],
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_shows_whether_it_is_ready() {
+    fn node_row_has_status_and_roles() {
         let node = json!({
             "metadata": {"name": "n", "labels": {"node-role.kubernetes.io/worker": ""}},
             "spec": {"unschedulable": true},

@@ -34,13 +34,13 @@ pub(crate) fn validate_ip(path: &Path<'_>, value: &str, already_there: &[&str]) 
     if already_there.contains(&value) {
         return Vec::new();
     }
-    let complaint = match (parse_lenient(value), value.parse::<IpAddr>()) {
+    let message = match (parse_lenient(value), value.parse::<IpAddr>()) {
         (None, _) => "must be an IP address",
         (Some(_), Err(_)) => "may not have leading zeros",
         (Some(_), Ok(exact)) if is_mapped(exact) => "may not be an IPv4 address in IPv6 spelling",
         _ => return Vec::new(),
     };
-    vec![FieldError::invalid(path, value, complaint)]
+    vec![FieldError::invalid(path, value, message)]
 }
 
 /// What is wrong with an address in a field that wants the canonical spelling.
@@ -78,7 +78,7 @@ pub(crate) fn validate_endpoint_ip(path: &Path<'_>, value: &str) -> Vec<FieldErr
     ]
     .into_iter()
     .filter(|(wrong, _)| *wrong)
-    .map(|(_, complaint)| FieldError::invalid(path, value, complaint))
+    .map(|(_, message)| FieldError::invalid(path, value, message))
     .collect()
 }
 
@@ -87,14 +87,14 @@ pub(crate) fn validate_cidr(path: &Path<'_>, value: &str, already_there: &[&str]
     if already_there.contains(&value) {
         return Vec::new();
     }
-    let complaint = match parse_cidr_lenient(value) {
+    let message = match parse_cidr_lenient(value) {
         None => "must be an address, a slash and the length of the prefix",
         Some(cidr) if !cidr.exact => "may not have leading zeros",
         Some(cidr) if cidr.mapped => "may not be an IPv4 range in IPv6 spelling",
         Some(cidr) if cidr.has_host_bits() => "may not have bits set after the prefix",
         Some(_) => return Vec::new(),
     };
-    vec![FieldError::invalid(path, value, complaint)]
+    vec![FieldError::invalid(path, value, message)]
 }
 
 /// Whether there is one address (or range) of each family, no more.

@@ -107,13 +107,13 @@ fn validate_endpoint(path: &Path<'_>, endpoint: &Endpoint, address_type: &str, e
         errors.extend(validate_address(&addresses, i, address, address_type));
     }
     if let Some(node) = &endpoint.node_name {
-        let complaints = names::dns1123_subdomain(node);
-        errors.extend(invalid_each(&path.child("nodeName"), node, complaints));
+        let messages = names::dns1123_subdomain(node);
+        errors.extend(invalid_each(&path.child("nodeName"), node, messages));
     }
     validate_topology(&path.child("deprecatedTopology"), endpoint, errors);
     if let Some(hostname) = &endpoint.hostname {
-        let complaints = names::dns1123_label(hostname);
-        errors.extend(invalid_each(&path.child("hostname"), hostname, complaints));
+        let messages = names::dns1123_label(hostname);
+        errors.extend(invalid_each(&path.child("hostname"), hostname, messages));
     }
     if let Some(hints) = &endpoint.hints {
         validate_hints(&path.child("hints"), hints, errors);
@@ -143,9 +143,9 @@ fn validate_fqdn(path: &Path<'_>, name: &str) -> Vec<FieldError> {
         return vec![FieldError::required(path)];
     }
     let name = name.strip_suffix('.').unwrap_or(name);
-    let complaints = names::dns1123_subdomain(name);
-    if !complaints.is_empty() {
-        return vec![FieldError::invalid(path, name, complaints.join(", "))];
+    let messages = names::dns1123_subdomain(name);
+    if !messages.is_empty() {
+        return vec![FieldError::invalid(path, name, messages.join(", "))];
     }
     if !name.contains('.') {
         return vec![FieldError::invalid(

@@ -63,12 +63,12 @@ fn validate_address(path: &Path<'_>, address: &EndpointAddress) -> Vec<FieldErro
     let ip = path.child("ip");
     let mut errors = validate_ip(&ip, &address.ip, &[]);
     if let Some(hostname) = address.hostname.as_deref().filter(|hostname| !hostname.is_empty()) {
-        let complaints = names::dns1123_label(hostname);
-        errors.extend(invalid_each(&path.child("hostname"), hostname, complaints));
+        let messages = names::dns1123_label(hostname);
+        errors.extend(invalid_each(&path.child("hostname"), hostname, messages));
     }
     if let Some(node) = &address.node_name {
-        let complaints = names::dns1123_subdomain(node);
-        errors.extend(invalid_each(&path.child("nodeName"), node, complaints));
+        let messages = names::dns1123_subdomain(node);
+        errors.extend(invalid_each(&path.child("nodeName"), node, messages));
     }
     errors.extend(validate_endpoint_ip(&ip, &address.ip));
     errors

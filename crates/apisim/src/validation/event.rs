@@ -89,8 +89,8 @@ fn validate_both(event: &Event, controller_field: &str) -> Vec<FieldError> {
         errors.extend(validate_reporter(event, controller_field));
     }
     let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
-    let complaints = names::dns1123_subdomain(namespace);
-    errors.extend(invalid_each(&Path::new("namespace"), namespace, complaints));
+    let messages = names::dns1123_subdomain(namespace);
+    errors.extend(invalid_each(&Path::new("namespace"), namespace, messages));
     errors
 }
 

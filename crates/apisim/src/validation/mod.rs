@@ -145,9 +145,9 @@ impl FieldError {
     }
 }
 
-/// One error for every complaint about the same value.
-pub(crate) fn invalid_each(path: &Path<'_>, value: &str, complaints: Vec<String>) -> Vec<FieldError> {
-    complaints
+/// One error for every message about the same value.
+pub(crate) fn invalid_each(path: &Path<'_>, value: &str, messages: Vec<String>) -> Vec<FieldError> {
+    messages
         .into_iter()
         .map(|detail| FieldError::invalid(path, value, detail))
         .collect()

@@ -1,28 +1,28 @@
-//! How names, labels and the like are spelled. Each check answers with its complaints, in a person's words.
+//! How names, labels and the like are spelled. Each check answers with its messages, in a person's words.
 
 /// A label of a domain name: lower case letters, digits and inner dashes, at most 63.
 pub(crate) fn dns1123_label(value: &str) -> Vec<String> {
-    let mut complaints = at_most(value, 63);
+    let mut messages = at_most(value, 63);
     if !is_dns1123_label(value) {
-        complaints.push(if value.split('.').all(is_dns1123_label) {
+        messages.push(if value.split('.').all(is_dns1123_label) {
             "may not contain dots".to_owned()
         } else {
             "must be lower case letters, digits and dashes, with a letter or digit at both ends".to_owned()
         });
     }
-    complaints
+    messages
 }
 
 /// Labels joined by dots, at most 253 characters.
 pub(crate) fn dns1123_subdomain(value: &str) -> Vec<String> {
-    let mut complaints = at_most(value, 253);
+    let mut messages = at_most(value, 253);
     if !value.split('.').all(is_dns1123_label) {
-        complaints.push(
+        messages.push(
             "must be lower case letters, digits, dashes and dots, with a letter or digit at both ends of each part"
                 .to_owned(),
         );
     }
-    complaints
+    messages
 }
 
 /// A name that may be the last part of an address.
@@ -58,17 +58,17 @@ pub(crate) fn without_trailing_dash(prefix: &str) -> String {
 
 /// A key of labels and annotations: a name, perhaps after a domain and a slash.
 pub(crate) fn qualified_name(value: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     let parts: Vec<&str> = value.split('/').collect();
     let name = match parts.as_slice() {
         [name] => name,
         ["", name] => {
-            complaints.push("the part before the slash may not be empty".to_owned());
+            messages.push("the part before the slash may not be empty".to_owned());
             name
         }
         [domain, name] => {
             let wrong = dns1123_subdomain(domain);
-            complaints.extend(
+            messages.extend(
                 wrong
                     .into_iter()
                     .map(|wrong| format!("the part before the slash {wrong}")),
@@ -78,50 +78,50 @@ pub(crate) fn qualified_name(value: &str) -> Vec<String> {
         _ => return vec!["must be a name, or a domain, one slash and a name".to_owned()],
     };
     if name.is_empty() {
-        complaints.push("the name may not be empty".to_owned());
+        messages.push("the name may not be empty".to_owned());
     } else {
-        complaints.extend(at_most(name, 63));
+        messages.extend(at_most(name, 63));
     }
     if !is_label_text(name) {
-        complaints
+        messages
             .push("the name must be letters, digits, '-', '_' and '.', with a letter or digit at both ends".to_owned());
     }
-    complaints
+    messages
 }
 
 /// The value of a label; it may be empty.
 pub(crate) fn label_value(value: &str) -> Vec<String> {
-    let mut complaints = at_most(value, 63);
+    let mut messages = at_most(value, 63);
     if !value.is_empty() && !is_label_text(value) {
-        complaints
+        messages
             .push("must be empty or letters, digits, '-', '_' and '.', with a letter or digit at both ends".to_owned());
     }
-    complaints
+    messages
 }
 
 /// The name of a container's port, as services refer to it.
 pub(crate) fn port_name(value: &str) -> Vec<String> {
-    let mut complaints = at_most(value, 15);
-    let mut complain_if = |wrong: bool, complaint: &str| {
+    let mut messages = at_most(value, 15);
+    let mut push_if = |wrong: bool, message: &str| {
         if wrong {
-            complaints.push(complaint.to_owned());
+            messages.push(message.to_owned());
         }
     };
     let allowed = |b: u8| b == b'-' || b.is_ascii_lowercase() || b.is_ascii_digit();
-    complain_if(
+    push_if(
         value.is_empty() || !value.bytes().all(allowed),
         "may only hold lower case letters, digits and dashes",
     );
-    complain_if(
+    push_if(
         !value.bytes().any(|b| b.is_ascii_lowercase()),
         "needs at least one letter",
     );
-    complain_if(value.contains("--"), "may not have two dashes in a row");
-    complain_if(
+    push_if(value.contains("--"), "may not have two dashes in a row");
+    push_if(
         value.starts_with('-') || value.ends_with('-'),
         "may not begin or end with a dash",
     );
-    complaints
+    messages
 }
 
 /// A port number that something can listen on.
@@ -195,8 +195,8 @@ mod tests {
             (port_name, "-a--b-", 2),
             (port_name, "abcdefghijklmnop", 1),
         ];
-        for (check, value, complaints) in cases {
-            assert_eq!(check(value).len(), *complaints, "{value:?}: {:?}", check(value));
+        for (check, value, messages) in cases {
+            assert_eq!(check(value).len(), *messages, "{value:?}: {:?}", check(value));
         }
     }
 

@@ -94,12 +94,12 @@ fn validate_taints(spec: &NodeSpec) -> Vec<FieldError> {
 }
 
 fn validate_taint(path: &Path<'_>, taint: &Taint) -> Vec<FieldError> {
-    let complaints = names::qualified_name(&taint.key);
-    let mut errors = invalid_each(&path.child("key"), &taint.key, complaints);
+    let messages = names::qualified_name(&taint.key);
+    let mut errors = invalid_each(&path.child("key"), &taint.key, messages);
     let value = taint.value.as_deref().unwrap_or_default();
-    let complaints = names::label_value(value);
-    if !complaints.is_empty() {
-        errors.push(FieldError::invalid(&path.child("value"), value, complaints.join("; ")));
+    let messages = names::label_value(value);
+    if !messages.is_empty() {
+        errors.push(FieldError::invalid(&path.child("value"), value, messages.join("; ")));
     }
     match taint.effect.as_str() {
         "" => errors.push(FieldError::required(&path.child("effect"))),

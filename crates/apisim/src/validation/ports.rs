@@ -29,8 +29,6 @@ pub(crate) fn validate_app_protocol(path: &Path<'_>, protocol: Option<&str>) -> 
 
 /// A number between 1 and 65535.
 pub(crate) fn validate_number(path: &Path<'_>, port: i32) -> Vec<FieldError> {
-    let complaints = names::port_number(port).into_iter();
-    complaints
-        .map(|detail| FieldError::invalid(path, port, detail))
-        .collect()
+    let messages = names::port_number(port).into_iter();
+    messages.map(|detail| FieldError::invalid(path, port, detail)).collect()
 }

@@ -14,7 +14,7 @@ use super::{
     service_ports::{validate_port_numbers, validate_ports},
     service_update,
 };
-use crate::kinds::service::shape::{is_externally_accessible, needs_health_check, texts, type_of};
+use crate::kinds::service::spec_ext::{is_externally_accessible, needs_health_check, texts, type_of};
 
 pub(super) const SPEC: Path<'static> = Path::new("spec");
 const META: MetaRules = MetaRules::new(true, names::dns1123_label);

@@ -10,7 +10,7 @@ use super::{
     path::Path,
     service::{SPEC, text},
 };
-use crate::kinds::service::shape::texts;
+use crate::kinds::service::spec_ext::texts;
 
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 const POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack"];

@@ -13,7 +13,7 @@ use super::{
     ports::{validate_app_protocol, validate_number, validate_protocol_text},
     service::{SPEC, text},
 };
-use crate::kinds::service::shape::type_of;
+use crate::kinds::service::spec_ext::type_of;
 
 /// What is wrong with each port.
 pub(super) fn validate_ports(spec: &ServiceSpec) -> Vec<FieldError> {

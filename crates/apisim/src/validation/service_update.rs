@@ -10,7 +10,7 @@ use super::{
     path::Path,
     service::{SPEC, text},
 };
-use crate::kinds::service::shape::{needs_health_check, texts};
+use crate::kinds::service::spec_ext::{needs_health_check, texts};
 
 /// What is wrong with the change of a spec, besides what is wrong with the new one.
 pub(crate) fn validate(new: &ServiceSpec, old: &ServiceSpec) -> Vec<FieldError> {

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::{
     ClusterIps, Kind,
-    cases::{create, object, summary, update},
+    fixtures::{create, object, summary, update},
 };
 
 fn body(subsets: &Value) -> Value {
@@ -72,7 +72,7 @@ fn names_and_ports() {
 #[test]
 fn subsets_that_did_not_change_are_not_judged_again() {
     let mut old: Endpoints = object(body(&json!([{ "addresses": [{ "ip": "010.1.1.1" }] }])));
-    Kind::default(&mut old);
+    Kind::set_defaults(&mut old);
     let mut new = old.clone();
     new.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
     assert!(update(&old, new, &mut ClusterIps::default()).is_ok());

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::{
     ClusterIps, Kind,
-    cases::{create, object, summary, update, update_status},
+    fixtures::{create, object, summary, update, update_status},
 };
 
 fn body(spec: &Value) -> Value {

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::{
     ClusterIps, Kind,
-    cases::{create, object, summary, update, update_status},
+    fixtures::{create, object, summary, update, update_status},
 };
 
 /// A Service with one port and a selector, and these fields of the spec put over it.
@@ -299,7 +299,7 @@ fn addresses_and_node_ports_are_taken_and_given_back() {
         refused.err(),
         Some(vec!["spec.clusterIPs FieldValueInvalid".to_owned()])
     );
-    Service::settle(Some(&first), None, ips);
+    Service::update_allocation(Some(&first), None, ips);
     assert!(create::<Service>(asking(), ips).is_ok());
 }
 

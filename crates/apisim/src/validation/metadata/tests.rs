@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kinds::cases::{object, summary};
+use crate::kinds::fixtures::{object, summary};
 
 const RULES: MetaRules = MetaRules::new(true, names::dns1123_subdomain);
 

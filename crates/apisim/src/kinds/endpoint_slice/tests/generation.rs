@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::slice;
 use crate::kinds::{
     ClusterIps,
-    cases::{create, object, update},
+    fixtures::{create, object, update},
 };
 
 /// R140: what moves the generation of a slice.

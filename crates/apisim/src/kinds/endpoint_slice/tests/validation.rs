@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::{endpoints, slice};
-use crate::kinds::{Kind, cases::summary};
+use crate::kinds::{Kind, fixtures::summary};
 
 /// Id, address type, addresses, which of them are refused; None is an error of the list as a whole.
 type AddressCase<'a> = (&'a str, &'a str, &'a [&'a str], &'a [Option<usize>]);

@@ -9,7 +9,7 @@ mod warnings;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-use crate::kinds::{Kind, cases::object};
+use crate::kinds::{Kind, fixtures::object};
 
 /// An IPv4 slice with some fields put over it, after defaulting.
 fn slice(fields: &Value) -> EndpointSlice {
@@ -19,7 +19,7 @@ fn slice(fields: &Value) -> EndpointSlice {
     });
     json_patch::merge(&mut json, fields);
     let mut slice: EndpointSlice = object(json);
-    Kind::default(&mut slice);
+    Kind::set_defaults(&mut slice);
     slice
 }
 

@@ -185,7 +185,7 @@ fn check_version_match(version: &str, version_match: &str, continues: bool) -> R
     }
 }
 
-/// The error for a forbidden_option option of a list or watch.
+/// The error for a forbidden option of a list or watch.
 pub(super) fn forbidden_option(field: &str, detail: &str) -> ApiError {
     ApiError::invalid_options(
         "ListOptions",

@@ -27,19 +27,19 @@ pub(super) fn merge(document: &mut Value, patch: &Value) {
     merge_value(document, patch, "");
 }
 
-fn merge_value(target: &mut Value, patch: &Value, path: &str) {
+fn merge_value(target: &mut Value, patch: &Value, field_path: &str) {
     match patch {
-        Value::Object(patch) => merge_object(target, patch, path),
-        Value::Array(patch) => match merge_key(path) {
+        Value::Object(patch) => merge_object(target, patch, field_path),
+        Value::Array(patch) => match merge_key(field_path) {
             Some("") => merge_primitives(target, patch),
-            Some(key) => merge_keyed(target, patch, key, path),
+            Some(key) => merge_keyed(target, patch, key, field_path),
             None => *target = Value::Array(patch.clone()),
         },
         primitive => *target = primitive.clone(),
     }
 }
 
-fn merge_object(target: &mut Value, patch: &Map<String, Value>, path: &str) {
+fn merge_object(target: &mut Value, patch: &Map<String, Value>, field_path: &str) {
     if !target.is_object() || directive(patch) == Some("replace") {
         *target = Value::Object(Map::new());
     }
@@ -58,12 +58,12 @@ fn merge_object(target: &mut Value, patch: &Map<String, Value>, path: &str) {
         } else if value.is_null() {
             fields.remove(name);
         } else {
-            let path = if path.is_empty() {
+            let field_path = if field_path.is_empty() {
                 name.clone()
             } else {
-                format!("{path}.{name}")
+                format!("{field_path}.{name}")
             };
-            merge_value(fields.entry(name.clone()).or_insert(Value::Null), value, &path);
+            merge_value(fields.entry(name.clone()).or_insert(Value::Null), value, &field_path);
         }
     }
 }
@@ -72,10 +72,10 @@ fn directive(patch: &Map<String, Value>) -> Option<&str> {
     patch.get(DIRECTIVE).and_then(Value::as_str)
 }
 
-fn merge_key(path: &str) -> Option<&'static str> {
+fn merge_key(field_path: &str) -> Option<&'static str> {
     MERGED_LISTS
         .into_iter()
-        .find(|(list, _)| *list == path)
+        .find(|(list, _)| *list == field_path)
         .map(|(_, key)| key)
 }
 
@@ -90,7 +90,7 @@ fn merge_primitives(target: &mut Value, patch: &[Value]) {
     *target = Value::Array(in_order(&old, patch, |value| Some(value)));
 }
 
-fn merge_keyed(target: &mut Value, patch: &[Value], key: &str, path: &str) {
+fn merge_keyed(target: &mut Value, patch: &[Value], key: &str, field_path: &str) {
     let mut old = target.as_array().cloned().unwrap_or_default();
     if patch.iter().any(|element| element[DIRECTIVE] == "replace") {
         old.clear();
@@ -103,7 +103,7 @@ fn merge_keyed(target: &mut Value, patch: &[Value], key: &str, path: &str) {
             Some("replace") if element.get(key).is_none() => {}
             _ => {
                 let mut merged = old.iter().find(|other| same(other)).cloned().unwrap_or(Value::Null);
-                merge_value(&mut merged, element, path);
+                merge_value(&mut merged, element, field_path);
                 patched.push(merged);
             }
         }

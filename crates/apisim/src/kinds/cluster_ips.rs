@@ -21,9 +21,9 @@ pub(crate) struct ClusterIps {
 pub(crate) enum AllocationError {
     #[error("is not in the range that the server hands out")]
     OutOfRange,
-    #[error("is allocated by another Service")]
+    #[error("is taken by another Service")]
     InUse,
-    #[error("all are allocated")]
+    #[error("all are taken")]
     Exhausted,
 }
 

@@ -93,11 +93,11 @@ fn list<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value>
 /// Joins the first values and appends the number of further ones.
 fn some_of(values: &[String], none: &str) -> String {
     let more = values.len().saturating_sub(VALUES_MAX);
-    let shown = values[..values.len() - more].join(",");
-    match (shown.is_empty(), more) {
+    let joined = values[..values.len() - more].join(",");
+    match (joined.is_empty(), more) {
         (true, _) => none.to_owned(),
-        (false, 0) => shown,
-        (false, more) => format!("{shown} + {more} more..."),
+        (false, 0) => joined,
+        (false, more) => format!("{joined} + {more} more..."),
     }
 }
 
@@ -120,17 +120,17 @@ fn addresses(endpoint: &Value) -> Vec<String> {
 }
 
 fn subset_addresses(object: &Value) -> Vec<String> {
-    let mut shown = Vec::new();
+    let mut addresses = Vec::new();
     for subset in list(object, "/subsets") {
         let ips: Vec<&str> = list(subset, "/addresses")
             .filter_map(|address| address["ip"].as_str())
             .collect();
         let ports: Vec<String> = list(subset, "/ports").map(port).collect();
         if ports.is_empty() {
-            shown.extend(ips.iter().map(ToString::to_string));
+            addresses.extend(ips.iter().map(ToString::to_string));
         }
         for port in &ports {
-            shown.extend(ips.iter().map(|ip| {
+            addresses.extend(ips.iter().map(|ip| {
                 if ip.contains(':') {
                     format!("[{ip}]:{port}")
                 } else {
@@ -139,7 +139,7 @@ fn subset_addresses(object: &Value) -> Vec<String> {
             }));
         }
     }
-    shown
+    addresses
 }
 
 fn external_ip(object: &Value) -> String {
@@ -307,8 +307,8 @@ mod tests {
             "status": {"conditions": [{"type": "Ready", "status": "True"}],
                        "addresses": [{"type": "InternalIP", "address": "10.2.0.1"}]},
         });
-        let shown = cells(Table::Nodes, &node);
-        assert_eq!(shown[..3], ["n", "Ready,SchedulingDisabled", "worker"]);
-        assert_eq!(shown[5], "10.2.0.1");
+        let row = cells(Table::Nodes, &node);
+        assert_eq!(row[..3], ["n", "Ready,SchedulingDisabled", "worker"]);
+        assert_eq!(row[5], "10.2.0.1");
     }
 }

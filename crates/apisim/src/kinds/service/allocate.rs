@@ -61,7 +61,7 @@ fn follow_changed_cluster_ip(spec: &mut ServiceSpec, old: &ServiceSpec) {
     }
 }
 
-/// Whether a Service with PreferDualStack is unchanged. It keeps its families and addresses.
+/// Whether a Service with `PreferDualStack` is unchanged. It keeps its families and addresses.
 fn is_unchanged_dual_stack(spec: &ServiceSpec, old: Option<&ServiceSpec>) -> bool {
     let prefers = |spec: &ServiceSpec| spec.ip_family_policy.as_deref() == Some("PreferDualStack");
     old.is_some_and(|old| {
@@ -100,7 +100,7 @@ fn choose_families(spec: &mut ServiceSpec, old: Option<&ServiceSpec>) -> Result<
     Ok(())
 }
 
-/// Applies `ipFamilyPolicy`: SingleStack drops the second family and address, and families follow from given addresses.
+/// Applies `ipFamilyPolicy`: `SingleStack` drops the second family and address, and families follow from given addresses.
 /// Returns errors where the policy contradicts the lists.
 fn apply_policy(spec: &mut ServiceSpec, old: Option<&ServiceSpec>) -> Vec<FieldError> {
     let path = SPEC.child("ipFamilyPolicy");

@@ -206,7 +206,7 @@ fn drop_fields_of_old_type(spec: &mut ServiceSpec, old: &ServiceSpec) {
     }
 }
 
-/// A Service of type ExternalName has no internalTrafficPolicy.
+/// A Service of type `ExternalName` has no `internalTrafficPolicy`.
 fn drop_unused_policy(spec: &mut ServiceSpec) {
     if !needs_cluster_ip(spec) {
         spec.internal_traffic_policy = None;

@@ -1,4 +1,4 @@
-//! How many writes a second the simulator takes, from a client in the same process:
+//! Measures the writes per second of the simulator with a client in the same process:
 //! `cargo run --release -p apisim --example throughput`.
 
 use std::{fmt::Debug, time::Instant};
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Creates all objects, then writes each of them once more.
+/// Creates all objects, then updates each of them once.
 async fn measure<K>(name: &str, objects: &[K]) -> Result<(), Box<dyn std::error::Error>>
 where
     K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
@@ -40,7 +40,7 @@ where
         api.replace(&object.name_any(), &PostParams::default(), &object).await?;
     }
     let seconds = begin.elapsed().as_secs_f64();
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    #[expect(clippy::cast_precision_loss, reason = "the rate is printed without fraction digits")]
     let rate = (2 * objects.len()) as f64 / seconds;
     println!("{name}: {rate:.0} writes/s");
     Ok(())

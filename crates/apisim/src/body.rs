@@ -1,15 +1,15 @@
-//! The one body type that travels through the simulator, the fault layer and the proxy.
+//! The HTTP body type of the simulator, the fault layer and the proxy.
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, combinators::UnsyncBoxBody};
 
-/// An error of any origin, as HTTP services pass it on.
+/// A boxed error, the error type of the HTTP services.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A request's or an answer's body: whole, or a stream that goes on (a watch).
+/// The body of a request or response: complete, or a stream (a watch).
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A body that is already complete.
+/// A complete body.
 #[must_use]
 pub fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()

@@ -1,22 +1,23 @@
-//! How a simulated server differs from a plain new one.
+//! Configuration of a simulated server.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use crate::reviews::{Denied, User};
 
-/// What can be chosen about an [`ApiSim`](crate::ApiSim).
+/// Configuration of an [`ApiSim`](crate::ApiSim).
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How many changes of each resource are kept for watches and consistent paging; who is further behind gets 410.
+    /// Number of changes of each resource that the history retains for watches and consistent paging. A request for an
+    /// older resourceVersion gets 410.
     pub history_events_max: usize,
-    /// How long a watch that allows bookmarks stays silent before it gets one.
+    /// Time without events after which a watch with `allowWatchBookmarks` gets a bookmark.
     pub bookmark_interval: Duration,
-    /// Tokens that `TokenReview` accepts, and whose they are.
+    /// Tokens that `TokenReview` accepts, with their users.
     pub tokens: BTreeMap<String, User>,
-    /// Who is refused what by `SubjectAccessReview`; everything else is allowed.
+    /// Access that `SubjectAccessReview` denies; everything else is allowed.
     pub denied: Vec<Denied>,
-    /// Whether the work of the controller manager that belongs to deletion is done: dependents are collected when their
-    /// owners are gone, and namespaces are emptied and finalized. A bare API server does neither.
+    /// Whether the server also does the deletion work of kube-controller-manager: the garbage collector deletes dependents
+    /// without owners, and the namespace controller empties and finalizes namespaces. A bare API server does neither.
     pub garbage_collection: bool,
 }
 

@@ -1,4 +1,4 @@
-//! How an object goes away: at once, after a grace period, or when its last finalizer is gone.
+//! Deletion of an object: immediately, after a grace period, or after the last finalizer is removed.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use k8s_openapi::{
 };
 
 use crate::{
-    erased::AnyKind,
+    any_kind::AnyKind,
     handlers::now,
     namespaces,
     object::Object,
@@ -18,36 +18,36 @@ use crate::{
     store::Store,
 };
 
-/// The finalizer of an object that waits until its dependents no longer name it as their owner.
+/// The finalizer of propagation policy Orphan: dependents lose their ownerReference first.
 pub(crate) const ORPHAN: &str = "orphan";
-/// The finalizer of an object that waits until its dependents are gone.
+/// The finalizer of propagation policy Foreground: dependents are deleted first.
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
-/// What became of an object that was to be deleted.
+/// Result of a delete request.
 #[derive(Debug)]
-pub(crate) enum Deleted {
-    /// It is gone; this is how it was, under the version of the deletion.
-    Gone(Arc<Object>),
-    /// It is still there and waits.
-    Waits(Arc<Object>),
+pub(crate) enum DeleteOutcome {
+    /// The object was removed; it has the revision of the deletion.
+    Removed(Arc<Object>),
+    /// The object remains with a deletionTimestamp.
+    Terminating(Arc<Object>),
 }
 
-/// What the grace period of a pod comes to. Other objects have none.
+/// The effective grace period. Only pods have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Grace {
+enum GracePeriod {
     None,
-    /// An earlier deletion has already set one that is as short.
-    Pending,
+    /// An earlier deletion has set a period that is not longer.
+    Unchanged,
     Seconds(i64),
 }
 
-/// Deletes an object as far as it can be deleted now. The consequences are drawn by [`Store::settle`].
+/// Removes an object, or marks it as terminating. The caller runs [`Store::process_deletions`] afterwards.
 pub(crate) fn delete(
     store: &mut Store,
     resource: &Resource,
     key: &str,
     options: &DeleteOptions,
-) -> Result<Deleted, ApiError> {
+) -> Result<DeleteOutcome, ApiError> {
     let table = resource.table;
     let name = key.rsplit('/').next().unwrap_or(key);
     let existing = store
@@ -58,32 +58,32 @@ pub(crate) fn delete(
         return namespaces::delete(store, &existing);
     }
     let mut object = Store::decode(&existing, table)?;
-    let grace = grace(&*object, options);
+    let grace_period = grace_period(&*object, options);
     let metadata = object.metadata_mut();
     metadata.finalizers = finalizers(metadata, options);
-    let held = metadata.finalizers.is_some();
-    match grace {
-        Grace::Pending => return Ok(Deleted::Waits(existing)),
-        Grace::None if !held => return gone(store, table, key, existing),
-        Grace::None => mark(metadata, 0),
-        Grace::Seconds(seconds) => mark(metadata, seconds),
+    let has_finalizers = metadata.finalizers.is_some();
+    match grace_period {
+        GracePeriod::Unchanged => return Ok(DeleteOutcome::Terminating(existing)),
+        GracePeriod::None if !has_finalizers => return remove(store, table, key, existing),
+        GracePeriod::None => set_deletion_timestamp(metadata, 0),
+        GracePeriod::Seconds(seconds) => set_deletion_timestamp(metadata, seconds),
     }
     let object = store.put_changed(table, &mut *object, &existing)?;
-    if held {
-        store.marked.push_back((table, key.into()));
+    if has_finalizers {
+        store.terminating.push_back((table, key.into()));
     }
-    if held || matches!(grace, Grace::Seconds(1..)) {
-        Ok(Deleted::Waits(object))
+    if has_finalizers || matches!(grace_period, GracePeriod::Seconds(1..)) {
+        Ok(DeleteOutcome::Terminating(object))
     } else {
-        gone(store, table, key, object)
+        remove(store, table, key, object)
     }
 }
 
-fn gone(store: &mut Store, table: Table, key: &str, object: Arc<Object>) -> Result<Deleted, ApiError> {
-    Ok(Deleted::Gone(store.remove(table, key)?.unwrap_or(object)))
+fn remove(store: &mut Store, table: Table, key: &str, object: Arc<Object>) -> Result<DeleteOutcome, ApiError> {
+    Ok(DeleteOutcome::Removed(store.remove(table, key)?.unwrap_or(object)))
 }
 
-/// Whether what the client expects of the object is so.
+/// Checks the preconditions uid and resourceVersion.
 pub(crate) fn check_preconditions(
     resource: &Resource,
     existing: &Object,
@@ -97,34 +97,34 @@ pub(crate) fn check_preconditions(
         ("UID", &preconditions.uid, &*existing.uid),
         ("ResourceVersion", &preconditions.resource_version, &stored),
     ];
-    for (what, expected, stored) in expected {
+    for (field, expected, stored) in expected {
         if let Some(expected) = expected.as_deref().filter(|expected| *expected != stored) {
-            let why = format!("its {what} is {stored}, not {expected}");
-            return Err(ApiError::precondition(resource, &existing.name, &why));
+            let reason = format!("its {field} is {stored}, not {expected}");
+            return Err(ApiError::precondition(resource, &existing.name, &reason));
         }
     }
     Ok(())
 }
 
-fn grace(object: &dyn AnyKind, options: &DeleteOptions) -> Grace {
+fn grace_period(object: &dyn AnyKind, options: &DeleteOptions) -> GracePeriod {
     let Some(pod) = object.as_any().downcast_ref::<Pod>() else {
-        return Grace::None;
+        return GracePeriod::None;
     };
-    let asked = options
+    let requested = options
         .grace_period_seconds
         .map(|seconds| if seconds < 0 { 1 } else { seconds });
     if pod.metadata.deletion_timestamp.is_some() {
-        return match (pod.metadata.deletion_grace_period_seconds, asked) {
-            (None | Some(0), _) => Grace::None,
-            (Some(current), Some(asked)) if asked < current => Grace::Seconds(asked),
-            _ => Grace::Pending,
+        return match (pod.metadata.deletion_grace_period_seconds, requested) {
+            (None | Some(0), _) => GracePeriod::None,
+            (Some(current), Some(requested)) if requested < current => GracePeriod::Seconds(requested),
+            _ => GracePeriod::Unchanged,
         };
     }
-    Grace::Seconds(pod.grace(asked))
+    GracePeriod::Seconds(pod.grace_seconds(requested))
 }
 
-/// Notes in the metadata that the object is being deleted.
-fn mark(metadata: &mut ObjectMeta, grace_seconds: i64) {
+/// Sets deletionTimestamp and deletionGracePeriodSeconds.
+fn set_deletion_timestamp(metadata: &mut ObjectMeta, grace_seconds: i64) {
     let now = now();
     let after = |time: &Time, seconds: i64| Time(time.0 + SignedDuration::from_secs(seconds));
     let mut grace_seconds = grace_seconds;
@@ -134,7 +134,7 @@ fn mark(metadata: &mut ObjectMeta, grace_seconds: i64) {
             after(&now, grace_seconds)
         }
         (Some(at), None | Some(0)) => at.clone(),
-        // The period is shortened; it cannot end in the past.
+        // A shortened period never ends in the past.
         (Some(at), Some(current)) => {
             let at = after(at, grace_seconds - current);
             if at < now && grace_seconds > 0 {
@@ -147,7 +147,7 @@ fn mark(metadata: &mut ObjectMeta, grace_seconds: i64) {
     metadata.deletion_grace_period_seconds = Some(grace_seconds);
 }
 
-/// The finalizers with those that the wanted way of deletion needs, and without those of another way.
+/// The finalizers of the object, with the garbage collector finalizer of the requested propagation policy.
 fn finalizers(metadata: &ObjectMeta, options: &DeleteOptions) -> Option<Vec<String>> {
     let existing: Vec<&str> = metadata.finalizers.iter().flatten().map(String::as_str).collect();
     let policy = options.propagation_policy.as_deref();
@@ -161,15 +161,15 @@ fn finalizers(metadata: &ObjectMeta, options: &DeleteOptions) -> Option<Vec<Stri
         (None, Some(_)) => false,
         (None, None) => existing.contains(&FOREGROUND),
     };
-    let kept = existing
+    let others = existing
         .into_iter()
         .filter(|finalizer| !matches!(*finalizer, ORPHAN | FOREGROUND));
     let added = [(orphan, ORPHAN), (foreground, FOREGROUND)];
     let added = added
         .into_iter()
-        .filter(|(wanted, _)| *wanted)
+        .filter(|(requested, _)| *requested)
         .map(|(_, finalizer)| finalizer);
-    Some(kept.chain(added).map(Into::into).collect()).filter(|finalizers: &Vec<String>| !finalizers.is_empty())
+    Some(others.chain(added).map(Into::into).collect()).filter(|finalizers: &Vec<String>| !finalizers.is_empty())
 }
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    fn asked(seconds: Option<i64>) -> DeleteOptions {
+    fn with_grace_period(seconds: Option<i64>) -> DeleteOptions {
         DeleteOptions {
             grace_period_seconds: seconds,
             ..DeleteOptions::default()
@@ -190,22 +190,27 @@ mod tests {
     #[test]
     fn grace_periods_of_pods() {
         let running = r#"{"spec":{"containers":[],"nodeName":"n","terminationGracePeriodSeconds":30}}"#;
-        let going = r#"{"metadata":{"deletionTimestamp":"2020-01-01T00:00:20Z","deletionGracePeriodSeconds":20}}"#;
+        let terminating =
+            r#"{"metadata":{"deletionTimestamp":"2020-01-01T00:00:20Z","deletionGracePeriodSeconds":20}}"#;
         for (text, seconds, expected) in [
-            (running, None, Grace::Seconds(30)),
-            (running, Some(5), Grace::Seconds(5)),
-            (running, Some(-5), Grace::Seconds(1)),
-            (running, Some(0), Grace::Seconds(0)),
-            (going, None, Grace::Pending),
-            (going, Some(20), Grace::Pending),
-            (going, Some(10), Grace::Seconds(10)),
+            (running, None, GracePeriod::Seconds(30)),
+            (running, Some(5), GracePeriod::Seconds(5)),
+            (running, Some(-5), GracePeriod::Seconds(1)),
+            (running, Some(0), GracePeriod::Seconds(0)),
+            (terminating, None, GracePeriod::Unchanged),
+            (terminating, Some(20), GracePeriod::Unchanged),
+            (terminating, Some(10), GracePeriod::Seconds(10)),
         ] {
-            assert_eq!(grace(&pod(text), &asked(seconds)), expected, "{text} {seconds:?}");
+            assert_eq!(
+                grace_period(&pod(text), &with_grace_period(seconds)),
+                expected,
+                "{text} {seconds:?}"
+            );
         }
     }
 
     #[test]
-    fn the_way_of_deletion_chooses_the_finalizers() {
+    fn propagation_policy_sets_the_finalizers() {
         let policy = |policy: &str| DeleteOptions {
             propagation_policy: Some(policy.into()),
             ..DeleteOptions::default()

@@ -1,4 +1,4 @@
-//! What the server says about itself: versions, groups, resources, health.
+//! Discovery, version and health endpoints.
 
 use http::Method;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
@@ -7,15 +7,15 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
 };
 
 use crate::{
-    answer::{self, Response},
     openapi,
     request::Verb,
     resources::{self, Resource},
+    response::{self, Response},
     reviews::{REVIEWS, Review},
     status::ApiError,
 };
 
-/// The groups besides core, in the order in which they are listed.
+/// The API groups besides core, in discovery order.
 const GROUPS: [&str; 5] = [
     "events.k8s.io",
     "authentication.k8s.io",
@@ -24,24 +24,24 @@ const GROUPS: [&str; 5] = [
     "discovery.k8s.io",
 ];
 
-/// The answer at an address that is about the server itself.
-pub(crate) fn answer(method: &Method, path: &str) -> Result<Option<Response>, ApiError> {
+/// Handles a path that is not a resource. `None` for the path of a resource.
+pub(crate) fn handle(method: &Method, path: &str) -> Result<Option<Response>, ApiError> {
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     let response = match segments.as_slice() {
-        ["healthz" | "livez" | "readyz", ..] => answer::text(200, "ok"),
-        ["version"] => answer::json(200, &version())?,
-        ["api"] => answer::json(200, &core_versions())?,
-        ["apis"] => answer::json(200, &groups())?,
-        ["api", "v1"] => answer::json(200, &resource_list(""))?,
-        ["apis", name] if has_group(name) => answer::json(200, &group(name))?,
-        ["apis", name, "v1"] if has_group(name) => answer::json(200, &resource_list(name))?,
-        ["openapi", "v3"] => answer::json(200, &openapi::index(&GROUPS))?,
-        ["openapi", "v3", "api", "v1"] => answer::json(200, &openapi::document(""))?,
-        ["openapi", "v3", "apis", name, "v1"] if has_group(name) => answer::json(200, &openapi::document(name))?,
+        ["healthz" | "livez" | "readyz", ..] => response::text(200, "ok"),
+        ["version"] => response::json(200, &version())?,
+        ["api"] => response::json(200, &core_versions())?,
+        ["apis"] => response::json(200, &groups())?,
+        ["api", "v1"] => response::json(200, &resource_list(""))?,
+        ["apis", name] if has_group(name) => response::json(200, &group(name))?,
+        ["apis", name, "v1"] if has_group(name) => response::json(200, &resource_list(name))?,
+        ["openapi", "v3"] => response::json(200, &openapi::index(&GROUPS))?,
+        ["openapi", "v3", "api", "v1"] => response::json(200, &openapi::document(""))?,
+        ["openapi", "v3", "apis", name, "v1"] if has_group(name) => response::json(200, &openapi::document(name))?,
         ["api", _] => return Err(ApiError::unknown_resource()),
         ["apis", name, _] if has_group(name) => return Err(ApiError::unknown_resource()),
         ["api" | "apis", _, _, ..] => return Ok(None),
-        _ => answer::text(404, "404 page not found\n"),
+        _ => response::text(404, "404 page not found\n"),
     };
     if method == Method::GET {
         Ok(Some(response))
@@ -50,7 +50,7 @@ pub(crate) fn answer(method: &Method, path: &str) -> Result<Option<Response>, Ap
     }
 }
 
-/// Whether anything of a group is served.
+/// Whether the server has an API group.
 pub(crate) fn has_group(name: &str) -> bool {
     name.is_empty() || GROUPS.contains(&name)
 }
@@ -107,7 +107,7 @@ fn resource_list(group: &str) -> APIResourceList {
     }
 }
 
-/// A resource and its parts.
+/// Discovery entries of a resource and its subresources.
 fn entries(resource: &Resource) -> Vec<APIResource> {
     let mut verbs = vec![
         Verb::Create,
@@ -130,14 +130,14 @@ fn entries(resource: &Resource) -> Vec<APIResource> {
         verbs: verbs.iter().map(|verb| verb_name(*verb).to_owned()).collect(),
         ..APIResource::default()
     };
-    let whole = APIResource {
+    let main = APIResource {
         short_names: names(resource.short_names),
         categories: names(resource.categories),
         ..entry(resource.plural.into(), resource.singular, &verbs)
     };
-    let parts = resource.subresources.iter();
-    let parts = parts.map(|(part, verbs)| entry(format!("{}/{part}", resource.plural), "", verbs));
-    std::iter::once(whole).chain(parts).collect()
+    let subresources = resource.subresources.iter();
+    let subresources = subresources.map(|(name, verbs)| entry(format!("{}/{name}", resource.plural), "", verbs));
+    std::iter::once(main).chain(subresources).collect()
 }
 
 fn review_entry(review: &Review) -> APIResource {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_of_a_resource_are_listed_behind_it() {
+    fn subresources_follow_their_resource() {
         let names: Vec<String> = resource_list("")
             .resources
             .into_iter()
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_are_listed_as_the_real_server_lists_them() {
+    fn endpointslices_entry_equals_that_of_kube_apiserver() {
         assert_eq!(
             serde_json::to_value(resource_list("discovery.k8s.io")).unwrap(),
             serde_json::json!({

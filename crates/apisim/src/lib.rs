@@ -1,40 +1,40 @@
 //! An in-memory Kubernetes API server for tests.
 //!
-//! [`ApiSim`] behaves as kube-apiserver does for namespaces, nodes, services, pods, endpoints, endpointslices, leases and
-//! events, in what clients and controllers can see of it: versions, watches, validation, deletion, refusals. It is a
-//! [`tower::Service`], so a `kube::Client` can be built right on it:
+//! [`ApiSim`] implements the API of kube-apiserver for namespaces, nodes, services, pods, endpoints, endpointslices, leases
+//! and events, as far as clients and controllers observe it: resource versions, watches, validation, deletion, status
+//! errors. It is a [`tower::Service`], so a `kube::Client` can use it directly:
 //!
 //! ```
 //! use apisim::{ApiSim, Config};
 //! use k8s_openapi::api::core::v1::Namespace;
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-//! let sim = ApiSim::with(Config { history_events_max: 100, ..Config::default() });
+//! let sim = ApiSim::with_config(Config { history_events_max: 100, ..Config::default() });
 //! let client = kube::Client::new(sim.clone(), "default");
 //! let namespaces = kube::Api::<Namespace>::all(client).list(&Default::default()).await.unwrap();
 //! assert_eq!(namespaces.items.len(), 4);
 //! # });
 //! ```
 //!
-//! What it leaves out on purpose: `managedFields` are not kept, there is no server-side apply, bodies are JSON, and nobody
-//! is asked who they are.
+//! Not implemented on purpose: `managedFields`, server-side apply, request and response bodies other than JSON, and
+//! authentication.
 
-mod answer;
+mod any_kind;
 pub mod body;
 mod config;
 mod deletion;
 mod discovery;
-mod erased;
 pub mod faults;
-mod garbage;
+mod gc;
 mod handlers;
 mod kinds;
 mod namespaces;
 mod object;
 mod openapi;
-mod present;
+mod representation;
 pub mod request;
 mod resources;
+mod response;
 mod reviews;
 mod selectors;
 pub mod serve;

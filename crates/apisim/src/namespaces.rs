@@ -1,13 +1,13 @@
-//! The life of namespaces: terminating, emptied, finalized.
+//! Namespace lifecycle: mark as terminating, delete the content, finalize.
 
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Namespace, NamespaceSpec};
 
 use crate::{
-    deletion::{self, Deleted},
-    erased::AnyKind,
-    garbage::background,
+    any_kind::AnyKind,
+    deletion::{self, DeleteOutcome},
+    gc::background_deletion,
     handlers::now,
     object::{Object, key},
     resources::{self, Table},
@@ -16,12 +16,12 @@ use crate::{
 };
 
 /// Namespaces that cannot be deleted.
-const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
+const UNDELETABLE: [&str; 3] = ["default", "kube-public", "kube-system"];
 
-/// Begins to delete a namespace, or ends it if nothing holds it any more.
-pub(crate) fn delete(store: &mut Store, existing: &Arc<Object>) -> Result<Deleted, ApiError> {
+/// Marks a namespace as terminating, or removes it if it has no finalizers.
+pub(crate) fn delete(store: &mut Store, existing: &Arc<Object>) -> Result<DeleteOutcome, ApiError> {
     let resource = resources::stored_in(Table::Namespaces);
-    if IMMORTAL.contains(&&*existing.name) {
+    if UNDELETABLE.contains(&&*existing.name) {
         return Err(ApiError::forbidden(
             resource,
             &existing.name,
@@ -35,17 +35,19 @@ pub(crate) fn delete(store: &mut Store, existing: &Arc<Object>) -> Result<Delete
             namespace.status.get_or_insert_default().phase = Some("Terminating".into());
         }
     }
-    let object_is_held = has_finalizers(&*object) || object.metadata().finalizers.is_some();
+    let finalizers_remain = has_finalizers(&*object) || object.metadata().finalizers.is_some();
     let object = store.put_changed(Table::Namespaces, &mut *object, existing)?;
-    if object_is_held {
-        store.marked.push_back((Table::Namespaces, Arc::from(&*object.name)));
-        return Ok(Deleted::Waits(object));
+    if finalizers_remain {
+        store
+            .terminating
+            .push_back((Table::Namespaces, Arc::from(&*object.name)));
+        return Ok(DeleteOutcome::Terminating(object));
     }
     let removed = store.remove(Table::Namespaces, &object.name)?;
-    Ok(Deleted::Gone(removed.unwrap_or(object)))
+    Ok(DeleteOutcome::Removed(removed.unwrap_or(object)))
 }
 
-/// Whether a namespace waits for its content to be deleted.
+/// Whether the spec of a namespace has finalizers, so that its content must be deleted first.
 pub(crate) fn has_finalizers(object: &dyn AnyKind) -> bool {
     let namespace = object.as_any().downcast_ref::<Namespace>();
     let spec = namespace.and_then(|namespace| namespace.spec.as_ref());
@@ -53,8 +55,8 @@ pub(crate) fn has_finalizers(object: &dyn AnyKind) -> bool {
         .is_some_and(|finalizers| !finalizers.is_empty())
 }
 
-/// What the `finalize` address changes: nothing but the finalizers in the spec.
-pub(crate) fn keep_all_but_finalizers(object: &mut dyn AnyKind, old: &dyn AnyKind) {
+/// Prepares an update of the subresource `finalize`: only the finalizers of the spec change.
+pub(crate) fn prepare_finalize_update(object: &mut dyn AnyKind, old: &dyn AnyKind) {
     let (Some(namespace), Some(old)) = (
         object.as_any_mut().downcast_mut::<Namespace>(),
         old.as_any().downcast_ref::<Namespace>(),
@@ -67,20 +69,20 @@ pub(crate) fn keep_all_but_finalizers(object: &mut dyn AnyKind, old: &dyn AnyKin
     namespace.status.clone_from(&old.status);
 }
 
-/// Deletes everything in a namespace that is going away.
-pub(crate) fn empty(store: &mut Store, name: &str) -> Result<(), ApiError> {
+/// Deletes all objects in a terminating namespace.
+pub(crate) fn delete_content(store: &mut Store, name: &str) -> Result<(), ApiError> {
     let prefix = key(name, "");
     for table in Table::ALL {
-        let keys: Vec<Arc<str>> = store.keys_from(table, &prefix).collect();
+        let keys: Vec<Arc<str>> = store.keys_with_prefix(table, &prefix).collect();
         for key in keys {
-            deletion::delete(store, resources::stored_in(table), &key, &background())?;
+            deletion::delete(store, resources::stored_in(table), &key, &background_deletion())?;
         }
     }
-    finish_if_empty(store, name)
+    finalize_if_empty(store, name)
 }
 
-/// Finalizes a namespace that is going away once nothing is left in it.
-pub(crate) fn finish_if_empty(store: &mut Store, name: &str) -> Result<(), ApiError> {
+/// Finalizes a terminating namespace that has no objects left.
+pub(crate) fn finalize_if_empty(store: &mut Store, name: &str) -> Result<(), ApiError> {
     let Some(existing) = store.namespace(name).filter(|namespace| namespace.deleting) else {
         return Ok(());
     };

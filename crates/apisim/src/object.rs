@@ -1,4 +1,4 @@
-//! Objects as they are kept: the JSON text of each top-level field, and the few facts that look-ups need.
+//! Stored objects: the JSON text of each top-level field, and the fields that selectors and the garbage collector need.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,37 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::value::RawValue;
 
-use crate::{erased::AnyKind, resources::Resource};
+use crate::{any_kind::AnyKind, resources::Resource};
 
-/// An object at one version. Never changed: a new version is a new object.
+/// An object at one resourceVersion. Immutable: an update stores a new `Object`.
 #[derive(Debug)]
 pub(crate) struct Object {
-    /// The revision of the write that made this version: its resourceVersion.
+    /// The revision of the write that stored this version: its resourceVersion.
     pub(crate) revision: u64,
     pub(crate) name: Box<str>,
-    /// Empty for what lives in no namespace.
+    /// Empty for cluster-scoped objects.
     pub(crate) namespace: Box<str>,
     pub(crate) uid: Box<str>,
-    /// Whether it has a deletion timestamp.
+    /// Whether it has a deletionTimestamp.
     pub(crate) deleting: bool,
     pub(crate) labels: BTreeMap<String, String>,
-    /// What field selectors can see, besides name and namespace.
+    /// The fields for field selectors, besides name and namespace.
     pub(crate) selectable: Vec<(&'static str, String)>,
-    pub(crate) owners: Vec<Owner>,
-    /// The JSON text.
+    pub(crate) owners: Vec<OwnerRef>,
+    /// The JSON of the top-level fields.
     pub(crate) fields: Fields,
 }
 
-/// One owner reference, as far as garbage collection needs it.
+/// The part of an ownerReference that the garbage collector needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
+pub(crate) struct OwnerRef {
     pub(crate) kind: Box<str>,
     pub(crate) uid: Box<str>,
-    pub(crate) blocks_deletion: bool,
+    pub(crate) block_owner_deletion: bool,
 }
 
 impl Object {
-    /// Encodes an object at a version. Version 0 is none: the object is not stored.
+    /// Encodes an object at a revision. Revision 0 means that the object is not stored; it gets no resourceVersion.
     pub(crate) fn new(object: &mut dyn AnyKind, resource: &Resource, revision: u64) -> serde_json::Result<Self> {
         object.metadata_mut().resource_version = (revision > 0).then(|| revision.to_string());
         let metadata = object.metadata();
@@ -48,20 +48,20 @@ impl Object {
             uid: metadata.uid.clone().unwrap_or_default().into(),
             deleting: metadata.deletion_timestamp.is_some(),
             labels: metadata.labels.clone().unwrap_or_default(),
-            selectable: object.selectable(),
+            selectable: object.selectable_fields(),
             owners: owners
-                .map(|owner| Owner {
+                .map(|owner| OwnerRef {
                     kind: owner.kind.as_str().into(),
                     uid: owner.uid.as_str().into(),
-                    blocks_deletion: owner.block_owner_deletion == Some(true),
+                    block_owner_deletion: owner.block_owner_deletion == Some(true),
                 })
                 .collect(),
             fields: Fields::new(&object.encode()?, resource)?,
         })
     }
 
-    /// The same content under another version, as a deletion shows it.
-    pub(crate) fn at(&self, revision: u64) -> serde_json::Result<Self> {
+    /// The same content with another resourceVersion, as in a DELETED watch event.
+    pub(crate) fn with_revision(&self, revision: u64) -> serde_json::Result<Self> {
         let mut metadata = self.metadata()?;
         metadata.resource_version = Some(revision.to_string());
         Ok(Self {
@@ -79,7 +79,7 @@ impl Object {
         })
     }
 
-    /// The metadata, decoded.
+    /// Decodes the metadata.
     pub(crate) fn metadata(&self) -> serde_json::Result<ObjectMeta> {
         match self.fields.get("metadata") {
             Some(text) => serde_json::from_str(text.get()),
@@ -87,13 +87,13 @@ impl Object {
         }
     }
 
-    /// The place of an object among its kind: `namespace/name`, or the name alone.
+    /// The key of the object in its table: `namespace/name`, or the name if it is cluster-scoped.
     pub(crate) fn key(&self) -> String {
         key(&self.namespace, &self.name)
     }
 }
 
-/// The place of an object among its kind. Objects are listed in the order of these keys.
+/// The key of an object in its table. Lists are ordered by key.
 pub(crate) fn key(namespace: &str, name: &str) -> String {
     if namespace.is_empty() {
         name.to_owned()
@@ -102,12 +102,12 @@ pub(crate) fn key(namespace: &str, name: &str) -> String {
     }
 }
 
-/// The top-level fields of an object, without `kind` and `apiVersion`, each as JSON text.
+/// The top-level fields of an object, without `kind` and `apiVersion`, each as raw JSON.
 #[derive(Clone, Debug)]
 pub(crate) struct Fields(Box<[(Box<str>, Box<RawValue>)]>);
 
 impl Fields {
-    /// Takes an encoded object apart.
+    /// Splits an encoded object into its fields.
     pub(crate) fn new(text: &str, resource: &Resource) -> serde_json::Result<Self> {
         let mut fields: BTreeMap<Box<str>, Box<RawValue>> = serde_json::from_str(text)?;
         fields.remove("kind");
@@ -144,11 +144,10 @@ impl Fields {
         )
     }
 
-    /// Whether both have the same text in every field.
-    pub(crate) fn same_text(&self, other: &Self) -> bool {
+    /// Whether all fields have equal JSON text.
+    pub(crate) fn json_eq(&self, other: &Self) -> bool {
         let mut pairs = self.0.iter().zip(&other.0);
-        self.0.len() == other.0.len()
-            && pairs.all(|(mine, theirs)| mine.0 == theirs.0 && mine.1.get() == theirs.1.get())
+        self.0.len() == other.0.len() && pairs.all(|(one, other)| one.0 == other.0 && one.1.get() == other.1.get())
     }
 }
 
@@ -158,7 +157,7 @@ impl Serialize for Fields {
     }
 }
 
-/// An object with the `kind` and `apiVersion` that stand in front of it everywhere but in a list.
+/// An object with `kind` and `apiVersion`, as it is encoded everywhere except inside a list.
 #[derive(Clone, Copy)]
 pub(crate) struct Typed<'a> {
     pub(crate) kind: &'a str,
@@ -206,10 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn another_version_differs_in_the_version_alone() {
+    fn with_revision_changes_only_the_resource_version() {
         let object = object(Table::Endpoints, r#"{"metadata":{"name":"a","namespace":"n"}}"#);
         assert_eq!(
-            serde_json::to_value(&object.at(9).unwrap().fields).unwrap(),
+            serde_json::to_value(&object.with_revision(9).unwrap().fields).unwrap(),
             serde_json::json!({"metadata": {"name": "a", "namespace": "n", "resourceVersion": "9"}})
         );
     }

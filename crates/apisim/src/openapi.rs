@@ -1,22 +1,22 @@
-//! As much of an `OpenAPI` description as kubectl reads before it writes: that field validation is the server's work.
+//! A minimal `OpenAPI` v3 document. kubectl reads it before a write to detect server-side field validation.
 
 use serde_json::{Map, Value, json};
 
 use crate::resources::{self, Resource};
 
-/// Where the descriptions of the groups are.
+/// The index of the documents, one per group.
 pub(crate) fn index(groups: &[&str]) -> Value {
-    let address = |path: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}")});
+    let entry = |path: &str| json!({"serverRelativeURL": format!("/openapi/v3/{path}")});
     let mut paths: Map<String, Value> = Map::new();
-    paths.insert("api/v1".into(), address("api/v1"));
+    paths.insert("api/v1".into(), entry("api/v1"));
     for group in groups {
         let path = format!("apis/{group}/v1");
-        paths.insert(path.clone(), address(&path));
+        paths.insert(path.clone(), entry(&path));
     }
     json!({"paths": paths})
 }
 
-/// The description of a group.
+/// The document of a group.
 pub(crate) fn document(group: &str) -> Value {
     let resources = resources::all().iter().filter(|resource| resource.group == group);
     let paths: Map<String, Value> = resources
@@ -27,12 +27,12 @@ pub(crate) fn document(group: &str) -> Value {
 
 fn path(resource: &Resource) -> String {
     let root = if resource.group.is_empty() { "api" } else { "apis" };
-    let place = if resource.namespaced {
+    let scope = if resource.namespaced {
         "namespaces/{namespace}/"
     } else {
         ""
     };
-    format!("/{root}/{}/{place}{}/{{name}}", resource.api_version(), resource.plural)
+    format!("/{root}/{}/{scope}{}/{{name}}", resource.api_version(), resource.plural)
 }
 
 fn operations(resource: &Resource) -> Value {

@@ -1,62 +1,62 @@
-//! What a request asks for, read off its method and address.
+//! Parsed resource requests: verb, resource, namespace and name from the HTTP method and URL.
 //!
-//! The simulator dispatches on it; the fault rules match on it.
+//! The simulator dispatches on them; fault rules match on them.
 
 use std::collections::VecDeque;
 
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-/// What is to be done, in the words of Kubernetes' authorisation rules.
+/// The verb of a request, as in RBAC rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
     /// Read one object.
     Get,
     /// Read a collection.
     List,
-    /// Follow a collection.
+    /// Stream the changes of a collection.
     Watch,
-    /// Add an object.
+    /// Create an object.
     Create,
     /// Replace an object.
     Update,
     /// Change parts of an object.
     Patch,
-    /// Remove one object.
+    /// Delete one object.
     Delete,
-    /// Remove a whole collection.
+    /// Delete a collection.
     DeleteCollection,
 }
 
 impl Verb {
-    /// Whether a request of this verb can change what the server stores.
+    /// Whether a request with this verb can change stored objects.
     #[must_use]
     pub fn is_write(self) -> bool {
         !matches!(self, Self::Get | Self::List | Self::Watch)
     }
 }
 
-/// A request for a resource: which verb, on which object or collection.
+/// A request for a resource: the verb, and the object or collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceRequest {
-    /// What is to be done.
+    /// The verb.
     pub verb: Verb,
     /// The API group, empty for core.
     pub group: String,
     /// The version of the group.
     pub version: String,
-    /// The namespace in the address, if it has one.
+    /// The namespace in the URL path, if any.
     pub namespace: Option<String>,
     /// The plural name of the resource.
     pub resource: String,
-    /// The object's name in the address, if it has one.
+    /// The object's name in the URL path, if any.
     pub name: Option<String>,
-    /// The part of the object that is meant, such as `status`.
+    /// The subresource, such as `status`.
     pub subresource: Option<String>,
 }
 
 impl ResourceRequest {
-    /// Reads the address of a resource; `None` for any other address (`/version`, `/apis`, `/healthz`, …).
+    /// Parses the URL path of a resource; `None` for any other path (`/version`, `/apis`, `/healthz`, …).
     #[must_use]
     pub fn parse(method: &Method, path: &str, query: &Query) -> Option<Self> {
         let mut segments = path
@@ -70,7 +70,7 @@ impl ResourceRequest {
         };
         let version = segments.next()?;
         let mut rest: VecDeque<String> = segments.collect();
-        // `namespaces/NAME/RESOURCE` is a resource in a namespace, but `namespaces/NAME/status` is a part of a namespace.
+        // `namespaces/NAME/RESOURCE` is a resource in a namespace; `namespaces/NAME/status` is a subresource.
         let in_namespace =
             rest.len() > 2 && rest[0] == "namespaces" && !matches!(rest[2].as_str(), "status" | "finalize");
         let namespace = if in_namespace {
@@ -109,12 +109,12 @@ fn verb(method: &Method, named: bool, query: &Query) -> Option<Verb> {
     })
 }
 
-/// The parameters behind the `?` of an address.
+/// The query parameters of a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads the query part of an address.
+    /// Parses the query of a URL.
     #[must_use]
     pub fn parse(query: Option<&str>) -> Self {
         Self(
@@ -133,7 +133,7 @@ impl Query {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Whether a parameter is switched on.
+    /// Whether a boolean parameter is true.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.get(name), Some("true" | "1"))
@@ -144,10 +144,10 @@ impl Query {
 mod tests {
     use super::*;
 
-    fn parse(method: &Method, address: &str) -> Option<ResourceRequest> {
-        let (path, query) = match address.split_once('?') {
+    fn parse(method: &Method, url: &str) -> Option<ResourceRequest> {
+        let (path, query) = match url.split_once('?') {
             Some((path, query)) => (path, Some(query)),
-            None => (address, None),
+            None => (url, None),
         };
         ResourceRequest::parse(method, path, &Query::parse(query))
     }
@@ -172,11 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_resources() {
+    fn resource_urls_parse() {
         use Verb::{Create, Delete, DeleteCollection, Get, List, Patch, Update, Watch};
         let discovery = "discovery.k8s.io";
         let slices = "/apis/discovery.k8s.io/v1/namespaces/a/endpointslices";
-        for (method, address, expected) in [
+        for (method, url, expected) in [
             (Method::GET, "/api/v1/pods", request(List, "", None, "pods", None, None)),
             (
                 Method::GET,
@@ -214,13 +214,13 @@ mod tests {
                 request(Delete, discovery, Some("a"), "endpointslices", Some("x-y"), None),
             ),
         ] {
-            assert_eq!(parse(&method, address), Some(expected), "{method} {address}");
+            assert_eq!(parse(&method, url), Some(expected), "{method} {url}");
         }
     }
 
     #[test]
-    fn other_addresses_are_not_resources() {
-        for address in [
+    fn other_urls_are_not_resources() {
+        for url in [
             "/",
             "/version",
             "/api",
@@ -229,7 +229,7 @@ mod tests {
             "/apis/discovery.k8s.io/v1",
             "/healthz",
         ] {
-            assert_eq!(parse(&Method::GET, address), None, "{address}");
+            assert_eq!(parse(&Method::GET, url), None, "{url}");
         }
     }
 }

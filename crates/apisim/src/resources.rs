@@ -1,4 +1,4 @@
-//! The table of everything the server serves.
+//! The resources that the server stores.
 
 use k8s_openapi::api::{
     coordination::v1::Lease,
@@ -9,14 +9,14 @@ use k8s_openapi::api::{
 use serde_json::Value;
 
 use crate::{
-    erased::AnyKind,
-    kinds::{Kind, events},
+    any_kind::AnyKind,
+    kinds::{Kind, events_v1},
     object::{Fields, Object},
     request::Verb,
     validation::FieldError,
 };
 
-/// Where objects are kept. Two resources can share one place (events).
+/// A table of the store. The two resources for events share one table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Table {
     Namespaces,
@@ -42,7 +42,7 @@ impl Table {
     ];
 }
 
-/// One resource: its names, what can be done to it, and how its objects are read and shown.
+/// One resource: names, verbs, and the codec of its objects.
 pub(crate) struct Resource {
     pub(crate) group: &'static str,
     pub(crate) version: &'static str,
@@ -52,44 +52,44 @@ pub(crate) struct Resource {
     pub(crate) short_names: &'static [&'static str],
     pub(crate) categories: &'static [&'static str],
     pub(crate) namespaced: bool,
-    /// Parts with an address of their own, and what can be done to them.
+    /// Subresources and their verbs.
     pub(crate) subresources: &'static [(&'static str, &'static [Verb])],
-    /// Whether the whole collection can be deleted at once.
+    /// Whether `deletecollection` is supported.
     pub(crate) delete_collection: bool,
-    /// Whether a deletion answers the object rather than a `Status`.
-    pub(crate) answers_deleted: bool,
-    /// Fields that are null, not absent, when there is nothing in them (R148).
+    /// Whether a delete request returns the object instead of a `Status`.
+    pub(crate) returns_deleted_object: bool,
+    /// Fields that are null instead of absent when they are empty (R148).
     pub(crate) null_when_empty: &'static [&'static str],
-    /// Where objects carry times to the microsecond, which must be written with all six digits.
+    /// JSON pointers of the `MicroTime` fields, which must have six fractional digits.
     pub(crate) micro_times: &'static [&'static str],
-    /// What every client is told, whatever it asks for.
+    /// A `Warning` for every request, because the resource is deprecated.
     pub(crate) deprecation: Option<&'static str>,
     pub(crate) table: Table,
     pub(crate) codec: Codec,
 }
 
-/// How objects of a resource come in and go out.
+/// Decoding, validation and update rules of a resource.
 pub(crate) struct Codec {
-    /// Reads an object in the form of this resource into the form in which it is kept.
+    /// Decodes an object of this resource as the storage kind.
     pub(crate) decode: fn(&[u8]) -> serde_json::Result<Box<dyn AnyKind>>,
-    /// Reads an object and writes it again: what remains is what this server knows.
-    pub(crate) known: fn(&[u8]) -> serde_json::Result<Value>,
-    /// Whether a PUT creates what is not there.
+    /// Decodes and encodes an object, which drops unknown fields.
+    pub(crate) known_fields: fn(&[u8]) -> serde_json::Result<Value>,
+    /// Whether a PUT creates a missing object.
     pub(crate) update_creates: fn() -> bool,
-    /// Whether a PUT may leave the resourceVersion out (R142).
+    /// Whether a PUT may omit the resourceVersion (R142).
     pub(crate) update_is_unconditional: fn() -> bool,
-    /// What is wrong with a new object.
-    pub(crate) errors: fn(&dyn AnyKind) -> Vec<FieldError>,
-    /// What is wrong with a changed object, which comes first.
-    pub(crate) update_errors: fn(&dyn AnyKind, &dyn AnyKind) -> Vec<FieldError>,
-    /// For a resource that shows objects in another form than they are kept in.
+    /// Validates a new object.
+    pub(crate) validate: fn(&dyn AnyKind) -> Vec<FieldError>,
+    /// Validates an update. The arguments are the new and the old object.
+    pub(crate) validate_update: fn(&dyn AnyKind, &dyn AnyKind) -> Vec<FieldError>,
+    /// The conversion, for a resource that is not the storage kind of its table.
     pub(crate) view: Option<View>,
 }
 
-/// Another form of objects that are kept elsewhere.
+/// Conversion from the storage kind of a table to another resource.
 pub(crate) struct View {
-    pub(crate) show: fn(&Resource, &Object) -> serde_json::Result<Fields>,
-    /// Names of selectable fields in this form and in the kept one.
+    pub(crate) convert: fn(&Resource, &Object) -> serde_json::Result<Fields>,
+    /// Names of selectable fields in this resource and in the storage kind.
     pub(crate) selectable: &'static [(&'static str, &'static str)],
 }
 
@@ -97,30 +97,33 @@ impl Codec {
     const fn of<K: Kind>() -> Self {
         Self {
             decode: decode::<K>,
-            known: |text| serde_json::to_value(serde_json::from_slice::<K>(text)?),
+            known_fields: |text| serde_json::to_value(serde_json::from_slice::<K>(text)?),
             update_creates: K::update_creates,
             update_is_unconditional: K::update_is_unconditional,
-            errors: |object| object.errors(),
-            update_errors: |new, old| new.update_errors(old),
+            validate: |object| object.validate(),
+            validate_update: |new, old| new.validate_update(old),
             view: None,
         }
     }
 
-    /// Events as `events.k8s.io` sees them: it asks for more than the core group.
+    /// Events of `events.k8s.io`, with stricter validation than the core group.
     const EVENTS_V1: Self = Self {
-        decode: |text| Ok(Box::new(events::from_events_v1(serde_json::from_slice(text)?))),
-        known: |text| serde_json::to_value(serde_json::from_slice::<EventsV1Event>(text)?),
-        errors: |object| object.as_any().downcast_ref().map(events::validate).unwrap_or_default(),
-        update_errors: |new, old| match (new.as_any().downcast_ref(), old.as_any().downcast_ref()) {
-            (Some(new), Some(old)) => events::validate_update(new, old),
+        decode: |text| Ok(Box::new(events_v1::from_events_v1(serde_json::from_slice(text)?))),
+        known_fields: |text| serde_json::to_value(serde_json::from_slice::<EventsV1Event>(text)?),
+        validate: |object| {
+            let event = object.as_any().downcast_ref();
+            event.map(events_v1::validate).unwrap_or_default()
+        },
+        validate_update: |new, old| match (new.as_any().downcast_ref(), old.as_any().downcast_ref()) {
+            (Some(new), Some(old)) => events_v1::validate_update(new, old),
             _ => Vec::new(),
         },
         view: Some(View {
-            show: |resource, object| {
+            convert: |resource, object| {
                 let event = serde_json::from_str::<Event>(&serde_json::to_string(&object.fields)?)?;
-                Fields::new(&serde_json::to_string(&events::to_events_v1(event))?, resource)
+                Fields::new(&serde_json::to_string(&events_v1::to_events_v1(event))?, resource)
             },
-            selectable: &events::FIELD_NAMES,
+            selectable: &events_v1::FIELD_NAMES,
         }),
         ..Self::of::<Event>()
     };
@@ -134,7 +137,7 @@ const STATUS: (&str, &[Verb]) = ("status", &[Verb::Get, Verb::Patch, Verb::Updat
 
 const EVENT_TIMES: [&str; 2] = ["/eventTime", "/series/lastObservedTime"];
 
-/// What most resources of the core group have in common.
+/// A resource with the common settings of the core group.
 const fn core(
     table: Table,
     plural: &'static str,
@@ -153,7 +156,7 @@ const fn core(
         namespaced: true,
         subresources: &[],
         delete_collection: true,
-        answers_deleted: false,
+        returns_deleted_object: false,
         null_when_empty: &[],
         micro_times: &[],
         deprecation: None,
@@ -168,7 +171,7 @@ static RESOURCES: [Resource; 9] = [
         namespaced: false,
         subresources: &[("finalize", &[Verb::Update]), STATUS],
         delete_collection: false,
-        answers_deleted: true,
+        returns_deleted_object: true,
         ..core(
             Table::Namespaces,
             "namespaces",
@@ -187,7 +190,7 @@ static RESOURCES: [Resource; 9] = [
         short_names: &["svc"],
         categories: &["all"],
         subresources: &[STATUS],
-        answers_deleted: true,
+        returns_deleted_object: true,
         ..core(
             Table::Services,
             "services",
@@ -200,7 +203,7 @@ static RESOURCES: [Resource; 9] = [
         short_names: &["po"],
         categories: &["all"],
         subresources: &[STATUS],
-        answers_deleted: true,
+        returns_deleted_object: true,
         ..core(Table::Pods, "pods", "pod", "Pod", Codec::of::<Pod>())
     },
     Resource {
@@ -245,21 +248,21 @@ static RESOURCES: [Resource; 9] = [
     },
 ];
 
-/// Everything that is stored, in the order in which discovery lists it.
+/// All stored resources.
 pub(crate) fn all() -> &'static [Resource] {
     &RESOURCES
 }
 
-/// The resource at an address.
+/// The resource with a group, version and plural name.
 pub(crate) fn find(group: &str, version: &str, plural: &str) -> Option<&'static Resource> {
     RESOURCES
         .iter()
         .find(|resource| resource.group == group && resource.version == version && resource.plural == plural)
 }
 
-/// The resource in whose form the objects of a table are kept.
+/// The resource whose kind is the storage kind of a table.
 pub(crate) fn stored_in(table: Table) -> &'static Resource {
-    // Resources stand in the order of tables; a second view of a table comes last.
+    // `RESOURCES` has the order of `Table`; a second view of a table comes last.
     &RESOURCES[table as usize]
 }
 
@@ -297,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_has_the_resource_it_is_kept_as() {
+    fn every_table_has_a_storage_kind() {
         for table in Table::ALL {
             assert_eq!(stored_in(table).table, table);
             assert!(stored_in(table).codec.view.is_none());

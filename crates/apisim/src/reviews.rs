@@ -1,4 +1,4 @@
-//! Reviews: questions about tokens and permissions. They are answered and stored nowhere.
+//! `TokenReview`, `SubjectAccessReview` and `SelfSubjectAccessReview`. Reviews are not stored.
 
 use http::{HeaderMap, header};
 use k8s_openapi::api::{
@@ -12,13 +12,13 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Config,
-    answer::{self, Response},
     request::ResourceRequest,
+    response::{self, Response},
     status::ApiError,
     validation::{FieldError, FieldErrorKind},
 };
 
-/// Whose a token is.
+/// The user of a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// The name, such as `system:serviceaccount:monitoring:prometheus`.
@@ -27,12 +27,12 @@ pub struct User {
     pub groups: Vec<String>,
 }
 
-/// What is refused. A field that is left out matches everything.
+/// A rule that denies access. A field that is `None` matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Denied {
     /// The name of the user.
     pub user: Option<String>,
-    /// Such as `get`.
+    /// The verb, such as `get`.
     pub verb: Option<String>,
     /// The API group of a resource, empty for core.
     pub group: Option<String>,
@@ -40,20 +40,20 @@ pub struct Denied {
     pub resource: Option<String>,
     /// The namespace of a resource.
     pub namespace: Option<String>,
-    /// An address that is no resource, such as `/metrics`.
+    /// A non-resource URL path, such as `/metrics`.
     pub path: Option<String>,
 }
 
-/// One kind of review: the name of the resource, the kind, and how it is answered.
+/// One kind of review: names, kind and handler.
 pub(crate) struct Review {
     pub(crate) group: &'static str,
     pub(crate) plural: &'static str,
     pub(crate) singular: &'static str,
     pub(crate) kind: &'static str,
-    answer: Answer,
+    handler: Handler,
 }
 
-type Answer = fn(&Config, &HeaderMap, &[u8]) -> Result<Response, ApiError>;
+type Handler = fn(&Config, &HeaderMap, &[u8]) -> Result<Response, ApiError>;
 
 pub(crate) const REVIEWS: [Review; 3] = [
     Review {
@@ -61,30 +61,30 @@ pub(crate) const REVIEWS: [Review; 3] = [
         plural: "tokenreviews",
         singular: "tokenreview",
         kind: "TokenReview",
-        answer: token,
+        handler: review_token,
     },
     Review {
         group: "authorization.k8s.io",
         plural: "selfsubjectaccessreviews",
         singular: "selfsubjectaccessreview",
         kind: "SelfSubjectAccessReview",
-        answer: own_access,
+        handler: review_self_access,
     },
     Review {
         group: "authorization.k8s.io",
         plural: "subjectaccessreviews",
         singular: "subjectaccessreview",
         kind: "SubjectAccessReview",
-        answer: access,
+        handler: review_access,
     },
 ];
 
-/// How the review at an address is answered, if there is one.
-pub(crate) fn find(request: &ResourceRequest) -> Option<Answer> {
+/// The handler of a review request, if it is one.
+pub(crate) fn find(request: &ResourceRequest) -> Option<Handler> {
     let found = REVIEWS
         .into_iter()
         .find(|review| request.group == review.group && request.version == "v1" && request.resource == review.plural);
-    found.map(|review| review.answer)
+    found.map(|review| review.handler)
 }
 
 fn decode<T: DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, ApiError> {
@@ -98,7 +98,7 @@ fn decode<T: DeserializeOwned>(headers: &HeaderMap, body: &[u8]) -> Result<T, Ap
     serde_json::from_slice(body).map_err(|error| ApiError::bad_request(format!("the review is not readable: {error}")))
 }
 
-fn token(config: &Config, headers: &HeaderMap, body: &[u8]) -> Result<Response, ApiError> {
+fn review_token(config: &Config, headers: &HeaderMap, body: &[u8]) -> Result<Response, ApiError> {
     let mut review: TokenReview = decode(headers, body)?;
     let token = review.spec.token.clone();
     if token.is_empty() {
@@ -127,18 +127,19 @@ fn token(config: &Config, headers: &HeaderMap, body: &[u8]) -> Result<Response, 
             ..TokenReviewStatus::default()
         },
     });
-    answer::json(201, &review)
+    response::json(201, &review)
 }
 
-fn access(config: &Config, headers: &HeaderMap, body: &[u8]) -> Result<Response, ApiError> {
+fn review_access(config: &Config, headers: &HeaderMap, body: &[u8]) -> Result<Response, ApiError> {
     let mut review: SubjectAccessReview = decode(headers, body)?;
     let spec = &review.spec;
-    let nobody = spec.user.as_deref().unwrap_or_default().is_empty() && spec.groups.iter().flatten().next().is_none();
+    let has_user = spec.user.as_deref().is_some_and(|user| !user.is_empty());
+    let has_group = spec.groups.iter().flatten().next().is_some();
     let mut errors = attribute_errors(
         spec.resource_attributes.is_some(),
         spec.non_resource_attributes.is_some(),
     );
-    if nobody {
+    if !has_user && !has_group {
         errors.push(invalid("spec.user", "\"\"", "a user or a group must be given"));
     }
     if !errors.is_empty() {
@@ -154,10 +155,10 @@ fn access(config: &Config, headers: &HeaderMap, body: &[u8]) -> Result<Response,
         allowed,
         ..SubjectAccessReviewStatus::default()
     });
-    answer::json(201, &review)
+    response::json(201, &review)
 }
 
-fn own_access(config: &Config, headers: &HeaderMap, body: &[u8]) -> Result<Response, ApiError> {
+fn review_self_access(config: &Config, headers: &HeaderMap, body: &[u8]) -> Result<Response, ApiError> {
     let mut review: SelfSubjectAccessReview = decode(headers, body)?;
     let spec = &review.spec;
     let errors = attribute_errors(
@@ -179,7 +180,7 @@ fn own_access(config: &Config, headers: &HeaderMap, body: &[u8]) -> Result<Respo
         allowed,
         ..SubjectAccessReviewStatus::default()
     });
-    answer::json(201, &review)
+    response::json(201, &review)
 }
 
 fn attribute_errors(resource: bool, path: bool) -> Vec<FieldError> {
@@ -208,19 +209,19 @@ fn is_allowed(
     resource: Option<&ResourceAttributes>,
     path: Option<&NonResourceAttributes>,
 ) -> bool {
-    let given = |value: Option<&Option<String>>| value.and_then(Option::as_deref).unwrap_or_default().to_owned();
-    let verb = given(resource.map(|resource| &resource.verb).or(path.map(|path| &path.verb)));
-    let group = given(resource.map(|resource| &resource.group));
-    let plural = given(resource.map(|resource| &resource.resource));
-    let namespace = given(resource.map(|resource| &resource.namespace));
-    let path = given(path.map(|path| &path.path));
-    let meets = |rule: &Option<String>, value: &str| rule.as_deref().is_none_or(|rule| rule == value);
+    let text = |value: Option<&Option<String>>| value.and_then(Option::as_deref).unwrap_or_default().to_owned();
+    let verb = text(resource.map(|resource| &resource.verb).or(path.map(|path| &path.verb)));
+    let group = text(resource.map(|resource| &resource.group));
+    let plural = text(resource.map(|resource| &resource.resource));
+    let namespace = text(resource.map(|resource| &resource.namespace));
+    let path = text(path.map(|path| &path.path));
+    let matches = |rule: &Option<String>, value: &str| rule.as_deref().is_none_or(|rule| rule == value);
     !config.denied.iter().any(|denied| {
-        meets(&denied.user, user)
-            && meets(&denied.verb, &verb)
-            && meets(&denied.group, &group)
-            && meets(&denied.resource, &plural)
-            && meets(&denied.namespace, &namespace)
-            && meets(&denied.path, &path)
+        matches(&denied.user, user)
+            && matches(&denied.verb, &verb)
+            && matches(&denied.group, &group)
+            && matches(&denied.resource, &plural)
+            && matches(&denied.namespace, &namespace)
+            && matches(&denied.path, &path)
     })
 }

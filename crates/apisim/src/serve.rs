@@ -1,4 +1,4 @@
-//! HTTP on a loopback address in front of any API server that is a service.
+//! HTTP server on a loopback address for any [`tower::Service`].
 
 use std::{
     future::Future,
@@ -21,15 +21,15 @@ use tower::Service;
 
 use crate::body::{Body, BoxError};
 
-/// A server that runs until it is dropped, which ends its connections too.
+/// An HTTP server. Dropping it stops the listener and closes all connections.
 #[derive(Debug)]
 pub struct HttpServer {
     address: SocketAddr,
-    accepting: AbortHandle,
+    accept_task: AbortHandle,
 }
 
 impl HttpServer {
-    /// Serves `service` in plain HTTP on a free loopback port.
+    /// Serves `service` over plain HTTP on a free loopback port.
     pub async fn start<S>(service: S) -> io::Result<Self>
     where
         S: Service<Request<Incoming>, Response = Response<Body>, Error = BoxError> + Clone + Send + 'static,
@@ -38,7 +38,7 @@ impl HttpServer {
         Self::start_with(|stream| std::future::ready(Ok::<TcpStream, io::Error>(stream)), service).await
     }
 
-    /// Serves `service` on a free loopback port; each connection first goes through `handshake` (TLS, say).
+    /// Serves `service` on a free loopback port. `handshake` wraps each accepted connection, for example in TLS.
     pub async fn start_with<S, H, F, C>(handshake: H, service: S) -> io::Result<Self>
     where
         H: Fn(TcpStream) -> F + Send + 'static,
@@ -49,11 +49,11 @@ impl HttpServer {
     {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let accepting = tokio::spawn(accept(listener, handshake, service)).abort_handle();
-        Ok(Self { address, accepting })
+        let accept_task = tokio::spawn(accept(listener, handshake, service)).abort_handle();
+        Ok(Self { address, accept_task })
     }
 
-    /// Where it listens.
+    /// The listen address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -62,7 +62,7 @@ impl HttpServer {
 
 impl Drop for HttpServer {
     fn drop(&mut self) {
-        self.accepting.abort();
+        self.accept_task.abort();
     }
 }
 
@@ -74,13 +74,13 @@ where
     S: Service<Request<Incoming>, Response = Response<Body>, Error = BoxError> + Clone + Send + 'static,
     S::Future: Send,
 {
-    // Dropped with this future, and every connection with it.
+    // Dropping this future drops the set, which aborts every connection.
     let mut connections = JoinSet::new();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "cannot accept a connection");
                 continue;
             }
         };
@@ -97,7 +97,7 @@ where
                 Err(error) => Err(error.into()),
             };
             if let Err(error) = served {
-                tracing::debug!(error, "a connection ended");
+                tracing::debug!(error, "connection closed with an error");
             }
         });
     }

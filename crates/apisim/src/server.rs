@@ -1,4 +1,4 @@
-//! From an HTTP request to an HTTP response.
+//! Request routing: from an HTTP request to an HTTP response.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,27 +6,27 @@ use bytes::Bytes;
 use http::{Method, request::Parts};
 
 use crate::{
-    Config,
-    answer::{self, Response},
-    discovery,
+    Config, discovery,
     handlers::{self, Call},
-    present::Presentation,
+    representation::Negotiated,
     request::{Query, ResourceRequest, Verb},
     resources::{self, Table},
+    response::{self, Response},
     reviews,
     status::ApiError,
     store::Store,
 };
 
-/// The server behind all clones of a handle.
+/// The server that all clones of an [`ApiSim`](crate::ApiSim) share.
 pub(crate) struct Server {
     pub(crate) config: Config,
     store: Mutex<Store>,
 }
 
-/// What a new cluster holds. The cluster IP is the first of the range, as that of a real server.
-const NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
-const KUBERNETES: &str = r#"{
+/// Namespaces of a new cluster.
+const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
+/// The service of the API server itself. Its cluster IP is the first of the range, as in a real cluster.
+const KUBERNETES_SERVICE: &str = r#"{
     "metadata": {"name": "kubernetes", "namespace": "default",
                  "labels": {"component": "apiserver", "provider": "kubernetes"}},
     "spec": {"type": "ClusterIP", "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "sessionAffinity": "None",
@@ -37,8 +37,11 @@ const KUBERNETES: &str = r#"{
 impl Server {
     pub(crate) fn new(config: Config) -> Self {
         let mut store = Store::new(config.history_events_max, config.garbage_collection);
-        if let Err(refusal) = boot(&mut store) {
-            tracing::error!(?refusal, "a new server cannot store its own first objects");
+        if let Err(error) = bootstrap(&mut store) {
+            tracing::error!(
+                ?error,
+                "cannot create the system namespaces and the service default/kubernetes"
+            );
         }
         Self {
             config,
@@ -46,69 +49,69 @@ impl Server {
         }
     }
 
-    /// The state. A panic while it was held leaves it whole enough for other tests to fail for their own reasons.
+    /// Locks the store. A poisoned lock is ignored: after a panic in one test, other tests still fail for their own reasons.
     pub(crate) fn store(&self) -> MutexGuard<'_, Store> {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn answer(self: &Arc<Self>, parts: &Parts, body: Bytes) -> Response {
-        let answer = self.route(parts, body);
-        answer.unwrap_or_else(|refusal| answer::refused(&refusal))
+    pub(crate) fn handle(self: &Arc<Self>, parts: &Parts, body: Bytes) -> Response {
+        let response = self.route(parts, body);
+        response.unwrap_or_else(|error| response::api_error(&error))
     }
 
     fn route(self: &Arc<Self>, parts: &Parts, body: Bytes) -> Result<Response, ApiError> {
         let query = Query::parse(parts.uri.query());
         let path = parts.uri.path();
-        if let Some(answer) = discovery::answer(&parts.method, path)? {
-            return Ok(answer);
+        if let Some(response) = discovery::handle(&parts.method, path)? {
+            return Ok(response);
         }
         let Some(request) = ResourceRequest::parse(&parts.method, path, &query) else {
-            return no_such_address(path);
+            return not_found(path);
         };
-        if let Some(review) = reviews::find(&request) {
+        if let Some(handler) = reviews::find(&request) {
             return match (request.verb, &request.name) {
                 (_, Some(_)) => Err(ApiError::unknown_resource()),
-                (Verb::Create, None) => review(&self.config, &parts.headers, &body),
+                (Verb::Create, None) => handler(&self.config, &parts.headers, &body),
                 _ => Err(ApiError::method_not_allowed()),
             };
         }
         let Some(resource) = resources::find(&request.group, &request.version, &request.resource) else {
-            return no_such_address(path);
+            return not_found(path);
         };
-        let presentation = Presentation::negotiate(resource, &parts.headers)?;
-        let answer = handlers::handle(&Call {
+        let negotiated = Negotiated::negotiate(resource, &parts.headers)?;
+        let response = handlers::handle(&Call {
             server: self,
             resource,
-            presentation,
+            negotiated,
             request,
             query,
             headers: parts.headers.clone(),
             body,
         });
-        let mut response = answer.unwrap_or_else(|refusal| answer::refused(&refusal));
+        let mut response = response.unwrap_or_else(|error| response::api_error(&error));
         if let Some(deprecation) = resource.deprecation {
-            answer::warn(&mut response, &[deprecation.to_owned()]);
+            response::add_warnings(&mut response, &[deprecation.to_owned()]);
         }
         Ok(response)
     }
 }
 
-fn boot(store: &mut Store) -> Result<(), ApiError> {
-    for name in NAMESPACES {
+fn bootstrap(store: &mut Store) -> Result<(), ApiError> {
+    for name in SYSTEM_NAMESPACES {
         let namespace = serde_json::json!({
             "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
         });
-        handlers::install(store, Table::Namespaces, &namespace.to_string())?;
+        handlers::seed(store, Table::Namespaces, &namespace.to_string())?;
     }
-    handlers::install(store, Table::Services, KUBERNETES)
+    handlers::seed(store, Table::Services, KUBERNETES_SERVICE)
 }
 
-/// An address of a known group gets a `Status`, any other a line of text. A known resource with an unknown method, too,
-/// is told so.
-fn no_such_address(path: &str) -> Result<Response, ApiError> {
+/// The response for a path without a handler: a `Status` if the API group is known, plain text otherwise. A known resource
+/// gets "method not allowed".
+fn not_found(path: &str) -> Result<Response, ApiError> {
     let request = ResourceRequest::parse(&Method::GET, path, &Query::default());
     let Some(request) = request.filter(|request| discovery::has_group(&request.group)) else {
-        return Ok(answer::text(404, "404 page not found\n"));
+        return Ok(response::text(404, "404 page not found\n"));
     };
     let known = resources::find(&request.group, &request.version, &request.resource).is_some();
     Err(if known {

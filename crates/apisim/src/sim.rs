@@ -1,4 +1,4 @@
-//! The handle that tests hold, and the service that clients talk to.
+//! [`ApiSim`]: the handle for tests and the service for clients.
 
 use std::{
     sync::Arc,
@@ -15,7 +15,7 @@ use crate::{
     server::Server,
 };
 
-/// An API server in memory. Clones share the same content.
+/// An API server in memory. Clones share the same store.
 #[derive(Clone)]
 pub struct ApiSim {
     server: Arc<Server>,
@@ -38,27 +38,27 @@ impl std::fmt::Debug for ApiSim {
 }
 
 impl ApiSim {
-    /// A new server with what every new cluster has: four namespaces and the service `default/kubernetes`.
+    /// A new server with the objects of a new cluster: four namespaces and the service `default/kubernetes`.
     #[must_use]
     pub fn new() -> Self {
-        Self::with(Config::default())
+        Self::with_config(Config::default())
     }
 
-    /// A new server that differs from a plain one.
+    /// A new server with a configuration.
     #[must_use]
-    pub fn with(config: Config) -> Self {
+    pub fn with_config(config: Config) -> Self {
         Self {
             server: Arc::new(Server::new(config)),
         }
     }
 
-    /// The version of the latest write, of whatever kind of object.
+    /// The revision (resourceVersion) of the latest write of any resource.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.server.store().revision
     }
 
-    /// Forgets the history: watches from an older version get 410, and so do lists that continue an older one.
+    /// Compacts the history: watches from an older resourceVersion get 410, and so do older continue tokens.
     pub fn compact(&self) {
         self.server.store().compact();
     }
@@ -82,7 +82,7 @@ where
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let body = body.collect().await.map_err(Into::into)?.to_bytes();
-            Ok(server.answer(&parts, body))
+            Ok(server.handle(&parts, body))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Refusals: the `Status` objects the server answers instead of what was asked for.
+//! API errors: the `Status` objects of failed requests.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Status, StatusCause, StatusDetails};
 
@@ -7,12 +7,12 @@ use crate::{
     validation::FieldError,
 };
 
-/// A request that is refused, with the `Status` that says why.
+/// An API error with its `Status`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ApiError(pub(crate) Box<Status>);
 
 impl ApiError {
-    /// A refusal without details. An empty reason is left out, as the real server does for errors it did not foresee.
+    /// An error without details. An empty reason is omitted, as in untyped errors of kube-apiserver.
     pub(crate) fn new(code: i32, reason: &str, message: impl Into<String>) -> Self {
         Self(Box::new(Status {
             code: Some(code),
@@ -23,12 +23,12 @@ impl ApiError {
         }))
     }
 
-    fn with(mut self, details: StatusDetails) -> Self {
+    fn with_details(mut self, details: StatusDetails) -> Self {
         self.0.details = Some(details);
         self
     }
 
-    /// With the token from which the rest of a list can be read, although no longer consistently.
+    /// Adds the continue token for an inconsistent read of the remaining list.
     pub(crate) fn with_continue(mut self, token: String) -> Self {
         self.0.metadata.continue_ = Some(token);
         self
@@ -48,17 +48,17 @@ impl ApiError {
     }
 
     pub(crate) fn unknown_resource() -> Self {
-        Self::new(404, "NotFound", "there is no such resource at this address").with(StatusDetails::default())
+        Self::new(404, "NotFound", "there is no such resource at this address").with_details(StatusDetails::default())
     }
 
     pub(crate) fn method_not_allowed() -> Self {
         let message = "this resource does not know this method";
-        Self::new(405, "MethodNotAllowed", message).with(StatusDetails::default())
+        Self::new(405, "MethodNotAllowed", message).with_details(StatusDetails::default())
     }
 
     pub(crate) fn not_acceptable() -> Self {
         let message = "only application/json can be had here";
-        Self::new(406, "NotAcceptable", message).with(StatusDetails::default())
+        Self::new(406, "NotAcceptable", message).with_details(StatusDetails::default())
     }
 
     pub(crate) fn unsupported_body() -> Self {
@@ -67,72 +67,72 @@ impl ApiError {
     }
 
     pub(crate) fn unsupported_patch() -> Self {
-        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with(StatusDetails::default())
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with_details(StatusDetails::default())
     }
 
-    /// A JSON patch that cannot be applied; the real server gives no reason either.
+    /// A JSON patch that cannot be applied. kube-apiserver gives no details either.
     pub(crate) fn patch_does_not_apply() -> Self {
         let message = "the patch does not apply to the object";
-        Self::new(422, "Invalid", message).with(StatusDetails::default())
+        Self::new(422, "Invalid", message).with_details(StatusDetails::default())
     }
 
     pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", resource.qualified());
-        Self::new(404, "NotFound", message).with(about(resource.group, resource.plural, name))
+        Self::new(404, "NotFound", message).with_details(about(resource.group, resource.plural, name))
     }
 
-    /// The name is taken, if only by an object that is being deleted.
+    /// An object of this name exists, possibly a terminating one.
     pub(crate) fn already_exists(resource: &Resource, name: &str, deleting: bool) -> Self {
-        let going = if deleting { "object is being deleted: " } else { "" };
-        let message = format!("{going}{} \"{name}\" already exists", resource.qualified());
-        Self::new(409, "AlreadyExists", message).with(about(resource.group, resource.plural, name))
+        let prefix = if deleting { "object is being deleted: " } else { "" };
+        let message = format!("{prefix}{} \"{name}\" already exists", resource.qualified());
+        Self::new(409, "AlreadyExists", message).with_details(about(resource.group, resource.plural, name))
     }
 
-    pub(crate) fn conflict(resource: &Resource, name: &str, why: &str) -> Self {
+    pub(crate) fn conflict(resource: &Resource, name: &str, reason: &str) -> Self {
         let message = format!(
-            "Operation cannot be fulfilled on {} \"{name}\": {why}",
+            "Operation cannot be fulfilled on {} \"{name}\": {reason}",
             resource.qualified()
         );
-        Self::new(409, "Conflict", message).with(about(resource.group, resource.plural, name))
+        Self::new(409, "Conflict", message).with_details(about(resource.group, resource.plural, name))
     }
 
-    /// The object is not at the version that the client saw.
+    /// The resourceVersion of the request is not that of the stored object.
     pub(crate) fn modified(resource: &Resource, name: &str) -> Self {
-        let why = "another write came first: read the object again and repeat the change";
-        Self::conflict(resource, name, why)
+        let reason = "another write came first: read the object again and repeat the change";
+        Self::conflict(resource, name, reason)
     }
 
-    /// A precondition of a deletion does not hold. Here the real server names the kind where it elsewhere names the
-    /// resource, except for namespaces.
-    pub(crate) fn precondition(resource: &Resource, name: &str, why: &str) -> Self {
+    /// A precondition of a deletion failed. Like kube-apiserver, the message contains the kind instead of the resource,
+    /// except for namespaces.
+    pub(crate) fn precondition(resource: &Resource, name: &str, reason: &str) -> Self {
         if resource.table == Table::Namespaces {
-            return Self::conflict(resource, name, why);
+            return Self::conflict(resource, name, reason);
         }
         let kind = resource.qualified_kind();
-        let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {why}");
-        Self::new(409, "Conflict", message).with(about(resource.group, resource.kind, name))
+        let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {reason}");
+        Self::new(409, "Conflict", message).with_details(about(resource.group, resource.kind, name))
     }
 
-    pub(crate) fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {
-        let message = format!("{} \"{name}\" is forbidden: {why}", resource.qualified());
-        Self::new(403, "Forbidden", message).with(about(resource.group, resource.plural, name))
+    pub(crate) fn forbidden(resource: &Resource, name: &str, reason: &str) -> Self {
+        let message = format!("{} \"{name}\" is forbidden: {reason}", resource.qualified());
+        Self::new(403, "Forbidden", message).with_details(about(resource.group, resource.plural, name))
     }
 
-    /// Nothing new is created in a namespace that is going away.
+    /// The create is forbidden because the namespace is terminating.
     pub(crate) fn namespace_terminating(resource: &Resource, name: &str, namespace: &str) -> Self {
-        let why = format!("namespace {namespace} is being terminated and takes nothing new");
-        let mut refusal = Self::forbidden(resource, name, &why);
-        if let Some(details) = &mut refusal.0.details {
+        let reason = format!("namespace {namespace} is being terminated and takes nothing new");
+        let mut error = Self::forbidden(resource, name, &reason);
+        if let Some(details) = &mut error.0.details {
             details.causes = Some(vec![StatusCause {
                 field: Some("metadata.namespace".into()),
                 message: Some(format!("namespace {namespace} is being terminated")),
                 reason: Some("NamespaceTerminating".into()),
             }]);
         }
-        refusal
+        error
     }
 
-    /// What is asked for, or something it says about itself, is invalid field by field.
+    /// The object or the options of the request have invalid fields.
     pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Self {
         let causes: Vec<StatusCause> = errors.iter().map(cause).collect();
         let mut messages: Vec<String> = errors.iter().map(FieldError::message).collect();
@@ -148,7 +148,7 @@ impl ApiError {
         };
         let mut details = about(group, kind, name);
         details.causes = Some(causes);
-        Self::new(422, "Invalid", format!("{subject} \"{name}\" is invalid: {list}")).with(details)
+        Self::new(422, "Invalid", format!("{subject} \"{name}\" is invalid: {list}")).with_details(details)
     }
 
     /// The options of a request are invalid.
@@ -156,10 +156,10 @@ impl ApiError {
         Self::invalid("meta.k8s.io", options, "", &[error])
     }
 
-    /// The client has seen a version that this server has not reached.
-    pub(crate) fn too_large_version(asked: u64, current: u64) -> Self {
-        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
-        Self::new(504, "Timeout", message).with(StatusDetails {
+    /// The requested resourceVersion is higher than the current revision.
+    pub(crate) fn too_large_version(requested: u64, current: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {requested}, current: {current}");
+        Self::new(504, "Timeout", message).with_details(StatusDetails {
             causes: Some(vec![StatusCause {
                 field: None,
                 message: Some("Too large resource version".into()),
@@ -170,7 +170,7 @@ impl ApiError {
         })
     }
 
-    /// The history from which the request would have to be answered is gone.
+    /// The history at the requested resourceVersion was compacted (410 Gone).
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_object_is_named_with_its_group() {
+    fn not_found_contains_the_group() {
         assert_eq!(
             json(&ApiError::not_found(resources::stored_in(Table::EndpointSlices), "x")),
             serde_json::json!({
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn several_invalid_fields_are_listed_in_brackets() {
-        let refusal = ApiError::invalid(
+        let error = ApiError::invalid(
             "discovery.k8s.io",
             "EndpointSlice",
             "x",
@@ -235,7 +235,7 @@ mod tests {
             ],
         );
         assert_eq!(
-            json(&refusal),
+            json(&error),
             serde_json::json!({
                 "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "reason": "Invalid", "code": 422,
                 "message": "EndpointSlice.discovery.k8s.io \"x\" is invalid: [a: Required value, b: Invalid value: 5: too odd]",
@@ -248,10 +248,10 @@ mod tests {
     }
 
     #[test]
-    fn one_invalid_field_needs_no_brackets() {
-        let refusal = ApiError::invalid("", "Pod", "x", &[error("a", FieldErrorKind::Forbidden, "no")]);
+    fn one_invalid_field_has_no_brackets() {
+        let error = ApiError::invalid("", "Pod", "x", &[error("a", FieldErrorKind::Forbidden, "no")]);
         assert_eq!(
-            refusal.0.message.as_deref(),
+            error.0.message.as_deref(),
             Some("Pod \"x\" is invalid: a: Forbidden: no")
         );
     }

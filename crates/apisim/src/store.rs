@@ -1,4 +1,4 @@
-//! What the server holds: the objects, one revision counter for all of them, and a bounded history of changes.
+//! The store: objects by table and key, one revision counter, and a bounded history of changes for watches.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
@@ -10,26 +10,26 @@ use bytes::Bytes;
 use tokio::sync::watch;
 
 use crate::{
-    erased::AnyKind,
+    any_kind::AnyKind,
     kinds::ClusterIps,
     object::{Object, key},
     resources::{self, Resource, Table},
     status::ApiError,
 };
 
-/// The state of a server. Every write raises the revision by one, whatever it touches, as in etcd.
+/// The state of a server. Every write of any resource increments the revision by one, as in etcd.
 pub(crate) struct Store {
     pub(crate) revision: u64,
     pub(crate) cluster_ips: ClusterIps,
     pub(crate) garbage_collection: bool,
-    /// Objects whose removal may have consequences, until [`settle`](Self::settle) has drawn them.
+    /// Queue of removed objects for [`process_deletions`](Self::process_deletions).
     pub(crate) removed: VecDeque<(Table, Arc<Object>)>,
-    /// Objects that wait for something before they go, until `settle` has done it.
-    pub(crate) marked: VecDeque<(Table, Arc<str>)>,
+    /// Queue of objects with a deletionTimestamp and finalizers for `process_deletions`.
+    pub(crate) terminating: VecDeque<(Table, Arc<str>)>,
     tables: Vec<TableState>,
-    /// Who is stored, by uid.
+    /// Index: table and key by uid.
     uids: HashMap<Box<str>, (Table, Arc<str>)>,
-    /// Who names an owner, by the owner's uid.
+    /// Index: dependents by the uid of their owner.
     dependents: HashMap<Box<str>, BTreeSet<(Table, Arc<str>)>>,
     history_max: usize,
 }
@@ -37,11 +37,12 @@ pub(crate) struct Store {
 struct TableState {
     objects: BTreeMap<Arc<str>, Arc<Object>>,
     history: VecDeque<Arc<Change>>,
-    /// The revision of the last change that left the history: who has not read it has lost it.
-    dropped: u64,
-    /// Up to here, nobody may start to read any more.
+    /// The revision of the last change that was evicted from the history. An open watch that has not read it has expired.
+    evicted: u64,
+    /// The revision of the last compaction. A new watch or an exact list must start at this revision or later.
     compacted: u64,
-    wake: watch::Sender<u64>,
+    /// Sends the revision of every change to the watches.
+    notify: watch::Sender<u64>,
 }
 
 /// One change of one object.
@@ -49,11 +50,11 @@ struct TableState {
 pub(crate) struct Change {
     pub(crate) revision: u64,
     pub(crate) action: Action,
-    /// The object after the change; of a deletion, what was deleted under the version of the deletion.
+    /// The object after the change; for a deletion, the deleted object with the revision of the deletion.
     pub(crate) object: Arc<Object>,
     pub(crate) previous: Option<Arc<Object>>,
-    /// The change as a line of a watch, made when first needed and then shared by all watchers.
-    pub(crate) line: OnceLock<Bytes>,
+    /// The encoded watch event, created on first use and shared by all watches.
+    pub(crate) encoded: OnceLock<Bytes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,16 +69,16 @@ impl Store {
         let table = |_| TableState {
             objects: BTreeMap::new(),
             history: VecDeque::new(),
-            dropped: 0,
+            evicted: 0,
             compacted: 0,
-            wake: watch::Sender::new(0),
+            notify: watch::Sender::new(0),
         };
         Self {
             revision: 0,
             cluster_ips: ClusterIps::default(),
             garbage_collection,
             removed: VecDeque::new(),
-            marked: VecDeque::new(),
+            terminating: VecDeque::new(),
             tables: Table::ALL.into_iter().map(table).collect(),
             uids: HashMap::new(),
             dependents: HashMap::new(),
@@ -93,26 +94,26 @@ impl Store {
         self.table(table).objects.get(key).cloned()
     }
 
-    /// The stored object in the form in which it is kept.
+    /// Decodes an object as the storage kind of its table.
     pub(crate) fn decode(object: &Object, table: Table) -> Result<Box<dyn AnyKind>, ApiError> {
-        let text = serde_json::to_vec(&object.fields).map_err(unreadable)?;
-        (resources::stored_in(table).codec.decode)(&text).map_err(unreadable)
+        let text = serde_json::to_vec(&object.fields).map_err(codec_error)?;
+        (resources::stored_in(table).codec.decode)(&text).map_err(codec_error)
     }
 
     pub(crate) fn namespace(&self, name: &str) -> Option<Arc<Object>> {
         self.get(Table::Namespaces, name)
     }
 
-    /// Whether anything is left in a namespace.
+    /// Whether a namespace has no objects.
     pub(crate) fn is_empty_namespace(&self, name: &str) -> bool {
         let prefix = key(name, "");
         Table::ALL
             .into_iter()
-            .all(|table| self.keys_from(table, &prefix).next().is_none())
+            .all(|table| self.keys_with_prefix(table, &prefix).next().is_none())
     }
 
-    /// The keys that begin with a prefix.
-    pub(crate) fn keys_from<'a>(&'a self, table: Table, prefix: &'a str) -> impl Iterator<Item = Arc<str>> + 'a {
+    /// The keys with a prefix.
+    pub(crate) fn keys_with_prefix<'a>(&'a self, table: Table, prefix: &'a str) -> impl Iterator<Item = Arc<str>> + 'a {
         let range = (Bound::Included(prefix), Bound::Unbounded);
         let found = self.table(table).objects.range::<str, _>(range);
         found
@@ -124,8 +125,8 @@ impl Store {
         self.uids.contains_key(uid)
     }
 
-    /// Where the object with a uid is.
-    pub(crate) fn locate(&self, uid: &str) -> Option<(Table, Arc<str>)> {
+    /// Table and key of the object with a uid.
+    pub(crate) fn find_by_uid(&self, uid: &str) -> Option<(Table, Arc<str>)> {
         self.uids.get(uid).cloned()
     }
 
@@ -133,18 +134,18 @@ impl Store {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
-    /// Stores a new object or a new version of one.
+    /// Creates or updates an object.
     pub(crate) fn put(&mut self, table: Table, kind: &mut dyn AnyKind) -> Result<Arc<Object>, ApiError> {
         let revision = self.revision + 1;
-        let object = Object::new(kind, resources::stored_in(table), revision).map_err(unreadable)?;
+        let object = Object::new(kind, resources::stored_in(table), revision).map_err(codec_error)?;
         let object = Arc::new(object);
         let key = Arc::<str>::from(object.key());
         self.revision = revision;
         let previous = self.tables[table as usize].objects.insert(key.clone(), object.clone());
         if let Some(previous) = &previous {
-            self.forget(table, &key, previous);
+            self.unindex(table, &key, previous);
         }
-        self.settle_allotted(table, Some(kind), previous.as_deref())?;
+        self.update_allocation(table, Some(kind), previous.as_deref())?;
         self.uids.insert(object.uid.clone(), (table, key.clone()));
         for owner in &object.owners {
             let dependents = self.dependents.entry(owner.uid.clone()).or_default();
@@ -159,38 +160,38 @@ impl Store {
         Ok(object)
     }
 
-    /// Stores a new version of an object if it differs from the old one.
+    /// Updates an object if it differs from the existing one.
     pub(crate) fn put_changed(
         &mut self,
         table: Table,
         object: &mut dyn AnyKind,
         existing: &Arc<Object>,
     ) -> Result<Arc<Object>, ApiError> {
-        let unchanged = Object::new(object, resources::stored_in(table), existing.revision).map_err(unreadable)?;
-        if unchanged.fields.same_text(&existing.fields) {
+        let unchanged = Object::new(object, resources::stored_in(table), existing.revision).map_err(codec_error)?;
+        if unchanged.fields.json_eq(&existing.fields) {
             return Ok(existing.clone());
         }
         self.put(table, object)
     }
 
-    /// Removes an object and answers it under the version of its removal.
+    /// Removes an object and returns it with the revision of the removal.
     pub(crate) fn remove(&mut self, table: Table, key: &str) -> Result<Option<Arc<Object>>, ApiError> {
         let Some(previous) = self.get(table, key) else {
             return Ok(None);
         };
         let revision = self.revision + 1;
-        let object = Arc::new(previous.at(revision).map_err(unreadable)?);
+        let object = Arc::new(previous.with_revision(revision).map_err(codec_error)?);
         self.revision = revision;
         self.tables[table as usize].objects.remove(key);
-        self.forget(table, key, &previous);
-        self.settle_allotted(table, None, Some(&previous))?;
+        self.unindex(table, key, &previous);
+        self.update_allocation(table, None, Some(&previous))?;
         self.record(table, Action::Deleted, object.clone(), Some(previous.clone()));
         self.removed.push_back((table, previous));
         Ok(Some(object))
     }
 
-    /// Cluster IPs and node ports change hands with the Services they belong to.
-    fn settle_allotted(
+    /// Updates the allocated cluster IPs and node ports after a write of a Service.
+    fn update_allocation(
         &mut self,
         table: Table,
         new: Option<&dyn AnyKind>,
@@ -201,14 +202,14 @@ impl Store {
         }
         let old = old.map(|old| Self::decode(old, table)).transpose()?;
         match (new, old) {
-            (Some(new), old) => new.take_allotted(old.as_deref(), &mut self.cluster_ips),
-            (None, Some(old)) => old.give_back(&mut self.cluster_ips),
+            (Some(new), old) => new.commit_allocation(old.as_deref(), &mut self.cluster_ips),
+            (None, Some(old)) => old.release_allocation(&mut self.cluster_ips),
             (None, None) => {}
         }
         Ok(())
     }
 
-    fn forget(&mut self, table: Table, key: &str, object: &Object) {
+    fn unindex(&mut self, table: Table, key: &str, object: &Object) {
         self.uids.remove(&object.uid);
         for owner in &object.owners {
             if let Some(dependents) = self.dependents.get_mut(&owner.uid) {
@@ -228,49 +229,50 @@ impl Store {
             action,
             object,
             previous,
-            line: OnceLock::new(),
+            encoded: OnceLock::new(),
         }));
         while state.history.len() > max {
-            if let Some(dropped) = state.history.pop_front() {
-                state.dropped = dropped.revision;
+            if let Some(evicted) = state.history.pop_front() {
+                state.evicted = evicted.revision;
             }
         }
-        state.wake.send_replace(revision);
+        state.notify.send_replace(revision);
     }
 
-    /// Forgets all history.
+    /// Drops the history of all tables.
     pub(crate) fn compact(&mut self) {
         for state in &mut self.tables {
             if let Some(last) = state.history.back() {
-                state.dropped = last.revision;
+                state.evicted = last.revision;
             }
             state.history.clear();
             state.compacted = self.revision;
         }
     }
 
-    /// The oldest revision from which a table can still be read.
-    pub(crate) fn oldest(&self, table: Table) -> u64 {
+    /// The oldest revision at which a watch or an exact list of a table can start.
+    pub(crate) fn oldest_revision(&self, table: Table) -> u64 {
         let state = self.table(table);
-        state.compacted.max(state.dropped)
+        state.compacted.max(state.evicted)
     }
 
-    /// Tells of every further change of a table.
+    /// Subscribes to the changes of a table.
     pub(crate) fn subscribe(&self, table: Table) -> watch::Receiver<u64> {
-        self.table(table).wake.subscribe()
+        self.table(table).notify.subscribe()
     }
 
-    /// The next changes after a revision, or `None` if some of them are lost.
+    /// The next changes after a revision, or `None` if some of them were evicted from the history.
     pub(crate) fn changes_after(&self, table: Table, revision: u64, max: usize) -> Option<Vec<Arc<Change>>> {
         let state = self.table(table);
-        if revision < state.dropped {
+        if revision < state.evicted {
             return None;
         }
         let start = state.history.partition_point(|change| change.revision <= revision);
         Some(state.history.iter().skip(start).take(max).cloned().collect())
     }
 
-    /// The objects under a prefix as they were at a revision that is still in the history, in order.
+    /// The objects with a key prefix at a revision, in key order. Undoes the changes after that revision, which must still
+    /// be in the history.
     pub(crate) fn snapshot(&self, table: Table, prefix: &str, revision: u64) -> Vec<Arc<Object>> {
         let state = self.table(table);
         let range = (Bound::Included(prefix), Bound::Unbounded);
@@ -299,16 +301,13 @@ impl Store {
     }
 }
 
-/// A stored object that cannot be encoded or decoded. Only a bug of the simulator makes one.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it is passed to map_err, which gives the error away"
-)]
-pub(crate) fn unreadable(error: serde_json::Error) -> ApiError {
+/// The error for a stored object that cannot be encoded or decoded, which is a bug of the simulator.
+#[expect(clippy::needless_pass_by_value, reason = "map_err passes the error by value")]
+pub(crate) fn codec_error(error: serde_json::Error) -> ApiError {
     ApiError::internal(format!("apisim cannot encode or decode an object it holds: {error}"))
 }
 
-/// The place of the object that a request names.
+/// The key of the object with a namespace and name.
 pub(crate) fn key_of(resource: &Resource, namespace: Option<&str>, name: &str) -> String {
     key(namespace.filter(|_| resource.namespaced).unwrap_or_default(), name)
 }
@@ -342,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_is_the_present_with_the_changes_undone() {
+    fn snapshot_undoes_the_changes_after_its_revision() {
         let store = store(10);
         for (revision, expected) in [
             (4, vec![("a", "2")]),
@@ -360,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_left_the_history_are_lost_to_late_readers_only() {
+    fn changes_after_an_evicted_revision_are_not_available() {
         let store = store(2);
         let revisions = |after| {
             let changes = store.changes_after(Table::Endpoints, after, 10)?;
@@ -369,17 +368,17 @@ mod tests {
         assert_eq!(revisions(1), None);
         assert_eq!(revisions(2), Some(vec![3, 4]));
         assert_eq!(revisions(4), Some(vec![]));
-        assert_eq!(store.oldest(Table::Endpoints), 2);
+        assert_eq!(store.oldest_revision(Table::Endpoints), 2);
     }
 
     #[test]
-    fn compaction_stops_new_readers_but_not_those_who_missed_nothing() {
+    fn compaction_keeps_watches_that_have_read_all_changes() {
         let mut store = store(10);
         store
             .put(Table::Nodes, &mut k8s_openapi::api::core::v1::Node::default())
             .unwrap();
         store.compact();
-        assert_eq!(store.oldest(Table::Endpoints), 5);
+        assert_eq!(store.oldest_revision(Table::Endpoints), 5);
         assert!(store.changes_after(Table::Endpoints, 4, 10).is_some());
         assert!(store.changes_after(Table::Endpoints, 3, 10).is_none());
     }

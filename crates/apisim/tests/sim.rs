@@ -1,4 +1,4 @@
-//! The simulator as a plain `kube::Client` sees it.
+//! Tests of the simulator through a `kube::Client`.
 
 use apisim::{ApiSim, Config};
 use futures::{Stream, StreamExt as _, TryStreamExt as _};
@@ -35,15 +35,15 @@ fn slice(name: &str, label: &str) -> EndpointSlice {
     }
 }
 
-/// The code and the reason of a refusal.
-fn refusal<T: std::fmt::Debug>(result: Result<T, Error>) -> (u16, String) {
+/// The code and the reason of an API error.
+fn api_error<T: std::fmt::Debug>(result: Result<T, Error>) -> (u16, String) {
     match result {
         Err(Error::Api(status)) => (status.code, status.reason),
-        other => panic!("not refused: {other:?}"),
+        other => panic!("expected an API error, got {other:?}"),
     }
 }
 
-/// The next events of a watch in short: what happened to whom.
+/// The next events of a watch, as event type and object name.
 async fn next(
     events: &mut (impl Stream<Item = Result<WatchEvent<EndpointSlice>, Error>> + Unpin),
     count: usize,
@@ -60,7 +60,7 @@ async fn next(
         .map_ok(short)
         .try_collect()
         .await
-        .expect("a watch that goes on")
+        .expect("the watch has no error")
 }
 
 async fn relabel(slices: &Api<EndpointSlice>, name: &str, label: &str) -> EndpointSlice {
@@ -68,11 +68,11 @@ async fn relabel(slices: &Api<EndpointSlice>, name: &str, label: &str) -> Endpoi
     slices
         .patch(name, &PatchParams::default(), &patch)
         .await
-        .expect("a slice that can be patched")
+        .expect("the patch succeeds")
 }
 
 #[tokio::test]
-async fn a_slice_is_created_changed_and_deleted() {
+async fn slice_create_update_and_delete() {
     let sim = ApiSim::new();
     let slices = slices(&sim);
     let created = slices.create(&PostParams::default(), &slice("a", "x")).await.unwrap();
@@ -80,19 +80,19 @@ async fn a_slice_is_created_changed_and_deleted() {
     assert_eq!(created.resource_version(), Some(sim.revision().to_string()));
     let changed = relabel(&slices, "a", "y").await;
     assert_eq!(changed.metadata.generation, Some(2));
-    // Nothing changes: no new version.
+    // An update without changes keeps the resourceVersion.
     assert_eq!(relabel(&slices, "a", "y").await, changed);
-    // The old version is no longer good for an update.
+    // An update with an old resourceVersion conflicts.
     assert_eq!(
-        refusal(slices.replace("a", &PostParams::default(), &created).await),
+        api_error(slices.replace("a", &PostParams::default(), &created).await),
         (409, "Conflict".into())
     );
     assert!(slices.delete("a", &DeleteParams::default()).await.unwrap().is_right());
-    assert_eq!(refusal(slices.get("a").await), (404, "NotFound".into()));
+    assert_eq!(api_error(slices.get("a").await), (404, "NotFound".into()));
 }
 
 #[tokio::test]
-async fn a_watch_shows_what_enters_and_leaves_the_selection() {
+async fn watch_sends_added_and_deleted_when_the_selection_changes() {
     let sim = ApiSim::new();
     let slices = slices(&sim);
     slices.create(&PostParams::default(), &slice("a", "x")).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_watch_shows_what_enters_and_leaves_the_selection() {
 }
 
 #[tokio::test]
-async fn a_watch_list_ends_its_beginning_with_a_bookmark() {
+async fn streaming_list_ends_with_a_bookmark() {
     let sim = ApiSim::new();
     let slices = slices(&sim);
     slices.create(&PostParams::default(), &slice("a", "x")).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_watch_list_ends_its_beginning_with_a_bookmark() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_watch_gets_bookmarks_until_it_times_out() {
+async fn idle_watch_gets_bookmarks_until_it_times_out() {
     let sim = ApiSim::new();
     let watch = WatchParams::default().timeout(130);
     let events = slices(&sim).watch(&watch, &sim.revision().to_string()).await.unwrap();
@@ -136,8 +136,8 @@ async fn a_silent_watch_gets_bookmarks_until_it_times_out() {
 }
 
 #[tokio::test]
-async fn history_that_is_gone_answers_410() {
-    let sim = ApiSim::with(Config {
+async fn watch_from_evicted_history_gets_410() {
+    let sim = ApiSim::with_config(Config {
         history_events_max: 3,
         ..Config::default()
     });
@@ -153,7 +153,7 @@ async fn history_that_is_gone_answers_410() {
 }
 
 #[tokio::test]
-async fn pages_show_one_version_until_it_is_compacted() {
+async fn paged_list_is_consistent_until_compaction() {
     let sim = ApiSim::new();
     let slices = slices(&sim);
     for name in ["a", "b", "c"] {
@@ -173,11 +173,11 @@ async fn pages_show_one_version_until_it_is_compacted() {
         .collect();
     assert_eq!(names, ["b", "c"]);
     sim.compact();
-    assert_eq!(refusal(slices.list(&rest).await), (410, "Expired".into()));
+    assert_eq!(api_error(slices.list(&rest).await), (410, "Expired".into()));
 }
 
 #[tokio::test]
-async fn dependents_go_with_their_last_owner() {
+async fn dependents_are_deleted_with_their_last_owner() {
     let sim = ApiSim::new();
     let slices = slices(&sim);
     let endpoints = Api::<Endpoints>::default_namespaced(client(&sim));
@@ -207,11 +207,11 @@ async fn dependents_go_with_their_last_owner() {
     let left = slices.get("owned").await.unwrap();
     assert_eq!(left.owner_references(), &owners[1..]);
     endpoints.delete("two", &DeleteParams::default()).await.unwrap();
-    assert_eq!(refusal(slices.get("owned").await), (404, "NotFound".into()));
+    assert_eq!(api_error(slices.get("owned").await), (404, "NotFound".into()));
 }
 
 #[tokio::test]
-async fn orphans_stay_without_their_owner_and_foreground_deletion_waits_for_blockers() {
+async fn propagation_policy_orphans_or_deletes_dependents() {
     for (policy, left) in [
         (DeleteParams::background(), false),
         (DeleteParams::orphan(), true),
@@ -245,7 +245,7 @@ async fn orphans_stay_without_their_owner_and_foreground_deletion_waits_for_bloc
 }
 
 #[tokio::test]
-async fn a_namespace_goes_when_the_last_finalizer_in_it_is_gone() {
+async fn namespace_is_removed_after_the_last_finalizer_in_it() {
     let sim = ApiSim::new();
     let namespaces = Api::<Namespace>::all(client(&sim));
     let metadata = ObjectMeta {
@@ -258,9 +258,9 @@ async fn a_namespace_goes_when_the_last_finalizer_in_it_is_gone() {
     };
     namespaces.create(&PostParams::default(), &namespace).await.unwrap();
     let slices = Api::<EndpointSlice>::namespaced(client(&sim), "n");
-    let mut held = slice("held", "x");
-    held.metadata.finalizers = Some(vec!["example.com/hold".into()]);
-    slices.create(&PostParams::default(), &held).await.unwrap();
+    let mut finalized = slice("finalized", "x");
+    finalized.metadata.finalizers = Some(vec!["example.com/hold".into()]);
+    slices.create(&PostParams::default(), &finalized).await.unwrap();
     slices
         .create(&PostParams::default(), &slice("free", "x"))
         .await
@@ -268,14 +268,17 @@ async fn a_namespace_goes_when_the_last_finalizer_in_it_is_gone() {
     namespaces.delete("n", &DeleteParams::default()).await.unwrap();
     assert_eq!(slices.list(&ListParams::default()).await.unwrap().items.len(), 1);
     let late = slices.create(&PostParams::default(), &slice("late", "x")).await;
-    assert_eq!(refusal(late), (403, "Forbidden".into()));
+    assert_eq!(api_error(late), (403, "Forbidden".into()));
     let release = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-    slices.patch("held", &PatchParams::default(), &release).await.unwrap();
+    slices
+        .patch("finalized", &PatchParams::default(), &release)
+        .await
+        .unwrap();
     assert_eq!(namespaces.get_opt("n").await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn a_pod_on_a_node_stays_for_its_grace_period() {
+async fn scheduled_pod_terminates_with_a_grace_period() {
     let sim = ApiSim::new();
     let pods = Api::<Pod>::default_namespaced(client(&sim));
     let pod: Pod = serde_json::from_value(json!({
@@ -285,8 +288,8 @@ async fn a_pod_on_a_node_stays_for_its_grace_period() {
     .unwrap();
     pods.create(&PostParams::default(), &pod).await.unwrap();
     pods.delete("p", &DeleteParams::default()).await.unwrap();
-    let going = pods.get("p").await.unwrap();
-    assert_eq!(going.metadata.deletion_grace_period_seconds, Some(30));
+    let terminating = pods.get("p").await.unwrap();
+    assert_eq!(terminating.metadata.deletion_grace_period_seconds, Some(30));
     pods.delete("p", &DeleteParams::default().grace_period(0))
         .await
         .unwrap();
@@ -294,17 +297,17 @@ async fn a_pod_on_a_node_stays_for_its_grace_period() {
 }
 
 #[tokio::test]
-async fn what_is_not_served_is_not_found() {
+async fn unknown_resource_is_not_found() {
     let sim = ApiSim::new();
     let config_maps = Api::<ConfigMap>::default_namespaced(client(&sim));
     assert_eq!(
-        refusal(config_maps.list(&ListParams::default()).await),
+        api_error(config_maps.list(&ListParams::default()).await),
         (404, "NotFound".into())
     );
 }
 
 #[tokio::test]
-async fn a_new_server_has_the_service_of_its_own() {
+async fn new_server_has_the_kubernetes_service() {
     let services = Api::<Service>::default_namespaced(client(&ApiSim::new()));
     let kubernetes = services.get("kubernetes").await.unwrap();
     assert_eq!(kubernetes.spec.unwrap().cluster_ip.as_deref(), Some("10.0.0.1"));

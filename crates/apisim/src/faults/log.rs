@@ -1,4 +1,4 @@
-//! Every request that passed, so that tests can assert on what was asked and written.
+//! The log of all requests, for assertions in tests.
 
 use std::collections::VecDeque;
 
@@ -8,42 +8,42 @@ use http::StatusCode;
 use super::Match;
 use crate::request::ResourceRequest;
 
-/// What the log keeps at most; the oldest requests go first.
+/// Maximum size of the log; the oldest requests are evicted first.
 const LOG_BYTES_MAX: usize = 64 << 20;
-/// What a request takes besides its body, roughly.
+/// Estimated size of a log entry without the body.
 const ENTRY_BYTES: usize = 512;
 
-/// One request, and how it was answered.
+/// One request with the status of its response.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// What was asked for. A create carries the name in its body, if it has one.
+    /// The request. For a create, the name comes from the body, if it has one.
     pub request: ResourceRequest,
-    /// The request's body as it was sent.
+    /// The request body.
     pub body: Bytes,
-    /// The status of the answer; `None` when none was given (yet).
+    /// The status of the response; `None` if there is no response, or not yet.
     pub status: Option<StatusCode>,
 }
 
-/// The requests in the order of their arrival, bounded in memory.
+/// The requests in order of arrival, bounded in memory.
 #[derive(Clone, Debug, Default)]
 pub struct RequestLog {
     entries: VecDeque<Recorded>,
     bytes: usize,
-    forgotten: u64,
+    evicted: u64,
 }
 
 impl RequestLog {
     /// The requests that `matches` covers, oldest first.
     ///
     /// # Panics
-    /// When the log has forgotten requests to stay within its bound, so that no assertion passes on half of the truth:
-    /// [`Faults::clear_log`](super::Faults::clear_log) before the part that is to be asserted on.
+    /// When the log has evicted requests, because an assertion on an incomplete log could pass wrongly. Call
+    /// [`Faults::clear_log`](super::Faults::clear_log) before the requests to assert on.
     #[must_use]
     pub fn matching(&self, matches: &Match) -> Vec<&Recorded> {
         assert!(
-            self.forgotten == 0,
-            "the request log is full and has forgotten its first {} requests: clear it before the part to assert on",
-            self.forgotten
+            self.evicted == 0,
+            "the request log is full and has evicted its first {} requests; call clear_log before the requests to assert on",
+            self.evicted
         );
         self.entries
             .iter()
@@ -51,9 +51,9 @@ impl RequestLog {
             .collect()
     }
 
-    /// Records a request and answers with its number.
+    /// Records a request and returns its number.
     pub(super) fn push(&mut self, request: ResourceRequest, body: Bytes) -> u64 {
-        self.bytes += cost(&body);
+        self.bytes += entry_size(&body);
         self.entries.push_back(Recorded {
             request,
             body,
@@ -62,15 +62,15 @@ impl RequestLog {
         while self.bytes > LOG_BYTES_MAX
             && let Some(oldest) = self.entries.pop_front()
         {
-            self.bytes -= cost(&oldest.body);
-            self.forgotten += 1;
+            self.bytes -= entry_size(&oldest.body);
+            self.evicted += 1;
         }
-        self.forgotten + self.entries.len() as u64 - 1
+        self.evicted + self.entries.len() as u64 - 1
     }
 
-    pub(super) fn answered(&mut self, number: u64, status: StatusCode) {
+    pub(super) fn record_status(&mut self, number: u64, status: StatusCode) {
         let entry = number
-            .checked_sub(self.forgotten)
+            .checked_sub(self.evicted)
             .and_then(|index| usize::try_from(index).ok())
             .and_then(|index| self.entries.get_mut(index));
         if let Some(entry) = entry {
@@ -79,7 +79,7 @@ impl RequestLog {
     }
 }
 
-fn cost(body: &Bytes) -> usize {
+fn entry_size(body: &Bytes) -> usize {
     ENTRY_BYTES + body.len()
 }
 
@@ -95,18 +95,18 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_finds_its_request() {
+    fn record_status_sets_the_status_of_its_request() {
         let mut log = RequestLog::default();
         log.push(create(), Bytes::new());
         let second = log.push(create(), Bytes::new());
-        log.answered(second, StatusCode::CREATED);
+        log.record_status(second, StatusCode::CREATED);
         let statuses: Vec<_> = log.matching(&Match::writes()).iter().map(|r| r.status).collect();
         assert_eq!(statuses, [None, Some(StatusCode::CREATED)]);
     }
 
     #[test]
-    #[should_panic(expected = "has forgotten its first 2 requests")]
-    fn a_log_that_forgot_refuses_to_count() {
+    #[should_panic(expected = "has evicted its first 2 requests")]
+    fn matching_panics_after_eviction() {
         let mut log = RequestLog::default();
         let body = Bytes::from(vec![0; LOG_BYTES_MAX / 2]);
         for _ in 0..3 {

@@ -1,14 +1,14 @@
-//! Faults on the way to an API server, real or simulated: one vocabulary for both.
+//! Fault injection between a client and an API server, real or simulated.
 //!
-//! [`FaultService`] stands in front of any API server that is a [`tower::Service`]; what goes wrong is said by
-//! [`Rule`]s on a [`Faults`] handle, which also counts and records every request.
+//! [`FaultService`] wraps any API server that is a [`tower::Service`]. [`Rule`]s on a [`Faults`] handle select the requests
+//! and faults. The handle also counts and records every request.
 //!
 //! ```
 //! use apisim::faults::{Faults, Match, Rule};
 //! use apisim::request::Verb;
 //!
 //! let faults = Faults::default();
-//! // The second update of a slice is refused; the answer to every create is lost on the way back.
+//! // The second update of a slice fails with 503; the response to every create is lost.
 //! faults.add(Rule::on(Verb::Update, "endpointslices").nth(2).times(1).answer(503));
 //! let lost = faults.add(Rule::on(Verb::Create, "endpointslices").drop_answer());
 //! assert_eq!(lost.hits(), 0);

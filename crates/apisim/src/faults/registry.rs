@@ -1,4 +1,4 @@
-//! Which rules hold now, and which streams are open.
+//! Registry of active rules and open watch streams.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::{Fault, Match, Recorded, RequestLog, Rule, stream::StreamMode};
 use crate::request::{ResourceRequest, Verb};
 
-/// A handle on the faults of one way to an API server, and on the record of what passed there. Clones share both.
+/// Handle on the rules and the request log of a [`FaultService`](super::FaultService). Clones share both.
 #[derive(Clone, Debug, Default)]
 pub struct Faults(Arc<Mutex<State>>);
 
@@ -27,38 +27,37 @@ struct ActiveRule {
     rule: Rule,
     seen: usize,
     hits: usize,
-    /// Dropped with the rule, which ends the waiting of held requests.
-    presence: watch::Sender<()>,
+    /// Closes with the rule, which releases held requests.
+    removed: watch::Sender<()>,
 }
 
 #[derive(Debug)]
 struct OpenStream {
     id: u64,
     request: ResourceRequest,
-    /// The rule that broke it.
+    /// The rule whose fault applies to the stream.
     broken_by: Option<u64>,
     mode: watch::Sender<StreamMode>,
 }
 
-/// What the registry says to one request.
+/// The log entry and the fault of one request.
 pub(super) struct Admission {
     /// The request's number in the log.
     pub(super) number: u64,
     pub(super) fault: Option<ActiveFault>,
 }
 
-/// A fault with the rule that asked for it.
+/// A fault with its rule.
 pub(super) struct ActiveFault {
     pub(super) rule: u64,
     pub(super) fault: Fault,
     /// Closes when the rule is removed.
-    pub(super) presence: watch::Receiver<()>,
+    pub(super) removed: watch::Receiver<()>,
 }
 
 impl Faults {
-    /// Puts a rule into force. One for watch streams also takes hold of those that are open already, unless it waits for
-    /// its n-th match.
-    #[expect(clippy::must_use_candidate, reason = "a rule holds without its handle")]
+    /// Activates a rule. A rule for watch streams also applies to open streams, unless it starts at a later match.
+    #[expect(clippy::must_use_candidate, reason = "a rule is active without its handle")]
     pub fn add(&self, rule: Rule) -> RuleHandle {
         let mut state = self.state();
         let id = state.next_id();
@@ -68,7 +67,7 @@ impl Faults {
             rule,
             seen: hits,
             hits,
-            presence: watch::Sender::new(()),
+            removed: watch::Sender::new(()),
         });
         RuleHandle {
             faults: self.clone(),
@@ -76,10 +75,10 @@ impl Faults {
         }
     }
 
-    /// How many recorded requests `matches` covers.
+    /// The number of recorded requests that `matches` covers.
     ///
     /// # Panics
-    /// When the log is not complete any more: see [`RequestLog::matching`].
+    /// When the log is incomplete: see [`RequestLog::matching`].
     #[must_use]
     pub fn count(&self, matches: &Match) -> usize {
         self.state().log.matching(matches).len()
@@ -88,18 +87,18 @@ impl Faults {
     /// The recorded requests that `matches` covers, oldest first.
     ///
     /// # Panics
-    /// When the log is not complete any more: see [`RequestLog::matching`].
+    /// When the log is incomplete: see [`RequestLog::matching`].
     #[must_use]
     pub fn requests(&self, matches: &Match) -> Vec<Recorded> {
         self.state().log.matching(matches).into_iter().cloned().collect()
     }
 
-    /// Forgets the requests so far.
+    /// Clears the request log.
     pub fn clear_log(&self) {
         self.state().log = RequestLog::default();
     }
 
-    /// How many watch streams that `matches` covers are open.
+    /// The number of open watch streams that `matches` covers.
     #[must_use]
     pub fn open_streams(&self, matches: &Match) -> usize {
         self.state()
@@ -117,8 +116,8 @@ impl Faults {
         }
     }
 
-    pub(super) fn answered(&self, number: u64, status: StatusCode) {
-        self.state().log.answered(number, status);
+    pub(super) fn record_status(&self, number: u64, status: StatusCode) {
+        self.state().log.record_status(number, status);
     }
 
     pub(super) fn open_stream(&self, request: ResourceRequest, broken: Option<(u64, StreamMode)>) -> StreamTicket {
@@ -140,7 +139,7 @@ impl Faults {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change below is complete in itself, so a panic elsewhere leaves nothing half-done.
+        // A poisoned lock is ignored: no method leaves the state inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -158,20 +157,20 @@ impl State {
                 continue;
             }
             active.seen += 1;
-            let spent = active.rule.times.is_some_and(|times| active.hits >= times);
-            if chosen.is_none() && active.seen >= active.rule.nth && !spent {
+            let exhausted = active.rule.times.is_some_and(|times| active.hits >= times);
+            if chosen.is_none() && active.seen >= active.rule.nth && !exhausted {
                 active.hits += 1;
                 chosen = Some(ActiveFault {
                     rule: active.id,
                     fault: active.rule.fault.clone(),
-                    presence: active.presence.subscribe(),
+                    removed: active.removed.subscribe(),
                 });
             }
         }
         chosen
     }
 
-    /// Applies a stream rule to the streams that are open and answers how many there were.
+    /// Applies a stream rule to the open streams and returns their number.
     fn break_open_streams(&mut self, rule_id: u64, rule: &Rule) -> usize {
         let Fault::Stream { after_events, then } = rule.fault else {
             return 0;
@@ -194,7 +193,7 @@ impl State {
     }
 }
 
-/// A rule in force. Dropping the handle leaves the rule in force.
+/// Handle on an active rule. The rule stays active when the handle is dropped.
 #[derive(Debug)]
 pub struct RuleHandle {
     faults: Faults,
@@ -202,7 +201,7 @@ pub struct RuleHandle {
 }
 
 impl RuleHandle {
-    /// How often the fault has happened.
+    /// The number of injected faults.
     #[must_use]
     pub fn hits(&self) -> usize {
         let state = self.faults.state();
@@ -213,7 +212,7 @@ impl RuleHandle {
             .map_or(0, |active| active.hits)
     }
 
-    /// Ends the rule: what it holds goes on.
+    /// Removes the rule. Held requests and streams continue.
     pub fn remove(self) {
         let mut state = self.faults.state();
         state.rules.retain(|active| active.id != self.id);
@@ -226,7 +225,7 @@ impl RuleHandle {
     }
 }
 
-/// An open stream's place in the registry, given back on drop.
+/// The registration of an open stream, removed on drop.
 #[derive(Debug)]
 pub(super) struct StreamTicket {
     faults: Faults,
@@ -240,7 +239,7 @@ impl Drop for StreamTicket {
     }
 }
 
-/// Whether a request opens a stream that can break.
-pub(super) fn is_stream(request: &ResourceRequest) -> bool {
+/// Whether a request opens a watch stream.
+pub(super) fn opens_stream(request: &ResourceRequest) -> bool {
     request.verb == Verb::Watch
 }

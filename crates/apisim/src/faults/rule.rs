@@ -1,4 +1,4 @@
-//! The words in which a fault is described.
+//! Rules: which requests get which fault.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::request::{ResourceRequest, Verb};
 
-/// Which requests are meant. An empty match means every request for a resource.
+/// A filter for requests. The default matches every resource request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
     verbs: Vec<Verb>,
@@ -26,7 +26,7 @@ impl Match {
         }
     }
 
-    /// Requests that change something.
+    /// Write requests.
     #[must_use]
     pub fn writes() -> Self {
         use Verb::{Create, Delete, DeleteCollection, Patch, Update};
@@ -43,7 +43,7 @@ impl Match {
         self
     }
 
-    /// Only on this part of the objects, such as `status`.
+    /// Only on this subresource, such as `status`.
     #[must_use]
     pub fn subresource(mut self, subresource: &str) -> Self {
         self.subresource = Some(subresource.to_owned());
@@ -57,62 +57,62 @@ impl Match {
         self
     }
 
-    /// Only the object of this name. A create is known by the name in its body.
+    /// Only the object of this name. For a create, this is the name in the body.
     #[must_use]
     pub fn name(mut self, name: &str) -> Self {
         self.name = Some(name.to_owned());
         self
     }
 
-    /// Whether `request` is meant.
+    /// Whether `request` matches.
     #[must_use]
     pub fn covers(&self, request: &ResourceRequest) -> bool {
-        let wanted =
-            |wanted: &Option<String>, found: Option<&str>| wanted.as_deref().is_none_or(|wanted| found == Some(wanted));
+        let matches =
+            |filter: &Option<String>, value: Option<&str>| filter.as_deref().is_none_or(|filter| value == Some(filter));
         (self.verbs.is_empty() || self.verbs.contains(&request.verb))
-            && wanted(&self.resource, Some(&request.resource))
-            && wanted(&self.subresource, request.subresource.as_deref())
-            && wanted(&self.namespace, request.namespace.as_deref())
-            && wanted(&self.name, request.name.as_deref())
+            && matches(&self.resource, Some(&request.resource))
+            && matches(&self.subresource, request.subresource.as_deref())
+            && matches(&self.namespace, request.namespace.as_deref())
+            && matches(&self.name, request.name.as_deref())
     }
 }
 
-/// What goes wrong.
+/// A fault.
 #[derive(Clone, Debug)]
 pub enum Fault {
-    /// The server is not asked; this is the answer.
+    /// The request does not reach the server; the client gets this response.
     Answer(Answer),
-    /// The request reaches the server only after this time.
+    /// The request reaches the server after this delay.
     Delay(Duration),
-    /// The request waits, unseen by the server, until the rule is removed.
+    /// The request does not reach the server until the rule is removed.
     HoldRequest,
-    /// The connection ends before the server sees the request.
+    /// The connection closes before the request reaches the server.
     DropRequest,
-    /// The server carries the request out; the connection ends before its answer.
+    /// The server executes the request; the connection closes before the response.
     DropAnswer,
-    /// A watch stream breaks after it has delivered so many events.
+    /// A watch stream fails after a number of events.
     Stream {
-        /// Events that still pass.
+        /// Number of events that are still delivered.
         after_events: usize,
-        /// What happens then.
+        /// The fault after these events.
         then: StreamFault,
     },
 }
 
-/// How a watch stream breaks.
+/// A fault of a watch stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamFault {
-    /// The connection ends between two events.
+    /// The connection closes between two events.
     Cut,
-    /// The connection ends in the middle of the next event.
+    /// The connection closes in the middle of the next event.
     CutMidEvent,
-    /// Nothing more comes until the rule is removed; then everything does.
+    /// Events are held until the rule is removed and then delivered.
     Hold,
-    /// Everything more is swallowed, and the connection never ends: what a lost peer looks like.
+    /// Events are discarded and the connection stays open, as after the loss of the peer.
     HalfOpen,
 }
 
-/// An answer in place of the server's.
+/// A response instead of that of the server.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The HTTP status.
@@ -123,19 +123,19 @@ pub struct Answer {
     pub message: String,
     /// Extra headers, such as `Retry-After`.
     pub headers: HeaderMap,
-    /// How long the answer takes.
+    /// The delay of the response.
     pub delay: Duration,
 }
 
 impl Answer {
-    /// An answer with this HTTP status.
+    /// A response with this HTTP status.
     ///
     /// # Panics
-    /// When `status` is not a number between 100 and 999.
+    /// When `status` is not between 100 and 999.
     #[must_use]
     pub fn status(status: u16) -> Self {
         Self {
-            status: StatusCode::from_u16(status).expect("an HTTP status lies between 100 and 999"),
+            status: StatusCode::from_u16(status).expect("an HTTP status is between 100 and 999"),
             reason: None,
             message: format!("injected fault: {status}"),
             headers: HeaderMap::new(),
@@ -178,10 +178,10 @@ impl From<u16> for Answer {
     }
 }
 
-/// Which requests meet which fault, from which match on and how often.
+/// A fault for the requests of a [`Match`], from the n-th match on and at most so many times.
 ///
-/// Rules are asked in the order in which they were added; the first that fires decides. A rule counts every request that
-/// it covers, also those that an earlier rule took.
+/// Rules are evaluated in the order of [`Faults::add`](super::Faults::add); the first active one applies. A rule counts every
+/// request that it covers, including those to which an earlier rule applies.
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub(super) matches: Match,
@@ -191,12 +191,12 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Begins a rule for requests of `verb` on `resource`.
+    /// Starts a rule for requests with `verb` on `resource`.
     pub fn on(verb: Verb, resource: &str) -> RuleBuilder {
         Self::when(Match::verb(verb).resource(resource))
     }
 
-    /// Begins a rule for the requests that `matches` covers.
+    /// Starts a rule for the requests that `matches` covers.
     pub fn when(matches: Match) -> RuleBuilder {
         RuleBuilder {
             matches,
@@ -206,7 +206,7 @@ impl Rule {
     }
 }
 
-/// A [`Rule`] that does not yet say what goes wrong.
+/// A [`Rule`] without a fault.
 #[derive(Clone, Debug)]
 #[must_use = "a rule needs a fault"]
 pub struct RuleBuilder {
@@ -228,49 +228,49 @@ impl RuleBuilder {
         self
     }
 
-    /// From the n-th match on (the first is 1).
+    /// Starts at the n-th match (the first is 1).
     pub fn nth(mut self, nth: usize) -> Self {
         self.nth = nth;
         self
     }
 
-    /// At most so often; without it, until the rule is removed.
+    /// Applies at most this many times. The default is no limit.
     pub fn times(mut self, times: usize) -> Self {
         self.times = Some(times);
         self
     }
 
-    /// Answer in place of the server.
+    /// Respond instead of the server.
     pub fn answer(self, answer: impl Into<Answer>) -> Rule {
         self.fault(Fault::Answer(answer.into()))
     }
 
-    /// Let the request through only after `delay`.
+    /// Forward the request after `delay`.
     pub fn delay(self, delay: Duration) -> Rule {
         self.fault(Fault::Delay(delay))
     }
 
-    /// Keep the request from the server until the rule is removed.
+    /// Hold the request until the rule is removed.
     pub fn hold_request(self) -> Rule {
         self.fault(Fault::HoldRequest)
     }
 
-    /// End the connection before the server sees the request.
+    /// Close the connection before the request reaches the server.
     pub fn drop_request(self) -> Rule {
         self.fault(Fault::DropRequest)
     }
 
-    /// Let the server carry the request out and lose its answer.
+    /// Forward the request and drop the response.
     pub fn drop_answer(self) -> Rule {
         self.fault(Fault::DropAnswer)
     }
 
-    /// Break a watch stream, also one that is open already.
+    /// Inject a fault into watch streams, including open ones.
     pub fn stream(self, then: StreamFault) -> Rule {
         self.stream_after(0, then)
     }
 
-    /// Break a watch stream once `events` more have passed, also one that is open already.
+    /// Inject a fault into watch streams after `events` more events, including open ones.
     pub fn stream_after(self, events: usize, then: StreamFault) -> Rule {
         self.fault(Fault::Stream {
             after_events: events,

@@ -1,4 +1,4 @@
-//! The layer in front of an API server that carries out the faults.
+//! The [`tower::Service`] that injects faults in front of an API server.
 
 use std::{
     future::Future,
@@ -14,34 +14,33 @@ use tower::{Service, ServiceExt as _};
 
 use super::{
     Answer, Fault, Faults,
-    registry::{ActiveFault, is_stream},
-    stream::{Framing, StreamMode, faulty},
+    registry::{ActiveFault, opens_stream},
+    stream::{Framing, StreamMode, inject},
 };
 use crate::{
-    answer::refused,
     body::{Body, BoxError, boxed, full},
     request::{Query, ResourceRequest, Verb},
+    response::api_error,
     status::ApiError,
 };
 
-/// What a client meets when a fault takes the connection away.
+/// The error of a connection that a fault closed.
 #[derive(Debug, thiserror::Error)]
 pub enum FaultError {
-    /// The server never saw the request.
-    #[error("injected fault: the connection ended before the request reached the server")]
+    /// The request did not reach the server.
+    #[error("injected fault: connection closed before the request reached the server")]
     RequestDropped,
-    /// The server carried the request out.
-    #[error("injected fault: the connection ended before the server's answer came back")]
+    /// The server executed the request.
+    #[error("injected fault: connection closed before the response")]
     AnswerDropped,
-    /// A watch ended in the middle.
-    #[error("injected fault: the watch stream was cut")]
+    /// A watch stream was closed.
+    #[error("injected fault: watch stream cut")]
     StreamCut,
 }
 
-/// The way to an answer.
-type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
+type ResponseFuture = Pin<Box<dyn Future<Output = Result<Response<Body>, BoxError>> + Send>>;
 
-/// An API server with faults in front of it. Requests for anything but resources (`/version`, `/readyz`, …) pass.
+/// An API server with fault injection. Requests for paths other than resources (`/version`, `/readyz`, …) pass unchanged.
 #[derive(Clone, Debug)]
 pub struct FaultService<S> {
     inner: S,
@@ -49,7 +48,7 @@ pub struct FaultService<S> {
 }
 
 impl<S> FaultService<S> {
-    /// Puts `faults` in front of `inner`.
+    /// Wraps `inner` with `faults`.
     pub fn new(inner: S, faults: Faults) -> Self {
         Self { inner, faults }
     }
@@ -64,37 +63,37 @@ where
 {
     type Response = Response<Body>;
     type Error = BoxError;
-    type Future = Answering;
+    type Future = ResponseFuture;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // The inner service is asked for readiness where it is called, by `oneshot`.
+        // `oneshot` polls the inner service for readiness.
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let faults = self.faults.clone();
         let inner = self.inner.clone();
-        let forward = move |request| -> Answering { Box::pin(inner.oneshot(request)) };
+        let forward = move |request| -> ResponseFuture { Box::pin(inner.oneshot(request)) };
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let body = boxed(body).collect().await?.to_bytes();
-            let asked = asked(&parts, &body);
+            let resource_request = parse_request(&parts, &body);
             let request = Request::from_parts(parts, full(body.clone()));
-            let Some(asked) = asked else {
+            let Some(resource_request) = resource_request else {
                 return forward(request).await;
             };
-            let admission = faults.admit(&asked, body);
-            let response = carry_out(forward, request, asked, &faults, admission.fault).await?;
-            faults.answered(admission.number, response.status());
+            let admission = faults.admit(&resource_request, body);
+            let response = apply_fault(forward, request, resource_request, &faults, admission.fault).await?;
+            faults.record_status(admission.number, response.status());
             Ok(response)
         })
     }
 }
 
-async fn carry_out(
-    forward: impl FnOnce(Request<Body>) -> Answering,
+async fn apply_fault(
+    forward: impl FnOnce(Request<Body>) -> ResponseFuture,
     request: Request<Body>,
-    asked: ResourceRequest,
+    resource_request: ResourceRequest,
     faults: &Faults,
     fault: Option<ActiveFault>,
 ) -> Result<Response<Body>, BoxError> {
@@ -102,7 +101,7 @@ async fn carry_out(
     if let Some(ActiveFault {
         rule,
         fault,
-        mut presence,
+        mut removed,
     }) = fault
     {
         match fault {
@@ -111,13 +110,13 @@ async fn carry_out(
                 return Ok(respond(&answer));
             }
             Fault::Delay(delay) => tokio::time::sleep(delay).await,
-            // Nothing is ever sent: an error means that the rule is gone.
-            Fault::HoldRequest => while presence.changed().await.is_ok() {},
+            // The sender sends no values; an error means that the rule was removed.
+            Fault::HoldRequest => while removed.changed().await.is_ok() {},
             Fault::DropRequest => return Err(FaultError::RequestDropped.into()),
             Fault::DropAnswer => {
                 let response = forward(request).await?;
-                // The server has committed once its whole answer is there; a stream's never is.
-                if !is_stream(&asked) {
+                // The server has committed when its response is complete. A watch response never completes.
+                if !opens_stream(&resource_request) {
                     response.into_body().collect().await?;
                 }
                 return Err(FaultError::AnswerDropped.into());
@@ -128,12 +127,12 @@ async fn carry_out(
         }
     }
     let response = forward(request).await?;
-    if !is_stream(&asked) || response.status() != StatusCode::OK {
+    if !opens_stream(&resource_request) || response.status() != StatusCode::OK {
         return Ok(response);
     }
     let framing = framing(&response);
-    let ticket = faults.open_stream(asked, broken);
-    Ok(response.map(|body| faulty(body, framing, ticket)))
+    let ticket = faults.open_stream(resource_request, broken);
+    Ok(response.map(|body| inject(body, framing, ticket)))
 }
 
 fn framing(response: &Response<Body>) -> Framing {
@@ -145,38 +144,38 @@ fn framing(response: &Response<Body>) -> Framing {
     if json { Framing::Lines } else { Framing::Chunks }
 }
 
-/// What is asked for; a create is known by the name in its body.
-fn asked(parts: &http::request::Parts, body: &[u8]) -> Option<ResourceRequest> {
+/// Parses the request. For a create, the name comes from the body.
+fn parse_request(parts: &http::request::Parts, body: &[u8]) -> Option<ResourceRequest> {
     let query = Query::parse(parts.uri.query());
-    let mut asked = ResourceRequest::parse(&parts.method, parts.uri.path(), &query)?;
-    if asked.verb == Verb::Create && asked.name.is_none() {
-        asked.name = serde_json::from_slice::<Named>(body)
+    let mut request = ResourceRequest::parse(&parts.method, parts.uri.path(), &query)?;
+    if request.verb == Verb::Create && request.name.is_none() {
+        request.name = serde_json::from_slice::<PartialObject>(body)
             .ok()
-            .and_then(|named| named.metadata.name);
+            .and_then(|object| object.metadata.name);
     }
-    Some(asked)
+    Some(request)
 }
 
 #[derive(Deserialize)]
-struct Named {
-    metadata: NamedMetadata,
+struct PartialObject {
+    metadata: PartialMetadata,
 }
 
 #[derive(Deserialize)]
-struct NamedMetadata {
+struct PartialMetadata {
     name: Option<String>,
 }
 
 fn respond(answer: &Answer) -> Response<Body> {
     let code = answer.status.as_u16();
-    let reason = answer.reason.as_deref().unwrap_or_else(|| reason_of(code));
-    let mut response = refused(&ApiError::new(code.into(), reason, &answer.message));
+    let reason = answer.reason.as_deref().unwrap_or_else(|| default_reason(code));
+    let mut response = api_error(&ApiError::new(code.into(), reason, &answer.message));
     response.headers_mut().extend(answer.headers.clone());
     response
 }
 
-/// The reason that API servers give with an HTTP status.
-fn reason_of(code: u16) -> &'static str {
+/// The usual `Status` reason for an HTTP status.
+fn default_reason(code: u16) -> &'static str {
     match code {
         400 => "BadRequest",
         401 => "Unauthorized",

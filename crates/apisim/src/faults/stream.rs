@@ -1,4 +1,4 @@
-//! A watch stream that can be cut, held, or left half-open between two events.
+//! Fault injection into watch streams: cut, hold, or half-open.
 
 use bytes::{Bytes, BytesMut};
 use futures::stream;
@@ -8,21 +8,21 @@ use http_body_util::{BodyExt as _, StreamBody};
 use super::{FaultError, StreamFault, registry::StreamTicket};
 use crate::body::{Body, BoxError};
 
-/// What becomes of the events of a stream.
+/// The state of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StreamMode {
-    /// They pass.
+    /// Events are delivered.
     Flow,
-    /// So many pass, then the stream breaks.
+    /// The fault applies after a number of events.
     Break { after_events: usize, then: StreamFault },
 }
 
-/// How the events of a stream are told apart.
+/// The framing of events in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// JSON: one event a line.
+    /// JSON: one event per line.
     Lines,
-    /// Anything else: one event a chunk, as the server flushed it.
+    /// Other encodings: one event per chunk, as the server flushed it.
     Chunks,
 }
 
@@ -38,8 +38,8 @@ impl StreamMode {
     }
 }
 
-/// Puts `inner` under the control of its registry entry.
-pub(super) fn faulty(inner: Body, framing: Framing, mut ticket: StreamTicket) -> Body {
+/// Wraps the body of a watch response; the ticket controls the faults.
+pub(super) fn inject(inner: Body, framing: Framing, mut ticket: StreamTicket) -> Body {
     let mode = *ticket.mode.borrow_and_update();
     let state = FaultyStream {
         inner,
@@ -70,7 +70,7 @@ struct FaultyStream {
 }
 
 impl FaultyStream {
-    /// The next bytes for the client; `None` at an orderly end.
+    /// The next bytes for the client; `None` at the regular end of the stream.
     async fn next(&mut self) -> Result<Option<Bytes>, BoxError> {
         loop {
             match self.mode {
@@ -80,13 +80,13 @@ impl FaultyStream {
                         return Ok(Some(event));
                     }
                     if self.ended {
-                        return Ok(self.take_rest());
+                        return Ok(self.take_remainder());
                     }
-                    self.read_or_change().await?;
+                    self.read_or_change_mode().await?;
                 }
                 StreamMode::Break { then, .. } => match then {
                     StreamFault::Cut => {
-                        // A pause in which the events before the cut leave the server's buffers.
+                        // Yield once, so that the server flushes the events before the cut.
                         tokio::task::yield_now().await;
                         return Err(FaultError::StreamCut.into());
                     }
@@ -102,10 +102,10 @@ impl FaultyStream {
                         if self.ended {
                             return Ok(None);
                         }
-                        self.read_or_change().await?;
+                        self.read_or_change_mode().await?;
                     }
-                    StreamFault::Hold => self.change().await,
-                    StreamFault::HalfOpen => self.swallow().await,
+                    StreamFault::Hold => self.wait_for_mode_change().await,
+                    StreamFault::HalfOpen => self.discard_all().await,
                 },
             }
         }
@@ -120,11 +120,11 @@ impl FaultyStream {
         Some(self.unread.split_to(length).freeze())
     }
 
-    fn take_rest(&mut self) -> Option<Bytes> {
+    fn take_remainder(&mut self) -> Option<Bytes> {
         (!self.unread.is_empty()).then(|| self.unread.split().freeze())
     }
 
-    async fn read_or_change(&mut self) -> Result<(), BoxError> {
+    async fn read_or_change_mode(&mut self) -> Result<(), BoxError> {
         tokio::select! {
             biased;
             Ok(()) = self.ticket.mode.changed() => self.mode = *self.ticket.mode.borrow_and_update(),
@@ -136,15 +136,15 @@ impl FaultyStream {
         Ok(())
     }
 
-    async fn change(&mut self) {
-        // The registry keeps the sender for as long as the ticket lives.
+    async fn wait_for_mode_change(&mut self) {
+        // The registry owns the sender as long as the ticket exists.
         if self.ticket.mode.changed().await.is_ok() {
             self.mode = *self.ticket.mode.borrow_and_update();
         }
     }
 
-    /// What is lost stays lost: a half-open stream ends only with its client.
-    async fn swallow(&mut self) {
+    /// Discards all events. A half-open stream ends only when the client closes it.
+    async fn discard_all(&mut self) {
         while let Some(Ok(_)) = self.inner.frame().await {}
         std::future::pending::<()>().await;
     }

@@ -1,54 +1,54 @@
-//! POST: new objects.
+//! POST: create an object.
 
 use std::sync::Arc;
 
-use super::{Call, Written, metadata, options};
+use super::{Call, WriteResult, metadata, options};
 use crate::{
-    answer::Response,
-    erased::AnyKind,
+    any_kind::AnyKind,
     object::Object,
     resources::{self, Resource},
+    response::Response,
     status::ApiError,
-    store::{Store, key_of, unreadable},
+    store::{Store, codec_error, key_of},
     validation::FieldError,
 };
 
-/// How often another generated name is tried when one is taken.
+/// Maximum number of generated names to try when a name exists already.
 const NAME_ATTEMPTS: usize = 8;
 
 pub(super) fn handle(call: &Call<'_>) -> Result<Response, ApiError> {
     let dry_run = options::dry_run(&call.query, "CreateOptions")?;
     let mut object = call.decode_body()?;
-    call.place(&mut *object)?;
-    let written = add(&mut call.store(), call.resource, object, dry_run)?;
-    call.answer_written(&written)
+    call.set_namespace(&mut *object)?;
+    let result = create(&mut call.store(), call.resource, object, dry_run)?;
+    call.write_response(&result)
 }
 
-/// Adds an object that stands in the right namespace.
-pub(super) fn add(
+/// Creates an object whose namespace is already set.
+pub(super) fn create(
     store: &mut Store,
     resource: &Resource,
     mut object: Box<dyn AnyKind>,
     dry_run: bool,
-) -> Result<Written, ApiError> {
-    admit(store, resource, &*object)?;
+) -> Result<WriteResult, ApiError> {
+    check_namespace(store, resource, &*object)?;
     choose_name(store, resource, &mut *object);
-    metadata::tidy(object.metadata_mut());
-    metadata::stamp(object.metadata_mut());
-    object.fill_defaults();
+    metadata::normalize(object.metadata_mut());
+    metadata::set_system_fields(object.metadata_mut());
+    object.set_defaults();
     let name = object.metadata().name.clone().unwrap_or_default();
     let stored_as = resources::stored_in(resource.table);
     let invalid = |errors: &[FieldError]| ApiError::invalid(stored_as.group, stored_as.kind, &name, errors);
-    let refused = object.allot(None, &store.cluster_ips);
-    if !refused.is_empty() {
-        return Err(invalid(&refused));
-    }
-    object.for_create(&mut store.cluster_ips);
-    let errors = (resource.codec.errors)(&*object);
+    let errors = object.allocate(None, &store.cluster_ips);
     if !errors.is_empty() {
         return Err(invalid(&errors));
     }
-    let warnings = object.all_warnings(None);
+    object.prepare_create(&mut store.cluster_ips);
+    let errors = (resource.codec.validate)(&*object);
+    if !errors.is_empty() {
+        return Err(invalid(&errors));
+    }
+    let warnings = object.warnings(None);
     if object
         .metadata()
         .resource_version
@@ -62,23 +62,23 @@ pub(super) fn add(
         return Err(ApiError::already_exists(resource, &name, existing.deleting));
     }
     let object = if dry_run {
-        Arc::new(Object::new(&mut *object, stored_as, 0).map_err(unreadable)?)
+        Arc::new(Object::new(&mut *object, stored_as, 0).map_err(codec_error)?)
     } else {
         store.put(resource.table, &mut *object)?
     };
-    Ok(Written {
+    Ok(WriteResult {
         object,
         warnings,
         created: true,
     })
 }
 
-/// Stores one of the objects that the server makes for itself, which nobody has to judge.
-pub(crate) fn install(store: &mut Store, table: resources::Table, text: &str) -> Result<(), ApiError> {
-    let mut object = (resources::stored_in(table).codec.decode)(text.as_bytes()).map_err(unreadable)?;
-    metadata::stamp(object.metadata_mut());
-    object.fill_defaults();
-    object.for_create(&mut store.cluster_ips);
+/// Stores a system object of a new server, without validation.
+pub(crate) fn seed(store: &mut Store, table: resources::Table, text: &str) -> Result<(), ApiError> {
+    let mut object = (resources::stored_in(table).codec.decode)(text.as_bytes()).map_err(codec_error)?;
+    metadata::set_system_fields(object.metadata_mut());
+    object.set_defaults();
+    object.prepare_create(&mut store.cluster_ips);
     store.put(table, &mut *object)?;
     Ok(())
 }
@@ -100,8 +100,8 @@ fn choose_name(store: &Store, resource: &Resource, object: &mut dyn AnyKind) {
     }
 }
 
-/// The namespace must exist and must not be going away.
-fn admit(store: &Store, resource: &Resource, object: &dyn AnyKind) -> Result<(), ApiError> {
+/// Checks that the namespace exists and is not terminating.
+fn check_namespace(store: &Store, resource: &Resource, object: &dyn AnyKind) -> Result<(), ApiError> {
     let metadata = object.metadata();
     let Some(namespace) = metadata.namespace.as_deref().filter(|_| resource.namespaced) else {
         return Ok(());

@@ -1,15 +1,15 @@
-//! DELETE: of one object or of a collection.
+//! DELETE: delete one object or a collection.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{DeleteOptions, ListMeta, Status, StatusDetails};
 
 use super::{Call, options};
 use crate::{
-    answer::{self, Response},
-    deletion::{self, Deleted},
+    deletion::{self, DeleteOutcome},
     object::Object,
+    response::{self, Response},
     selectors::Selector,
     status::ApiError,
-    store::unreadable,
+    store::codec_error,
     validation::{FieldError, FieldErrorKind},
 };
 
@@ -17,20 +17,22 @@ pub(super) fn one(call: &Call<'_>) -> Result<Response, ApiError> {
     let (options, dry_run) = parse(call)?;
     let mut store = call.store();
     let deleted = if dry_run {
-        let existing = call.stored(&store)?;
+        let existing = call.existing(&store)?;
         deletion::check_preconditions(call.resource, &existing, &options)?;
-        Deleted::Gone(existing)
+        DeleteOutcome::Removed(existing)
     } else {
         let deleted = deletion::delete(&mut store, call.resource, &call.key(), &options)?;
-        store.settle()?;
+        store.process_deletions()?;
         deleted
     };
     drop(store);
     match deleted {
-        Deleted::Gone(object) if !call.resource.answers_deleted => answer::json(200, &success(call, &object)),
-        Deleted::Gone(object) | Deleted::Waits(object) => Ok(answer::encoded(
+        DeleteOutcome::Removed(object) if !call.resource.returns_deleted_object => {
+            response::json(200, &success(call, &object))
+        }
+        DeleteOutcome::Removed(object) | DeleteOutcome::Terminating(object) => Ok(response::encoded(
             200,
-            call.presentation.one(&object).map_err(unreadable)?,
+            call.negotiated.object(&object).map_err(codec_error)?,
         )),
     }
 }
@@ -46,16 +48,16 @@ pub(super) fn collection(call: &Call<'_>) -> Result<Response, ApiError> {
         for object in &objects {
             deletion::delete(&mut store, call.resource, &object.key(), &options)?;
         }
-        store.settle()?;
+        store.process_deletions()?;
     }
     drop(store);
     let metadata = ListMeta {
         resource_version: Some(revision.to_string()),
         ..ListMeta::default()
     };
-    Ok(answer::encoded(
+    Ok(response::encoded(
         200,
-        call.presentation.list(&objects, &metadata).map_err(unreadable)?,
+        call.negotiated.list(&objects, &metadata).map_err(codec_error)?,
     ))
 }
 
@@ -73,7 +75,7 @@ fn success(call: &Call<'_>, object: &Object) -> Status {
     }
 }
 
-/// The options, from the body or else from the query, and whether it is only to be tried.
+/// The options, from the body or the query, and whether it is a dry run.
 fn parse(call: &Call<'_>) -> Result<(DeleteOptions, bool), ApiError> {
     let options = if call.body.is_empty() {
         from_query(call)?

@@ -1,27 +1,27 @@
-//! Metadata that the server itself looks after, whatever the kind.
+//! Metadata that the server sets for all kinds.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 const NAME_MAX: usize = 63;
-const SUFFIX: usize = 5;
-/// No vowels and nothing that is mistaken for another character.
+const SUFFIX_LENGTH: usize = 5;
+/// Lower case letters and digits without vowels and without ambiguous characters.
 const SUFFIX_ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// The time, in the precision of object metadata.
+/// The current time in seconds, the precision of object metadata.
 pub(crate) fn now() -> Time {
     let now = Timestamp::now();
     Time(Timestamp::from_second(now.as_second()).unwrap_or(now))
 }
 
-/// Completes the name of an object that only says how its name begins (R142).
+/// Appends a random suffix to a `generateName` (R142).
 pub(super) fn generate_name(base: &str) -> String {
-    let suffix = (0..SUFFIX).map(|_| char::from(SUFFIX_ALPHABET[fastrand::usize(..SUFFIX_ALPHABET.len())]));
-    base.chars().take(NAME_MAX - SUFFIX).chain(suffix).collect()
+    let suffix = (0..SUFFIX_LENGTH).map(|_| char::from(SUFFIX_ALPHABET[fastrand::usize(..SUFFIX_ALPHABET.len())]));
+    base.chars().take(NAME_MAX - SUFFIX_LENGTH).chain(suffix).collect()
 }
 
-/// Sets what only the server says about a new object.
-pub(super) fn stamp(metadata: &mut ObjectMeta) {
+/// Sets uid and creationTimestamp of a new object and clears the other system fields.
+pub(super) fn set_system_fields(metadata: &mut ObjectMeta) {
     metadata.uid = Some(uuid::Uuid::new_v4().to_string());
     metadata.creation_timestamp = Some(now());
     metadata.generation = None;
@@ -29,8 +29,8 @@ pub(super) fn stamp(metadata: &mut ObjectMeta) {
     metadata.deletion_grace_period_seconds = None;
 }
 
-/// Leaves out what is empty, so that absent and empty are the same, and what is not kept at all: `managedFields`.
-pub(super) fn tidy(metadata: &mut ObjectMeta) {
+/// Drops empty fields, which equal absent ones, and the fields that the server does not store: `managedFields`, `selfLink`.
+pub(super) fn normalize(metadata: &mut ObjectMeta) {
     metadata.managed_fields = None;
     metadata.self_link = None;
     metadata.labels.take_if(|labels| labels.is_empty());
@@ -40,8 +40,8 @@ pub(super) fn tidy(metadata: &mut ObjectMeta) {
     metadata.generate_name.take_if(|name| name.is_empty());
 }
 
-/// Takes over what an update cannot change.
-pub(super) fn keep(metadata: &mut ObjectMeta, old: &ObjectMeta) {
+/// Copies the fields that an update cannot change from the old metadata.
+pub(super) fn preserve_immutable(metadata: &mut ObjectMeta, old: &ObjectMeta) {
     if metadata.uid.as_deref().unwrap_or_default().is_empty() {
         metadata.uid.clone_from(&old.uid);
     }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_keeps_what_the_server_set() {
+    fn update_preserves_system_fields() {
         let old = ObjectMeta {
             uid: Some("u".into()),
             creation_timestamp: Some(now()),
@@ -79,7 +79,7 @@ mod tests {
             ..ObjectMeta::default()
         };
         let mut new = ObjectMeta::default();
-        keep(&mut new, &old);
+        preserve_immutable(&mut new, &old);
         assert_eq!(new, old);
     }
 }

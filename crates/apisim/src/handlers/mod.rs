@@ -1,4 +1,4 @@
-//! What is done with a request for a resource.
+//! Handlers of resource requests, one file per verb.
 
 mod create;
 mod delete;
@@ -6,7 +6,7 @@ mod metadata;
 mod options;
 mod patch;
 mod read;
-mod strategic;
+mod strategic_merge;
 mod update;
 mod watch;
 
@@ -17,41 +17,41 @@ use http::{HeaderMap, header};
 use serde::Deserialize;
 
 use crate::{
-    answer::{self, Response},
-    erased::AnyKind,
+    any_kind::AnyKind,
     object::Object,
-    present::Presentation,
+    representation::Negotiated,
     request::{Query, ResourceRequest, Verb},
     resources::Resource,
+    response::{self, Response},
     server::Server,
     status::ApiError,
-    store::{Store, key_of, unreadable},
+    store::{Store, codec_error, key_of},
 };
 
-pub(crate) use create::install;
+pub(crate) use create::seed;
 pub(crate) use metadata::now;
 
-/// One request for a resource, taken apart.
+/// One resource request with its server.
 pub(crate) struct Call<'a> {
     pub(crate) server: &'a Arc<Server>,
     pub(crate) resource: &'static Resource,
-    pub(crate) presentation: Presentation,
+    pub(crate) negotiated: Negotiated,
     pub(crate) request: ResourceRequest,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-/// The part of an object that a write is about.
+/// The object or subresource that a request writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
-    Whole,
+enum WriteTarget {
+    Object,
     Status,
     Finalize,
 }
 
-/// What a write left behind.
-struct Written {
+/// Result of a write request.
+struct WriteResult {
     object: Arc<Object>,
     warnings: Vec<String>,
     created: bool,
@@ -66,13 +66,13 @@ struct TypeMeta {
     kind: String,
 }
 
-/// Does what a request asks for.
+/// Dispatches a request by verb.
 pub(crate) fn handle(call: &Call<'_>) -> Result<Response, ApiError> {
-    call.check_address()?;
+    call.check_path()?;
     match call.request.verb {
         Verb::Create => create::handle(call),
         Verb::Get => read::get(call),
-        // A watch of a name is answered with the object, once.
+        // As in kube-apiserver, a watch request for one name returns the object once.
         Verb::Watch if call.request.name.is_some() => read::get(call),
         Verb::List => read::list(call),
         Verb::Watch => watch::handle(call),
@@ -96,34 +96,34 @@ impl Call<'_> {
         key_of(self.resource, self.request.namespace.as_deref(), self.name())
     }
 
-    /// The stored object that the request names.
-    fn stored(&self, store: &Store) -> Result<Arc<Object>, ApiError> {
+    /// The stored object with the name in the request.
+    fn existing(&self, store: &Store) -> Result<Arc<Object>, ApiError> {
         let found = store.get(self.resource.table, &self.key());
         found.ok_or_else(|| ApiError::not_found(self.resource, self.name()))
     }
 
-    fn part(&self) -> Part {
+    fn write_target(&self) -> WriteTarget {
         match self.request.subresource.as_deref() {
-            Some("status") => Part::Status,
-            Some("finalize") => Part::Finalize,
-            _ => Part::Whole,
+            Some("status") => WriteTarget::Status,
+            Some("finalize") => WriteTarget::Finalize,
+            _ => WriteTarget::Object,
         }
     }
 
-    /// Whether the address exists, and the method with it.
-    fn check_address(&self) -> Result<(), ApiError> {
+    /// Checks that the resource supports this path and verb.
+    fn check_path(&self) -> Result<(), ApiError> {
         let request = &self.request;
         let named = request.name.is_some();
-        let misplaced = if self.resource.namespaced {
+        let wrong_scope = if self.resource.namespaced {
             named && request.namespace.is_none()
         } else {
             request.namespace.is_some()
         };
-        if misplaced {
+        if wrong_scope {
             return Err(ApiError::unknown_resource());
         }
-        if let Some(part) = &request.subresource {
-            let found = self.resource.subresources.iter().find(|(name, _)| name == part);
+        if let Some(subresource) = &request.subresource {
+            let found = self.resource.subresources.iter().find(|(name, _)| name == subresource);
             let (_, verbs) = found.ok_or_else(ApiError::unknown_resource)?;
             return if verbs.contains(&request.verb) {
                 Ok(())
@@ -131,12 +131,12 @@ impl Call<'_> {
                 Err(ApiError::method_not_allowed())
             };
         }
-        let everywhere = self.resource.namespaced && request.namespace.is_none();
+        let all_namespaces = self.resource.namespaced && request.namespace.is_none();
         let allowed = match request.verb {
             Verb::Get | Verb::List | Verb::Watch => true,
-            Verb::Create => !named && !everywhere,
+            Verb::Create => !named && !all_namespaces,
             Verb::Update | Verb::Patch | Verb::Delete => named,
-            Verb::DeleteCollection => !everywhere && self.resource.delete_collection,
+            Verb::DeleteCollection => !all_namespaces && self.resource.delete_collection,
         };
         if allowed {
             Ok(())
@@ -153,7 +153,7 @@ impl Call<'_> {
         value.unwrap_or_default().split(';').next().unwrap_or_default().trim()
     }
 
-    /// The object in the body.
+    /// Decodes the object in the body.
     fn decode_body(&self) -> Result<Box<dyn AnyKind>, ApiError> {
         if !matches!(self.media_type(), "" | "application/json") {
             return Err(ApiError::unsupported_body());
@@ -161,7 +161,7 @@ impl Call<'_> {
         let kind = self.resource.kind;
         let meta: TypeMeta = serde_json::from_slice(&self.body)
             .map_err(|error| ApiError::bad_request(format!("the body is no {kind} in JSON: {error}")))?;
-        let expected = |given: &str, expected: &str| given.is_empty() || given == expected;
+        let expected = |value: &str, expected: &str| value.is_empty() || value == expected;
         if !expected(&meta.kind, kind) || !expected(&meta.api_version, &self.resource.api_version()) {
             let version = meta.api_version.rsplit('/').next().unwrap_or_default();
             return Err(ApiError::bad_request(format!(
@@ -176,19 +176,19 @@ impl Call<'_> {
             ))
         };
         let object = (self.resource.codec.decode)(&self.body).map_err(|error| undecodable(&error))?;
-        options::check_micro_times(self.resource, &self.body).map_err(|short| undecodable(&short))?;
+        options::check_micro_times(self.resource, &self.body).map_err(|error| undecodable(&error))?;
         if self.query.get("fieldValidation") == Some("Strict") {
-            options::check_strict(self.resource, &self.body).map_err(|unknown| undecodable(&unknown))?;
+            options::check_strict(self.resource, &self.body).map_err(|error| undecodable(&error))?;
         }
         Ok(object)
     }
 
-    /// The namespace of an object must be the one in the address; an object may leave it out.
-    fn place(&self, object: &mut dyn AnyKind) -> Result<(), ApiError> {
+    /// Sets the namespace of an object from the path. A namespace in the object must be the same.
+    fn set_namespace(&self, object: &mut dyn AnyKind) -> Result<(), ApiError> {
         let expected = self.request.namespace.clone().unwrap_or_default();
         let metadata = object.metadata_mut();
-        let given = metadata.namespace.clone().unwrap_or_default();
-        if !given.is_empty() && given != expected {
+        let namespace = metadata.namespace.clone().unwrap_or_default();
+        if !namespace.is_empty() && namespace != expected {
             return Err(ApiError::bad_request(
                 "the object names another namespace than the address",
             ));
@@ -197,11 +197,11 @@ impl Call<'_> {
         Ok(())
     }
 
-    fn answer_written(&self, written: &Written) -> Result<Response, ApiError> {
-        let code = if written.created { 201 } else { 200 };
-        let text = self.presentation.one(&written.object).map_err(unreadable)?;
-        let mut response = answer::encoded(code, text);
-        answer::warn(&mut response, &written.warnings);
+    fn write_response(&self, result: &WriteResult) -> Result<Response, ApiError> {
+        let code = if result.created { 201 } else { 200 };
+        let text = self.negotiated.object(&result.object).map_err(codec_error)?;
+        let mut response = response::encoded(code, text);
+        response::add_warnings(&mut response, &result.warnings);
         Ok(response)
     }
 }

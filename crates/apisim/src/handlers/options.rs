@@ -1,4 +1,4 @@
-//! Options of writes, from the query.
+//! Options of write requests.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::{
     validation::{FieldError, FieldErrorKind},
 };
 
-/// Whether the request is only to be tried (`dryRun=All`).
+/// Whether the request is a dry run (`dryRun=All`).
 pub(super) fn dry_run(query: &Query, options: &str) -> Result<bool, ApiError> {
     match query.get("dryRun") {
         None | Some("") => Ok(false),
@@ -18,7 +18,7 @@ pub(super) fn dry_run(query: &Query, options: &str) -> Result<bool, ApiError> {
     }
 }
 
-/// The refusal of a dry run that is not `All`.
+/// The error for a `dryRun` value other than `All`.
 pub(super) fn unknown_dry_run(value: &str) -> FieldError {
     FieldError {
         field: "dryRun".into(),
@@ -27,7 +27,7 @@ pub(super) fn unknown_dry_run(value: &str) -> FieldError {
     }
 }
 
-/// A whole number in the query.
+/// An integer query parameter.
 pub(super) fn number(query: &Query, name: &str) -> Result<Option<i64>, ApiError> {
     let Some(text) = query.get(name).filter(|text| !text.is_empty()) else {
         return Ok(None);
@@ -38,9 +38,12 @@ pub(super) fn number(query: &Query, name: &str) -> Result<Option<i64>, ApiError>
         .map_err(|_| ApiError::bad_request(format!("{name}: {text:?} is not a whole number")))
 }
 
-/// Names the first field of a body that the resource does not have.
+/// Strict field validation: returns an error for the first unknown field of the body.
 pub(super) fn check_strict(resource: &Resource, body: &[u8]) -> Result<(), String> {
-    let (Ok(given), Ok(known)) = (serde_json::from_slice::<Value>(body), (resource.codec.known)(body)) else {
+    let (Ok(given), Ok(known)) = (
+        serde_json::from_slice::<Value>(body),
+        (resource.codec.known_fields)(body),
+    ) else {
         return Ok(());
     };
     match unknown_field(&given, &known, "") {
@@ -49,14 +52,14 @@ pub(super) fn check_strict(resource: &Resource, body: &[u8]) -> Result<(), Strin
     }
 }
 
-/// Names the first time that is not written with six digits behind the point.
+/// Returns an error for the first `MicroTime` without six fractional digits.
 pub(super) fn check_micro_times(resource: &Resource, body: &[u8]) -> Result<(), String> {
     if resource.micro_times.is_empty() {
         return Ok(());
     }
     let given: Value = serde_json::from_slice(body).unwrap_or_default();
-    for place in resource.micro_times {
-        let Some(time) = given.pointer(place).and_then(Value::as_str) else {
+    for pointer in resource.micro_times {
+        let Some(time) = given.pointer(pointer).and_then(Value::as_str) else {
             continue;
         };
         let fraction = time.split_once('.').map_or("", |(_, fraction)| fraction);
@@ -67,7 +70,7 @@ pub(super) fn check_micro_times(resource: &Resource, body: &[u8]) -> Result<(), 
     Ok(())
 }
 
-/// What was given but did not survive decoding. A null survives as nothing and is no mistake.
+/// The path of the first field that is missing after decoding. A null is ignored.
 fn unknown_field(given: &Value, known: &Value, path: &str) -> Option<String> {
     match (given, known) {
         (Value::Object(given), Value::Object(known)) => given.iter().find_map(|(name, value)| {
@@ -83,7 +86,7 @@ fn unknown_field(given: &Value, known: &Value, path: &str) -> Option<String> {
         }),
         (Value::Array(given), Value::Array(known)) => {
             let mut pairs = given.iter().zip(known).enumerate();
-            pairs.find_map(|(at, (given, known))| unknown_field(given, known, &format!("{path}[{at}]")))
+            pairs.find_map(|(index, (given, known))| unknown_field(given, known, &format!("{path}[{index}]")))
         }
         _ => None,
     }
@@ -95,7 +98,7 @@ mod tests {
     use crate::resources::{Table, stored_in};
 
     #[test]
-    fn strict_decoding_names_the_unknown_field() {
+    fn strict_decoding_reports_the_unknown_field() {
         let slices = stored_in(Table::EndpointSlices);
         for (body, unknown) in [
             (

@@ -1,18 +1,18 @@
-//! PATCH: parts of an object changed by description.
+//! PATCH: JSON patch, merge patch and strategic merge patch.
 
 use serde_json::Value;
 
-use super::{Call, options, strategic, update};
+use super::{Call, options, strategic_merge, update};
 use crate::{
-    answer::Response,
-    erased::AnyKind,
+    any_kind::AnyKind,
     object::Object,
+    response::Response,
     status::ApiError,
-    store::unreadable,
+    store::codec_error,
     validation::{FieldError, FieldErrorKind},
 };
 
-/// A patch in one of the forms that are understood.
+/// A decoded patch.
 enum Patch {
     Json(json_patch::Patch),
     Merge(Value),
@@ -23,12 +23,12 @@ pub(super) fn handle(call: &Call<'_>) -> Result<Response, ApiError> {
     let patch = Patch::parse(call)?;
     let dry_run = options::dry_run(&call.query, "PatchOptions")?;
     let mut store = call.store();
-    let existing = call.stored(&store)?;
-    let mut object = patched(call, &patch, &existing)?;
+    let existing = call.existing(&store)?;
+    let mut object = apply(call, &patch, &existing)?;
     update::check_name(call, &*object)?;
-    call.place(&mut *object)?;
-    let written = update::replace(&mut store, call, object, &existing, dry_run)?;
-    call.answer_written(&written)
+    call.set_namespace(&mut *object)?;
+    let result = update::replace(&mut store, call, object, &existing, dry_run)?;
+    call.write_response(&result)
 }
 
 impl Patch {
@@ -51,28 +51,28 @@ impl Patch {
     }
 }
 
-/// The object as the patch would have it.
-fn patched(call: &Call<'_>, patch: &Patch, existing: &Object) -> Result<Box<dyn AnyKind>, ApiError> {
-    let mut document = call.presentation.whole(existing).map_err(unreadable)?;
+/// Applies a patch to the existing object.
+fn apply(call: &Call<'_>, patch: &Patch, existing: &Object) -> Result<Box<dyn AnyKind>, ApiError> {
+    let mut document = call.negotiated.full(existing).map_err(codec_error)?;
     match patch {
         Patch::Json(patch) => {
             json_patch::patch(&mut document, patch).map_err(|_| ApiError::patch_does_not_apply())?;
         }
         Patch::Merge(patch) => json_patch::merge(&mut document, patch),
         Patch::Strategic(patch) => {
-            strategic::merge(&mut document, patch);
-            // What kind of object it is comes from the address.
+            strategic_merge::merge(&mut document, patch);
+            // The kind comes from the URL, not from the patch.
             document["kind"] = call.resource.kind.into();
             document["apiVersion"] = call.resource.api_version().into();
         }
     }
-    let text = serde_json::to_vec(&document).map_err(unreadable)?;
+    let text = serde_json::to_vec(&document).map_err(codec_error)?;
     (call.resource.codec.decode)(&text).map_err(|error| {
-        let wrong = FieldError {
+        let error = FieldError {
             field: "patch".into(),
             kind: FieldErrorKind::Invalid(Value::from(String::from_utf8_lossy(&text)).to_string()),
             detail: error.to_string(),
         };
-        ApiError::invalid("", "", "", &[wrong])
+        ApiError::invalid("", "", "", &[error])
     })
 }

@@ -1,4 +1,4 @@
-//! GET: one object, or a list in pages.
+//! GET: read one object, or a list with paging.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ListMeta;
 
 use super::{Call, options};
 use crate::{
-    answer::{self, Response},
     object::Object,
+    response::{self, Response},
     selectors::Selector,
     status::ApiError,
-    store::{Store, unreadable},
+    store::{Store, codec_error},
     validation::{FieldError, FieldErrorKind},
 };
 
@@ -21,15 +21,15 @@ pub(super) fn get(call: &Call<'_>) -> Result<Response, ApiError> {
     if version > store.revision {
         return Err(ApiError::too_large_version(version, store.revision));
     }
-    let object = call.stored(&store)?;
+    let object = call.existing(&store)?;
     drop(store);
-    Ok(answer::encoded(
+    Ok(response::encoded(
         200,
-        call.presentation.one(&object).map_err(unreadable)?,
+        call.negotiated.object(&object).map_err(codec_error)?,
     ))
 }
 
-/// Reads a resourceVersion; none is 0.
+/// Parses a resourceVersion; an empty one is 0.
 pub(super) fn parse_version(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
@@ -46,26 +46,27 @@ pub(super) fn list(call: &Call<'_>) -> Result<Response, ApiError> {
     let mut objects = store.snapshot(call.resource.table, &selector.key_prefix(), revision);
     drop(store);
     objects.retain(|object| selector.matches(object) && after.as_deref().is_none_or(|after| *object.key() > *after));
-    let metadata = options.cut(&mut objects, revision, selector.takes_all());
-    Ok(answer::encoded(
+    let metadata = options.paginate(&mut objects, revision, selector.matches_everything());
+    Ok(response::encoded(
         200,
-        call.presentation.list(&objects, &metadata).map_err(unreadable)?,
+        call.negotiated.list(&objects, &metadata).map_err(codec_error)?,
     ))
 }
 
-/// Which version of a list is asked for, and how much of it.
+/// Options of a list request.
 struct ListOptions {
-    /// `None` is everything.
+    /// `None` for no limit.
     limit: Option<usize>,
     version: u64,
     exact: bool,
-    token: Option<Token>,
+    token: Option<ContinueToken>,
 }
 
-/// Where a page ended. It is opaque to clients.
-struct Token {
-    /// The version of the whole list; 0 for what remains of a list whose version is gone.
+/// The continue token, which is opaque to clients.
+struct ContinueToken {
+    /// The revision of the list; 0 to continue inconsistently at the current revision.
     revision: u64,
+    /// The last key of the previous page.
     after: String,
 }
 
@@ -73,18 +74,18 @@ impl ListOptions {
     fn parse(call: &Call<'_>) -> Result<Self, ApiError> {
         let query = &call.query;
         let version = query.get("resourceVersion").unwrap_or_default();
-        let rule = query.get("resourceVersionMatch").unwrap_or_default();
+        let version_match = query.get("resourceVersionMatch").unwrap_or_default();
         let limit = options::number(query, "limit")?.and_then(|limit| usize::try_from(limit).ok());
-        // From version 0 on, the real server answers out of its cache, and there all at once.
+        // kube-apiserver serves resourceVersion 0 from its cache and ignores the limit there.
         let limit = limit.filter(|limit| *limit > 0 && version != "0");
         let token = query.get("continue").filter(|token| !token.is_empty());
         if query.get("sendInitialEvents").is_some() {
-            return Err(forbidden("sendInitialEvents", "means nothing to a list"));
+            return Err(forbidden_option("sendInitialEvents", "means nothing to a list"));
         }
-        check_match(version, rule, token.is_some())?;
+        check_version_match(version, version_match, token.is_some())?;
         let number = parse_version(version)
             .map_err(|error| ApiError::bad_request(format!("invalid resource version: {error}")))?;
-        let token = token.map(Token::parse).transpose()?;
+        let token = token.map(ContinueToken::parse).transpose()?;
         if token.is_some() && number > 0 {
             return Err(ApiError::bad_request(
                 "the continue token says the version already: leave resourceVersion out",
@@ -93,15 +94,15 @@ impl ListOptions {
         Ok(Self {
             limit,
             version: number,
-            // Pages of a given version have always been pages of exactly this version.
-            exact: rule == "Exact" || (rule.is_empty() && limit.is_some() && number > 0),
+            // A limit with a resourceVersion implies an exact match.
+            exact: version_match == "Exact" || (version_match.is_empty() && limit.is_some() && number > 0),
             token,
         })
     }
 
-    /// The revision to list at, and the key to list from.
+    /// The revision of the list, and the key after which the page starts.
     fn position(&self, call: &Call<'_>, store: &Store) -> Result<(u64, Option<String>), ApiError> {
-        let oldest = store.oldest(call.resource.table);
+        let oldest = store.oldest_revision(call.resource.table);
         if let Some(token) = &self.token {
             let after = Some(token.after.clone());
             return match token.revision {
@@ -109,7 +110,7 @@ impl ListOptions {
                 revision if revision < oldest => {
                     let message = "The continue token is too old for a consistent list. Start again without it, or go \
                                    on inconsistently with the token in this answer.";
-                    let token = Token {
+                    let token = ContinueToken {
                         revision: 0,
                         after: token.after.clone(),
                     };
@@ -129,25 +130,25 @@ impl ListOptions {
         }
     }
 
-    /// Cuts the list to a page. How many are left is only said where it needs no counting.
-    fn cut(&self, objects: &mut Vec<Arc<Object>>, revision: u64, countable: bool) -> ListMeta {
+    /// Truncates the list to a page. `remainingItemCount` is only set for lists without selectors.
+    fn paginate(&self, objects: &mut Vec<Arc<Object>>, revision: u64, countable: bool) -> ListMeta {
         let mut metadata = ListMeta {
             resource_version: Some(revision.to_string()),
             ..ListMeta::default()
         };
         let limit = self.limit.unwrap_or(usize::MAX);
         if objects.len() > limit {
-            let left = objects.len() - limit;
+            let remaining = objects.len() - limit;
             objects.truncate(limit);
             let after = objects.last().map(|object| object.key()).unwrap_or_default();
-            metadata.continue_ = Some(Token { revision, after }.to_string());
-            metadata.remaining_item_count = i64::try_from(left).ok().filter(|_| countable);
+            metadata.continue_ = Some(ContinueToken { revision, after }.to_string());
+            metadata.remaining_item_count = i64::try_from(remaining).ok().filter(|_| countable);
         }
         metadata
     }
 }
 
-impl Token {
+impl ContinueToken {
     fn parse(text: &str) -> Result<Self, ApiError> {
         let parts = text
             .split_once(':')
@@ -160,18 +161,18 @@ impl Token {
     }
 }
 
-impl std::fmt::Display for Token {
+impl std::fmt::Display for ContinueToken {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{}:{}", self.revision, self.after)
     }
 }
 
-fn check_match(version: &str, rule: &str, continues: bool) -> Result<(), ApiError> {
+fn check_version_match(version: &str, version_match: &str, continues: bool) -> Result<(), ApiError> {
     let field = "resourceVersionMatch";
-    match rule {
-        "Exact" | "NotOlderThan" if continues => Err(forbidden(field, "cannot go with continue")),
-        "Exact" | "NotOlderThan" if version.is_empty() => Err(forbidden(field, "needs a resourceVersion")),
-        "Exact" if version == "0" => Err(forbidden(field, "no list is exactly at resourceVersion 0")),
+    match version_match {
+        "Exact" | "NotOlderThan" if continues => Err(forbidden_option(field, "cannot go with continue")),
+        "Exact" | "NotOlderThan" if version.is_empty() => Err(forbidden_option(field, "needs a resourceVersion")),
+        "Exact" if version == "0" => Err(forbidden_option(field, "no list is exactly at resourceVersion 0")),
         "" | "Exact" | "NotOlderThan" => Ok(()),
         other => Err(ApiError::invalid_options(
             "ListOptions",
@@ -184,8 +185,8 @@ fn check_match(version: &str, rule: &str, continues: bool) -> Result<(), ApiErro
     }
 }
 
-/// A refusal of an option of a list or a watch.
-pub(super) fn forbidden(field: &str, detail: &str) -> ApiError {
+/// The error for a forbidden option of a list or watch.
+pub(super) fn forbidden_option(field: &str, detail: &str) -> ApiError {
     ApiError::invalid_options(
         "ListOptions",
         FieldError {

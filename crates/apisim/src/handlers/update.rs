@@ -1,16 +1,16 @@
-//! PUT: another version of an object, or of a part of it.
+//! PUT: update an object or a subresource.
 
 use std::sync::Arc;
 
-use super::{Call, Part, Written, create::add, metadata, options};
+use super::{Call, WriteResult, WriteTarget, create::create, metadata, options};
 use crate::{
-    answer::Response,
-    erased::AnyKind,
+    any_kind::AnyKind,
     namespaces,
     object::Object,
     resources::{Resource, Table, stored_in},
+    response::Response,
     status::ApiError,
-    store::{Store, unreadable},
+    store::{Store, codec_error},
     validation::{FieldError, FieldErrorKind},
 };
 
@@ -18,106 +18,106 @@ pub(super) fn handle(call: &Call<'_>) -> Result<Response, ApiError> {
     let dry_run = options::dry_run(&call.query, "UpdateOptions")?;
     let mut object = call.decode_body()?;
     check_name(call, &*object)?;
-    call.place(&mut *object)?;
+    call.set_namespace(&mut *object)?;
     let mut store = call.store();
     let existing = store.get(call.resource.table, &call.key());
     let Some(existing) = existing else {
-        if (call.resource.codec.update_creates)() && call.part() == Part::Whole {
+        if (call.resource.codec.update_creates)() && call.write_target() == WriteTarget::Object {
             check_uid(call, &*object, "")?;
-            // What the client thought to replace is gone; this is a new object.
+            // The object to update does not exist, so the resourceVersion does not apply to the new one.
             object.metadata_mut().resource_version = None;
-            return call.answer_written(&add(&mut store, call.resource, object, dry_run)?);
+            return call.write_response(&create(&mut store, call.resource, object, dry_run)?);
         }
         return Err(ApiError::not_found(call.resource, call.name()));
     };
     check_uid(call, &*object, &existing.uid)?;
-    let written = replace(&mut store, call, object, &existing, dry_run)?;
-    call.answer_written(&written)
+    let result = replace(&mut store, call, object, &existing, dry_run)?;
+    call.write_response(&result)
 }
 
-/// The name in the body must be there and must be the one in the address.
+/// Checks that the name in the body is the name in the URL path.
 pub(super) fn check_name(call: &Call<'_>, object: &dyn AnyKind) -> Result<(), ApiError> {
-    let (asked, given) = (call.name(), object.metadata().name.as_deref().unwrap_or_default());
+    let (requested, given) = (call.name(), object.metadata().name.as_deref().unwrap_or_default());
     if given.is_empty() {
         return Err(ApiError::bad_request(format!(
-            "the object has no name, the address says {asked}"
+            "the object has no name, the address says {requested}"
         )));
     }
-    if given != asked {
+    if given != requested {
         return Err(ApiError::bad_request(format!(
-            "the object is named {given}, the address says {asked}"
+            "the object is named {given}, the address says {requested}"
         )));
     }
     Ok(())
 }
 
-/// A uid in the body must be that of the stored object; where an update could create, there is none to agree with.
+/// Checks that a uid in the body is the uid of the stored object. `stored` is empty if there is no stored object.
 fn check_uid(call: &Call<'_>, object: &dyn AnyKind, stored: &str) -> Result<(), ApiError> {
     match object.metadata().uid.as_deref() {
         Some(uid) if !uid.is_empty() && uid != stored => {
-            let why = format!("the object has uid {stored:?}, not {uid:?}");
-            Err(ApiError::conflict(call.resource, call.name(), &why))
+            let reason = format!("the object has uid {stored:?}, not {uid:?}");
+            Err(ApiError::conflict(call.resource, call.name(), &reason))
         }
         _ => Ok(()),
     }
 }
 
-/// Puts another version in the place of a stored object.
+/// Updates a stored object.
 pub(super) fn replace(
     store: &mut Store,
     call: &Call<'_>,
     mut object: Box<dyn AnyKind>,
     existing: &Arc<Object>,
     dry_run: bool,
-) -> Result<Written, ApiError> {
+) -> Result<WriteResult, ApiError> {
     let resource = call.resource;
     check_version(resource, &*object, existing)?;
     let old = Store::decode(existing, resource.table)?;
-    metadata::tidy(object.metadata_mut());
-    object.fill_defaults();
+    metadata::normalize(object.metadata_mut());
+    object.set_defaults();
     object.metadata_mut().generation = old.metadata().generation;
     let stored_as = stored_in(resource.table);
     let invalid = |errors: &[FieldError]| ApiError::invalid(stored_as.group, stored_as.kind, &existing.name, errors);
-    match call.part() {
-        Part::Whole => {
-            let refused = object.allot(Some(&*old), &store.cluster_ips);
-            if !refused.is_empty() {
-                return Err(invalid(&refused));
+    match call.write_target() {
+        WriteTarget::Object => {
+            let errors = object.allocate(Some(&*old), &store.cluster_ips);
+            if !errors.is_empty() {
+                return Err(invalid(&errors));
             }
-            object.for_update(&*old);
+            object.prepare_update(&*old);
         }
-        Part::Status => object.for_status_update(&*old),
-        Part::Finalize => namespaces::keep_all_but_finalizers(&mut *object, &*old),
+        WriteTarget::Status => object.prepare_status_update(&*old),
+        WriteTarget::Finalize => namespaces::prepare_finalize_update(&mut *object, &*old),
     }
-    metadata::keep(object.metadata_mut(), old.metadata());
-    let errors = (resource.codec.update_errors)(&*object, &*old);
+    metadata::preserve_immutable(object.metadata_mut(), old.metadata());
+    let errors = (resource.codec.validate_update)(&*object, &*old);
     if !errors.is_empty() {
         return Err(invalid(&errors));
     }
-    let warnings = object.all_warnings(Some(&*old));
-    // As it would be stored if nothing changed: the version of the old one.
-    let unchanged = Object::new(&mut *object, stored_as, existing.revision).map_err(unreadable)?;
-    let object = if unchanged.fields.same_text(&existing.fields) {
+    let warnings = object.warnings(Some(&*old));
+    // Encoded with the old revision, so that an update without changes compares equal.
+    let unchanged = Object::new(&mut *object, stored_as, existing.revision).map_err(codec_error)?;
+    let object = if unchanged.fields.json_eq(&existing.fields) {
         existing.clone()
     } else if dry_run {
         Arc::new(unchanged)
-    } else if is_finished(resource.table, &*object, &*old) {
+    } else if completes_deletion(resource.table, &*object, &*old) {
         store.remove(resource.table, &existing.key())?;
-        store.settle()?;
+        store.process_deletions()?;
         Arc::new(unchanged)
     } else {
         let object = store.put(resource.table, &mut *object)?;
-        store.settle()?;
+        store.process_deletions()?;
         object
     };
-    Ok(Written {
+    Ok(WriteResult {
         object,
         warnings,
         created: false,
     })
 }
 
-/// The version that the client saw must be the stored one, where it says one or has to.
+/// Checks that the resourceVersion of the request is the stored one. Some kinds allow an update without it.
 fn check_version(resource: &Resource, object: &dyn AnyKind, existing: &Object) -> Result<(), ApiError> {
     match object.metadata().resource_version.as_deref() {
         None | Some("" | "0") if (resource.codec.update_is_unconditional)() => Ok(()),
@@ -144,8 +144,8 @@ fn check_version(resource: &Resource, object: &dyn AnyKind, existing: &Object) -
     }
 }
 
-/// Whether the last finalizer of an object that was waiting to be deleted is gone.
-fn is_finished(table: Table, object: &dyn AnyKind, old: &dyn AnyKind) -> bool {
+/// Whether the update removes the last finalizer of a terminating object.
+fn completes_deletion(table: Table, object: &dyn AnyKind, old: &dyn AnyKind) -> bool {
     if object.metadata().finalizers.iter().flatten().next().is_some() {
         return false;
     }

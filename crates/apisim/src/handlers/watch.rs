@@ -1,4 +1,4 @@
-//! GET with `watch=true`: a stream of changes.
+//! GET with `watch=true`: a stream of watch events.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -12,37 +12,37 @@ use tokio::{
 
 use super::{Call, options, read};
 use crate::{
-    answer::{self, Response},
     body::{BoxError, boxed},
     object::Object,
-    present::{self, Form, Presentation},
+    representation::{self, Negotiated, Representation},
+    response::{self, Response},
     selectors::Selector,
     server::Server,
     status::ApiError,
-    store::{Action, Change, Store, unreadable},
+    store::{Action, Change, Store, codec_error},
 };
 
-/// How many changes a watcher takes out of the history at once.
+/// Maximum number of changes that a watch reads from the history at once.
 const BATCH: usize = 64;
-/// How long before the end of a watch the last bookmark comes.
+/// Time between the last bookmark and the end of a watch.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-/// How long a watch lasts that does not say, at least; at most twice as long.
-const UNLIMITED_SECONDS: u64 = 1_800;
+/// Minimum duration of a watch without `timeoutSeconds`. The actual duration is random, up to twice this value.
+const DEFAULT_TIMEOUT_SECONDS: u64 = 1_800;
 
 pub(super) fn handle(call: &Call<'_>) -> Result<Response, ApiError> {
     let selector = Selector::parse(call.resource, call.request.namespace.as_deref(), &call.query)?;
     let options = WatchOptions::parse(call)?;
     let watcher = Watcher::start(call, selector, &options);
-    let lines = futures::stream::unfold(watcher, |mut watcher| async move {
-        let line = watcher.next().await?;
-        Some((Ok::<_, BoxError>(Frame::data(line)), watcher))
+    let events = futures::stream::unfold(watcher, |mut watcher| async move {
+        let event = watcher.next().await?;
+        Some((Ok::<_, BoxError>(Frame::data(event)), watcher))
     });
-    Ok(answer::typed(200, "application/json", boxed(StreamBody::new(lines))))
+    Ok(response::typed(200, "application/json", boxed(StreamBody::new(events))))
 }
 
 struct WatchOptions {
     version: u64,
-    /// Whether what is there comes first.
+    /// Whether existing objects are sent first, as ADDED events.
     initial_events: bool,
     bookmarks: bool,
     timeout: Duration,
@@ -52,51 +52,53 @@ impl WatchOptions {
     fn parse(call: &Call<'_>) -> Result<Self, ApiError> {
         let query = &call.query;
         let version = query.get("resourceVersion").unwrap_or_default();
-        let rule = query.get("resourceVersionMatch").unwrap_or_default();
+        let version_match = query.get("resourceVersionMatch").unwrap_or_default();
         let field = "resourceVersionMatch";
         if query.get("continue").is_some_and(|token| !token.is_empty()) {
-            return Err(read::forbidden(field, "cannot go with continue"));
+            return Err(read::forbidden_option(field, "cannot go with continue"));
         }
-        let initial_events = match (query.get("sendInitialEvents"), rule) {
+        let initial_events = match (query.get("sendInitialEvents"), version_match) {
             (Some(_), "NotOlderThan") => query.flag("sendInitialEvents"),
             (Some(_), _) => {
-                let why = "must be NotOlderThan with sendInitialEvents";
-                return Err(read::forbidden(field, why));
+                let detail = "must be NotOlderThan with sendInitialEvents";
+                return Err(read::forbidden_option(field, detail));
             }
             (None, "") => matches!(version, "" | "0"),
             (None, _) => {
-                let why = "means nothing to a watch without sendInitialEvents";
-                return Err(read::forbidden(field, why));
+                let detail = "means nothing to a watch without sendInitialEvents";
+                return Err(read::forbidden_option(field, detail));
             }
         };
         let seconds = options::number(query, "timeoutSeconds")?.and_then(|seconds| u64::try_from(seconds).ok());
-        let unlimited = || UNLIMITED_SECONDS + fastrand::u64(..UNLIMITED_SECONDS);
+        let default_timeout = || DEFAULT_TIMEOUT_SECONDS + fastrand::u64(..DEFAULT_TIMEOUT_SECONDS);
         Ok(Self {
             version: read::parse_version(version).map_err(ApiError::internal)?,
             initial_events,
             bookmarks: query.flag("allowWatchBookmarks"),
-            timeout: Duration::from_secs(seconds.filter(|seconds| *seconds > 0).unwrap_or_else(unlimited)),
+            timeout: Duration::from_secs(seconds.filter(|seconds| *seconds > 0).unwrap_or_else(default_timeout)),
         })
     }
 }
 
-/// One reader of the history.
+/// One watch: reads the history and encodes the events.
 struct Watcher {
     server: Arc<Server>,
-    presentation: Presentation,
+    negotiated: Negotiated,
     selector: Selector,
-    news: watch::Receiver<u64>,
-    /// Everything up to here has been taken out of the history.
+    /// Notifies about new changes.
+    notifications: watch::Receiver<u64>,
+    /// The revision up to which the history has been read.
     position: u64,
-    /// What was there at the start and has not been shown yet.
+    /// Initial objects that have not been sent yet.
     initial: VecDeque<Arc<Object>>,
-    /// The version at which the initial events end, if that is still to be said.
+    /// The revision of the initial-events-end bookmark, until it is sent.
     initial_end: Option<u64>,
     changes: VecDeque<Arc<Change>>,
-    /// The last thing to say.
-    refusal: Option<ApiError>,
+    /// The ERROR event that ends the watch.
+    error: Option<ApiError>,
     bookmark_at: Option<Instant>,
     deadline: Instant,
+    /// Whether no event has been sent yet.
     first: bool,
 }
 
@@ -107,14 +109,14 @@ impl Watcher {
         let table = call.resource.table;
         let mut watcher = Self {
             server: call.server.clone(),
-            presentation: call.presentation,
+            negotiated: call.negotiated,
             selector,
-            news: store.subscribe(table),
+            notifications: store.subscribe(table),
             position: options.version,
             initial: VecDeque::new(),
             initial_end: None,
             changes: VecDeque::new(),
-            refusal: None,
+            error: None,
             bookmark_at: None,
             deadline: now + options.timeout,
             first: true,
@@ -126,12 +128,12 @@ impl Watcher {
         watcher
     }
 
-    /// Finds where in the history to begin.
+    /// Sets the start position in the history.
     fn seek(&mut self, store: &Store, options: &WatchOptions) {
-        let table = self.presentation.resource.table;
+        let table = self.negotiated.resource.table;
         if options.initial_events {
             if options.version > store.revision {
-                self.refusal = Some(ApiError::too_large_version(options.version, store.revision));
+                self.error = Some(ApiError::too_large_version(options.version, store.revision));
                 return;
             }
             let objects = store.snapshot(table, &self.selector.key_prefix(), store.revision);
@@ -143,69 +145,67 @@ impl Watcher {
             self.position = store.revision;
         } else if options.version == 0 {
             self.position = store.revision;
-        } else if options.version < store.oldest(table) {
-            self.refusal = Some(too_old(options.version, store.oldest(table)));
+        } else if options.version < store.oldest_revision(table) {
+            self.error = Some(too_old(options.version, store.oldest_revision(table)));
         }
     }
 
-    /// The next line; `None` is the end of the watch.
+    /// The next encoded event; `None` at the end of the watch.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(line) = self.ready() {
-                return Some(line.unwrap_or_else(|error| refusal_line(&unreadable(error))));
+            if let Some(event) = self.next_pending() {
+                return Some(event.unwrap_or_else(|error| error_event(&codec_error(error))));
             }
             if Instant::now() >= self.deadline {
                 return None;
             }
-            if self.fetch() {
+            if self.read_changes() {
                 continue;
             }
             if self.bookmark_at.is_some_and(|at| at <= Instant::now()) {
                 self.bookmark_at = self.next_bookmark(Instant::now());
-                let line = self.presentation.bookmark(self.position, false);
-                return Some(line.unwrap_or_else(|error| refusal_line(&unreadable(error))));
+                let event = self.negotiated.bookmark(self.position, false);
+                return Some(event.unwrap_or_else(|error| error_event(&codec_error(error))));
             }
-            let wake_at = self.bookmark_at.map_or(self.deadline, |at| at.min(self.deadline));
+            let timeout_at = self.bookmark_at.map_or(self.deadline, |at| at.min(self.deadline));
             tokio::select! {
-                changed = self.news.changed() => changed.ok()?,
-                () = sleep_until(wake_at) => {}
+                changed = self.notifications.changed() => changed.ok()?,
+                () = sleep_until(timeout_at) => {}
             }
         }
     }
 
-    /// What can be said without looking into the store.
-    fn ready(&mut self) -> Option<serde_json::Result<Bytes>> {
+    /// The next event that does not need the store.
+    fn next_pending(&mut self) -> Option<serde_json::Result<Bytes>> {
         if let Some(object) = self.initial.pop_front() {
             let first = std::mem::take(&mut self.first);
-            return Some(self.presentation.line("ADDED", &object, first));
+            return Some(self.negotiated.watch_event("ADDED", &object, first));
         }
         if let Some(revision) = self.initial_end.take() {
-            return Some(self.presentation.bookmark(revision, true));
+            return Some(self.negotiated.bookmark(revision, true));
         }
         while let Some(change) = self.changes.pop_front() {
-            if let Some(line) = self.line(&change) {
+            if let Some(event) = self.encode(&change) {
                 self.first = false;
-                return Some(line);
+                return Some(event);
             }
         }
-        let refusal = self.refusal.as_ref()?;
-        let line = present::line("ERROR", &refusal.0);
-        self.refusal = None;
+        let error = self.error.take()?;
         self.deadline = Instant::now();
-        Some(line)
+        Some(representation::encode_watch_event("ERROR", &error.0))
     }
 
-    /// Takes the next changes out of the history; false if there are none.
-    fn fetch(&mut self) -> bool {
-        // Seen before the store is read, so that a change in between wakes the watcher again.
-        self.news.borrow_and_update();
-        let table = self.presentation.resource.table;
+    /// Reads the next changes from the history; false if there are none.
+    fn read_changes(&mut self) -> bool {
+        // Mark the notification as seen before reading the store, so that a change in between notifies again.
+        self.notifications.borrow_and_update();
+        let table = self.negotiated.resource.table;
         let store = self.server.store();
         match store.changes_after(table, self.position, BATCH) {
-            None => self.refusal = Some(too_old(self.position, store.oldest(table))),
+            None => self.error = Some(too_old(self.position, store.oldest_revision(table))),
             Some(changes) => {
                 let last = changes.last().map(|change| change.revision);
-                // With a whole batch there may be more; with less, everything up to now has been read.
+                // After a partial batch the history has been read up to the current revision.
                 let reached = if changes.len() < BATCH {
                     Some(store.revision)
                 } else {
@@ -215,11 +215,11 @@ impl Watcher {
                 self.changes = changes.into();
             }
         }
-        self.refusal.is_some() || !self.changes.is_empty()
+        self.error.is_some() || !self.changes.is_empty()
     }
 
-    /// How a change looks to somebody who only sees the selected objects.
-    fn line(&self, change: &Change) -> Option<serde_json::Result<Bytes>> {
+    /// Encodes a change as an event of the selection: an object that enters is ADDED, one that leaves is DELETED.
+    fn encode(&self, change: &Change) -> Option<serde_json::Result<Bytes>> {
         let matches = |object: &Object| self.selector.matches(object);
         let before = change.previous.as_deref().is_some_and(matches);
         let after = change.action != Action::Deleted && matches(&change.object);
@@ -230,26 +230,26 @@ impl Watcher {
             (true, false) => "DELETED",
         };
         if event == "DELETED" && change.action != Action::Deleted {
-            // It left the selection: it is shown as it was last seen.
-            let left = change.previous.as_ref()?.at(change.revision);
-            return Some(left.and_then(|object| self.presentation.line(event, &object, self.first)));
+            // The object left the selection: send its previous state.
+            let left = change.previous.as_ref()?.with_revision(change.revision);
+            return Some(left.and_then(|object| self.negotiated.watch_event(event, &object, self.first)));
         }
-        if event != change.action.event() || !self.is_shared() {
-            return Some(self.presentation.line(event, &change.object, self.first));
+        if event != change.action.event() || !self.shares_encoding() {
+            return Some(self.negotiated.watch_event(event, &change.object, self.first));
         }
-        if let Some(line) = change.line.get() {
-            return Some(Ok(line.clone()));
+        if let Some(encoded) = change.encoded.get() {
+            return Some(Ok(encoded.clone()));
         }
-        let line = self.presentation.line(event, &change.object, self.first);
-        Some(line.map(|line| change.line.get_or_init(|| line).clone()))
+        let encoded = self.negotiated.watch_event(event, &change.object, self.first);
+        Some(encoded.map(|encoded| change.encoded.get_or_init(|| encoded).clone()))
     }
 
-    /// Whether this watcher sees objects as most do, so that lines can be shared.
-    fn is_shared(&self) -> bool {
-        self.presentation.form == Form::Whole && self.presentation.resource.codec.view.is_none()
+    /// Whether this watch uses the full representation of the storage kind, so that encoded events can be shared.
+    fn shares_encoding(&self) -> bool {
+        self.negotiated.representation == Representation::Full && self.negotiated.resource.codec.view.is_none()
     }
 
-    /// After the usual silence, or shortly before the end; not in the last moments.
+    /// The time of the next bookmark: after the bookmark interval, or [`LAST_BOOKMARK`] before the end.
     fn next_bookmark(&self, now: Instant) -> Option<Instant> {
         let last = self.deadline.checked_sub(LAST_BOOKMARK)?;
         (now < last).then(|| last.min(now + self.server.config.bookmark_interval))
@@ -266,10 +266,10 @@ impl Action {
     }
 }
 
-fn too_old(asked: u64, oldest: u64) -> ApiError {
-    ApiError::expired(format!("too old resource version: {asked} ({oldest})"))
+fn too_old(requested: u64, oldest: u64) -> ApiError {
+    ApiError::expired(format!("too old resource version: {requested} ({oldest})"))
 }
 
-fn refusal_line(error: &ApiError) -> Bytes {
-    present::line("ERROR", &error.0).unwrap_or_default()
+fn error_event(error: &ApiError) -> Bytes {
+    representation::encode_watch_event("ERROR", &error.0).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Events, in the form of the core group, which is the one that is stored.
+//! Events of the core group, the storage kind of events.
 
 use k8s_openapi::api::core::v1::Event;
 
@@ -6,7 +6,7 @@ use super::{ClusterIps, Kind};
 use crate::validation::{FieldError, event, metadata};
 
 impl Kind for Event {
-    fn default(&mut self) {
+    fn set_defaults(&mut self) {
         metadata::drop_empty(&mut self.metadata);
         self.source.get_or_insert_default();
         self.reporting_component.get_or_insert_default();

@@ -6,7 +6,7 @@ use super::{ClusterIps, Kind};
 use crate::validation::{FieldError, lease, metadata};
 
 impl Kind for Lease {
-    fn default(&mut self) {
+    fn set_defaults(&mut self) {
         metadata::drop_empty(&mut self.metadata);
         self.spec.get_or_insert_default();
     }
@@ -37,7 +37,7 @@ impl Kind for Lease {
     }
 }
 
-/// Fields of a feature that is off unless someone turns it on.
+/// Drops the fields of coordinated leader election, a feature gate that is off by default.
 fn drop_coordinated_election(lease: &mut Lease) {
     if let Some(spec) = &mut lease.spec {
         spec.strategy = None;
@@ -48,7 +48,7 @@ fn drop_coordinated_election(lease: &mut Lease) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::cases::{object, summary};
+    use crate::kinds::fixtures::{object, summary};
 
     fn lease(seconds: i32, transitions: i32) -> Lease {
         object(serde_json::json!({
@@ -58,13 +58,13 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_positive_and_transitions_not_negative() {
+    fn duration_must_be_positive_and_transitions_not_negative() {
         assert_eq!(lease(1, 0).validate(), []);
-        let wrong = [
+        let errors = [
             "spec.leaseDurationSeconds FieldValueInvalid",
             "spec.leaseTransitions FieldValueInvalid",
         ];
-        assert_eq!(summary(&lease(0, -1).validate()), wrong);
-        assert_eq!(summary(&lease(-3, -1).validate_update(&lease(1, 0))), wrong);
+        assert_eq!(summary(&lease(0, -1).validate()), errors);
+        assert_eq!(summary(&lease(-3, -1).validate_update(&lease(1, 0))), errors);
     }
 }

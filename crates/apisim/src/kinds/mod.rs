@@ -1,14 +1,12 @@
-//! What the server knows of each kind of object it keeps.
-//!
-//! One file per kind; what is accepted at all is judged in `validation`.
+//! Create and update strategies, one file per kind. Validation is in the module `validation`.
 
-#[cfg(test)]
-pub(crate) mod cases;
 mod cluster_ips;
 mod endpoint_slice;
 mod endpoints;
 mod event;
-pub(crate) mod events;
+pub(crate) mod events_v1;
+#[cfg(test)]
+pub(crate) mod fixtures;
 mod lease;
 mod namespace;
 mod node;
@@ -21,54 +19,54 @@ use serde::{Serialize, de::DeserializeOwned};
 pub(crate) use self::cluster_ips::ClusterIps;
 use crate::validation::FieldError;
 
-/// What happens to objects of one kind between the wire and the store.
+/// The create and update strategy of a kind.
 ///
-/// The order on create is `default`, `allot`, `prepare_create`, `validate`; on update `default`, `allot`,
-/// `prepare_update`, `validate_update`; on an update of the status `default`, `prepare_status_update`,
-/// `validate_update`. `settle` follows every write that was stored. Names, uids, versions and timestamps are the
-/// handlers' business.
+/// The order on create is `set_defaults`, `allocate`, `prepare_create`, `validate`; on update `set_defaults`, `allocate`,
+/// `prepare_update`, `validate_update`; on an update of the status `set_defaults`, `prepare_status_update`,
+/// `validate_update`. `update_allocation` follows every successful write. The handlers set names, uids, resource versions and
+/// timestamps.
 pub(crate) trait Kind:
     Clone + Serialize + DeserializeOwned + Metadata<Ty = ObjectMeta> + Send + Sync + 'static
 {
-    /// Fills in what a client may leave out.
-    fn default(&mut self) {}
+    /// Sets default values of omitted fields.
+    fn set_defaults(&mut self) {}
 
-    /// Chooses what the server gives (cluster IPs, node ports) and checks what the client asks for, without taking
-    /// it: nothing is taken before `settle`. A refusal comes before any other validation.
-    fn allot(&mut self, _old: Option<&Self>, _cluster_ips: &ClusterIps) -> Vec<FieldError> {
+    /// Chooses cluster IPs and node ports and checks the requested ones. Nothing is reserved before `update_allocation`.
+    /// Allocation errors precede other validation errors.
+    fn allocate(&mut self, _old: Option<&Self>, _cluster_ips: &ClusterIps) -> Vec<FieldError> {
         Vec::new()
     }
 
-    /// Takes what `new` was allotted and gives back what only `old` had. `new` is absent after a delete.
-    fn settle(_old: Option<&Self>, _new: Option<&Self>, _cluster_ips: &mut ClusterIps) {}
+    /// Releases the allocation of `old` and reserves that of `new`. `new` is absent after a delete.
+    fn update_allocation(_old: Option<&Self>, _new: Option<&Self>, _cluster_ips: &mut ClusterIps) {}
 
-    /// Removes what a client may not set (status).
+    /// Clears fields that a client cannot set (status).
     fn prepare_create(&mut self, _cluster_ips: &mut ClusterIps) {}
 
-    /// Keeps what an ordinary update may not change (status) and raises the generation where this kind has one.
+    /// Restores fields that an update cannot change (status), and increments the generation if the kind has one.
     fn prepare_update(&mut self, _old: &Self) {}
 
-    /// Keeps everything but the status.
+    /// Restores everything except the status.
     fn prepare_status_update(&mut self, _old: &Self) {}
 
-    /// What is wrong with a new object.
+    /// Validates a new object.
     fn validate(&self) -> Vec<FieldError>;
 
-    /// What is wrong with a changed object.
+    /// Validates an update.
     fn validate_update(&self, old: &Self) -> Vec<FieldError>;
 
-    /// What the client should be told although the write succeeds (`Warning` headers).
+    /// `Warning` headers for a successful write.
     fn warnings(&self, _old: Option<&Self>) -> Vec<String> {
         Vec::new()
     }
 
-    /// Fields that selectors may name, besides `metadata.name` and `metadata.namespace`.
+    /// Selectable fields, besides `metadata.name` and `metadata.namespace`.
     fn selectable_fields(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
-    /// For how many seconds an object that is deleted stays, when the client asks for `asked` seconds or says nothing.
-    fn grace_seconds(&self, _asked: Option<i64>) -> i64 {
+    /// The grace period of a deletion, with the requested seconds or the default.
+    fn grace_seconds(&self, _requested: Option<i64>) -> i64 {
         0
     }
 
@@ -77,7 +75,7 @@ pub(crate) trait Kind:
         false
     }
 
-    /// Whether an update may leave out the resourceVersion.
+    /// Whether an update may omit the resourceVersion.
     fn update_is_unconditional() -> bool {
         true
     }

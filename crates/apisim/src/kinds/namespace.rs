@@ -1,4 +1,4 @@
-//! Namespaces.
+//! Namespaces: defaults, label and finalizer.
 
 use k8s_openapi::api::core::v1::{Namespace, NamespaceStatus};
 
@@ -9,7 +9,7 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 const FINALIZER: &str = "kubernetes";
 
 impl Kind for Namespace {
-    fn default(&mut self) {
+    fn set_defaults(&mut self) {
         metadata::drop_empty(&mut self.metadata);
         self.metadata.namespace = None;
         if let Some(name) = self.metadata.name.clone().filter(|name| !name.is_empty()) {
@@ -63,10 +63,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::kinds::cases::{create, object, summary, update, update_status};
+    use crate::kinds::fixtures::{create, object, summary, update, update_status};
 
     #[test]
-    fn a_new_namespace_is_active_labelled_and_finalized() {
+    fn new_namespace_has_phase_label_and_finalizer() {
         let body = json!({ "metadata": { "name": "x" }, "status": { "phase": "Terminating" } });
         let namespace: Namespace = create(body, &mut ClusterIps::default()).unwrap();
         let expected = json!({
@@ -85,12 +85,12 @@ mod tests {
     }
 
     #[test]
-    fn only_a_namespace_being_deleted_terminates() {
+    fn phase_terminating_requires_a_deletion_timestamp() {
         let ips = &mut ClusterIps::default();
         let old: Namespace = create(json!({ "metadata": { "name": "x" } }), ips).unwrap();
         let mut new = old.clone();
         new.status = object(json!({ "phase": "Terminating" }));
-        let refused = update_status(&old, new).map_err(|errors| summary(&errors));
-        assert_eq!(refused.err(), Some(vec!["status.Phase FieldValueInvalid".to_owned()]));
+        let rejected = update_status(&old, new).map_err(|errors| summary(&errors));
+        assert_eq!(rejected.err(), Some(vec!["status.Phase FieldValueInvalid".to_owned()]));
     }
 }

@@ -1,4 +1,4 @@
-//! Nodes.
+//! Nodes: defaults.
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -6,11 +6,11 @@ use super::{ClusterIps, Kind};
 use crate::validation::{FieldError, metadata, node};
 
 impl Kind for Node {
-    fn default(&mut self) {
+    fn set_defaults(&mut self) {
         metadata::drop_empty(&mut self.metadata);
         self.metadata.namespace = None;
         let spec = self.spec.get_or_insert_default();
-        // The singular field is the older one and wins where they differ.
+        // The singular field takes precedence if both differ.
         spec.pod_cidr.take_if(|cidr| cidr.is_empty());
         spec.pod_cidrs.take_if(|cidrs| cidrs.is_empty());
         let first = spec.pod_cidrs.as_ref().and_then(|cidrs| cidrs.first());
@@ -64,7 +64,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::kinds::cases::{create, object, summary, update};
+    use crate::kinds::fixtures::{create, object, summary, update};
 
     fn created(spec: &Value) -> Result<Node, Vec<String>> {
         let body = json!({ "metadata": { "name": "n" }, "spec": spec });
@@ -72,14 +72,14 @@ mod tests {
     }
 
     #[test]
-    fn pod_ranges_agree_and_are_set_once() {
+    fn pod_cidrs_follow_pod_cidr_and_are_immutable() {
         let node = created(&json!({ "podCIDRs": ["10.1.0.0/24", "fd00::/64"] })).unwrap();
         assert_eq!(node.spec.as_ref().unwrap().pod_cidr.as_deref(), Some("10.1.0.0/24"));
         let mut other = node.clone();
         other.spec = object(json!({ "podCIDR": "10.2.0.0/24" }));
-        let refused = update(&node, other, &mut ClusterIps::default()).map_err(|errors| summary(&errors));
+        let rejected = update(&node, other, &mut ClusterIps::default()).map_err(|errors| summary(&errors));
         assert_eq!(
-            refused.err(),
+            rejected.err(),
             Some(vec!["spec.podCIDRs FieldValueForbidden".to_owned()])
         );
         let both = created(&json!({ "podCIDRs": ["10.1.0.0/24", "10.2.0.0/24"] }));
@@ -87,18 +87,18 @@ mod tests {
     }
 
     #[test]
-    fn taints() {
+    fn duplicate_and_unknown_taints_are_rejected() {
         let taint = json!({ "key": "a", "effect": "NoSchedule" });
-        let refused = created(&json!({ "taints": [taint, taint, { "key": "b", "effect": "X" }] }));
+        let rejected = created(&json!({ "taints": [taint, taint, { "key": "b", "effect": "X" }] }));
         let expected = [
             "metadata.taints[1] FieldValueDuplicate",
             "metadata.taints[2].effect FieldValueNotSupported",
         ];
-        assert_eq!(refused.err(), Some(expected.map(str::to_owned).to_vec()));
+        assert_eq!(rejected.err(), Some(expected.map(str::to_owned).to_vec()));
     }
 
     #[test]
-    fn a_node_is_schedulable_unless_said() {
+    fn nodes_are_schedulable_by_default() {
         for (spec, selected) in [(json!({}), "false"), (json!({ "unschedulable": true }), "true")] {
             let node = created(&spec).unwrap();
             assert_eq!(node.selectable_fields(), [("spec.unschedulable", selected.to_owned())]);

@@ -2,7 +2,7 @@
 
 use crate::{object::Object, resources::Resource};
 
-/// What fields must be equal to, or must not.
+/// A field selector: all terms must match.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FieldSelector(Vec<Term>);
 
@@ -46,22 +46,22 @@ impl FieldSelector {
     }
 }
 
-/// The name under which the field is kept, if it can be selected by.
+/// The field's name in the storage kind, if the resource supports it in selectors.
 fn stored_name(resource: &Resource, field: &str) -> Result<String, String> {
     if matches!(field, "metadata.name" | "metadata.namespace") {
         return Ok(field.to_owned());
     }
     let view = resource.codec.view.as_ref();
-    let renamed = view.and_then(|view| view.selectable.iter().find(|(shown, _)| *shown == field));
+    let renamed = view.and_then(|view| view.selectable.iter().find(|(name, _)| *name == field));
     if let Some((_, stored)) = renamed {
         return Ok((*stored).to_owned());
     }
     if view.is_some_and(|view| view.selectable.iter().any(|(_, stored)| *stored == field)) {
         return Err(format!("field label not supported: {field}"));
     }
-    // An empty object has all the fields, without their values.
+    // An empty object has all selectable fields, with empty values.
     let known = (resource.codec.decode)(b"{}")
-        .map(|empty| empty.selectable())
+        .map(|empty| empty.selectable_fields())
         .unwrap_or_default();
     if known.iter().any(|(name, _)| *name == field) {
         Ok(field.to_owned())
@@ -74,16 +74,16 @@ fn stored_name(resource: &Resource, field: &str) -> Result<String, String> {
     }
 }
 
-/// Splits at commas that no backslash protects.
+/// Splits at commas that are not escaped with a backslash.
 fn split_terms(text: &str) -> Vec<String> {
     let mut terms = vec![String::new()];
-    let mut protected = false;
+    let mut escaped = false;
     for character in text.chars() {
         match terms.last_mut() {
-            Some(term) if protected || character != ',' => term.push(character),
+            Some(term) if escaped || character != ',' => term.push(character),
             _ => terms.push(String::new()),
         }
-        protected = character == '\\' && !protected;
+        escaped = character == '\\' && !escaped;
     }
     terms.retain(|term| !term.is_empty());
     terms
@@ -101,17 +101,17 @@ fn split_operator(term: &str) -> Option<(&str, bool, &str)> {
 }
 
 fn unescape(value: &str) -> String {
-    let mut protected = false;
-    let mut plain = String::new();
+    let mut escaped = false;
+    let mut unescaped = String::new();
     for character in value.chars() {
-        if character == '\\' && !protected {
-            protected = true;
+        if character == '\\' && !escaped {
+            escaped = true;
         } else {
-            plain.push(character);
-            protected = false;
+            unescaped.push(character);
+            escaped = false;
         }
     }
-    plain
+    unescaped
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_equal_or_not() {
+    fn terms_match_equal_and_unequal_fields() {
         let pod = r#"{"metadata":{"name":"a","namespace":"n"},"spec":{"containers":[],"nodeName":"one"}}"#;
         for (selector, expected) in [
             ("", true),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_and_broken_terms_are_refused() {
+    fn unknown_fields_and_malformed_terms_are_rejected() {
         for selector in ["spec.nope=1", "metadata.name", "metadata.name!a"] {
             assert!(matches(selector, "{}").is_err(), "{selector}");
         }

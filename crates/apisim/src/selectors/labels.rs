@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// What labels must be like: all of the requirements.
+/// A label selector: all requirements must match.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LabelSelector(Vec<Requirement>);
 
@@ -15,11 +15,11 @@ struct Requirement {
 #[derive(Clone, Debug)]
 enum Operator {
     Exists,
-    Missing,
+    DoesNotExist,
     In(Vec<String>),
     NotIn(Vec<String>),
-    Above(i64),
-    Below(i64),
+    GreaterThan(i64),
+    LessThan(i64),
 }
 
 impl LabelSelector {
@@ -47,11 +47,11 @@ impl LabelSelector {
             let number = || value.and_then(|value| value.parse::<i64>().ok());
             match &requirement.operator {
                 Operator::Exists => value.is_some(),
-                Operator::Missing => value.is_none(),
+                Operator::DoesNotExist => value.is_none(),
                 Operator::In(values) => value.is_some_and(|value| values.contains(value)),
                 Operator::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
-                Operator::Above(bound) => number().is_some_and(|number| number > *bound),
-                Operator::Below(bound) => number().is_some_and(|number| number < *bound),
+                Operator::GreaterThan(bound) => number().is_some_and(|number| number > *bound),
+                Operator::LessThan(bound) => number().is_some_and(|number| number < *bound),
             }
         })
     }
@@ -62,14 +62,18 @@ impl LabelSelector {
 }
 
 fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, String> {
-    let negated = tokens.take("!");
+    let negated = tokens.consume("!");
     let key = tokens.word()?;
     if !is_qualified_name(&key) {
         return Err(format!("unable to parse requirement: {key:?} is not a label's name"));
     }
     let bare = matches!(tokens.peek().as_deref(), None | Some(","));
     let operator = if negated || bare {
-        if negated { Operator::Missing } else { Operator::Exists }
+        if negated {
+            Operator::DoesNotExist
+        } else {
+            Operator::Exists
+        }
     } else {
         operator(tokens)?
     };
@@ -83,8 +87,8 @@ fn operator(tokens: &mut Tokens<'_>) -> Result<Operator, String> {
         "!=" => Operator::NotIn(vec![tokens.value()?]),
         "in" => Operator::In(tokens.values()?),
         "notin" => Operator::NotIn(tokens.values()?),
-        ">" => Operator::Above(tokens.number()?),
-        "<" => Operator::Below(tokens.number()?),
+        ">" => Operator::GreaterThan(tokens.number()?),
+        "<" => Operator::LessThan(tokens.number()?),
         _ => {
             return Err(format!(
                 "unable to parse requirement: found '{token}', expected: in, notin, =, ==, !=, >, <"
@@ -93,7 +97,7 @@ fn operator(tokens: &mut Tokens<'_>) -> Result<Operator, String> {
     })
 }
 
-/// An optional prefix that ends in a slash, and a name.
+/// A name with an optional prefix and slash.
 fn is_qualified_name(key: &str) -> bool {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -109,12 +113,12 @@ fn is_name(name: &str) -> bool {
     outer(bytes.first()) && outer(bytes.last()) && bytes.iter().all(|byte| inner(*byte))
 }
 
-/// Words and signs of a selector.
+/// Tokenizer of a selector.
 struct Tokens<'a> {
     rest: &'a str,
 }
 
-const SIGNS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
+const OPERATORS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
 
 impl<'a> Tokens<'a> {
     fn new(text: &'a str) -> Self {
@@ -127,9 +131,9 @@ impl<'a> Tokens<'a> {
 
     fn next(&mut self) -> Option<String> {
         self.rest = self.rest.trim_start();
-        let sign = SIGNS.into_iter().find(|sign| self.rest.starts_with(sign));
-        let end = match sign {
-            Some(sign) => sign.len(),
+        let operator = OPERATORS.into_iter().find(|operator| self.rest.starts_with(operator));
+        let end = match operator {
+            Some(operator) => operator.len(),
             None => self
                 .rest
                 .find(|character: char| character.is_whitespace() || "=!(),><".contains(character))
@@ -140,8 +144,8 @@ impl<'a> Tokens<'a> {
         (!token.is_empty()).then(|| token.to_owned())
     }
 
-    fn take(&mut self, sign: &str) -> bool {
-        let found = self.peek().as_deref() == Some(sign);
+    fn consume(&mut self, operator: &str) -> bool {
+        let found = self.peek().as_deref() == Some(operator);
         if found {
             self.next();
         }
@@ -150,7 +154,7 @@ impl<'a> Tokens<'a> {
 
     fn word(&mut self) -> Result<String, String> {
         match self.next() {
-            Some(word) if !SIGNS.contains(&word.as_str()) => Ok(word),
+            Some(word) if !OPERATORS.contains(&word.as_str()) => Ok(word),
             other => {
                 let found = other.unwrap_or_default();
                 Err(format!(
@@ -160,7 +164,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// A value may be missing: `a=` asks for an empty one.
+    /// A missing value is empty: `a=` selects the empty value.
     fn value(&mut self) -> Result<String, String> {
         match self.peek().as_deref() {
             None | Some("," | ")") => Ok(String::new()),
@@ -176,15 +180,15 @@ impl<'a> Tokens<'a> {
     }
 
     fn values(&mut self) -> Result<Vec<String>, String> {
-        if !self.take("(") {
+        if !self.consume("(") {
             let found = self.next().unwrap_or_default();
             return Err(format!("unable to parse requirement: found '{found}' expected: '('"));
         }
         let mut values = vec![self.value()?];
-        while self.take(",") {
+        while self.consume(",") {
             values.push(self.value()?);
         }
-        if self.take(")") {
+        if self.consume(")") {
             Ok(values)
         } else {
             let found = self.next().unwrap_or_default();
@@ -196,8 +200,8 @@ impl<'a> Tokens<'a> {
 
     fn number(&mut self) -> Result<i64, String> {
         let value = self.value()?;
-        let wrong = |_| format!("unable to parse requirement: {value:?} is not a whole number");
-        value.parse().map_err(wrong)
+        let invalid = |_| format!("unable to parse requirement: {value:?} is not a whole number");
+        value.parse().map_err(invalid)
     }
 }
 
@@ -212,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn requirements_on_labels() {
+    fn requirements_match_labels() {
         for (selector, expected) in [
             ("", true),
             ("app", true),
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_selectors_are_refused() {
+    fn malformed_selectors_are_rejected() {
         for selector in ["a in x", "-", "a=b=c", "a in (b", ",", "a,,b", "a>x", "!a=b", "a b"] {
             assert!(matches(selector).is_err(), "{selector}");
         }

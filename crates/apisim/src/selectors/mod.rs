@@ -1,4 +1,4 @@
-//! Which objects of a collection a request is about.
+//! Selection of objects by namespace, labelSelector and fieldSelector.
 
 mod fields;
 mod labels;
@@ -8,17 +8,17 @@ use crate::{object::Object, request::Query, resources::Resource, status::ApiErro
 use fields::FieldSelector;
 use labels::LabelSelector;
 
-/// A namespace (or all), labels and fields that objects must have.
+/// Namespace, label selector and field selector of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selector {
-    /// `None` is all namespaces.
+    /// `None` selects all namespaces.
     namespace: Option<String>,
     labels: LabelSelector,
     fields: FieldSelector,
 }
 
 impl Selector {
-    /// Reads the selectors of a request.
+    /// Parses the selectors of a request.
     pub(crate) fn parse(resource: &Resource, namespace: Option<&str>, query: &Query) -> Result<Self, ApiError> {
         Ok(Self {
             namespace: namespace.map(Into::into),
@@ -29,7 +29,7 @@ impl Selector {
         })
     }
 
-    /// Whether an object is meant.
+    /// Whether an object is selected.
     pub(crate) fn matches(&self, object: &Object) -> bool {
         self.namespace
             .as_deref()
@@ -38,7 +38,7 @@ impl Selector {
             && self.fields.matches(object)
     }
 
-    /// What all keys of the namespace begin with.
+    /// The key prefix of the namespace.
     pub(crate) fn key_prefix(&self) -> String {
         self.namespace
             .as_deref()
@@ -46,8 +46,8 @@ impl Selector {
             .unwrap_or_default()
     }
 
-    /// Whether the whole namespace (or everything) is meant.
-    pub(crate) fn takes_all(&self) -> bool {
+    /// Whether the label and field selectors are empty.
+    pub(crate) fn matches_everything(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! How long ago something was, in one or two units.
+//! Formats the age of an object in one or two units, as kubectl does.
 
 use jiff::Timestamp;
 
@@ -6,13 +6,13 @@ use jiff::Timestamp;
 pub(super) fn since(time: Option<&str>) -> String {
     let then = time.and_then(|time| time.parse::<Timestamp>().ok());
     match then {
-        Some(then) => short(Timestamp::now().duration_since(then).as_secs()),
+        Some(then) => format_age(Timestamp::now().duration_since(then).as_secs()),
         None => "<unknown>".into(),
     }
 }
 
-/// Small spans are exact to the second, large ones to the day.
-fn short(seconds: i64) -> String {
+/// Formats seconds. Short durations are exact to the second, long ones to the day.
+fn format_age(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
     let two = |large: i64, unit: &str, rest: i64, small: &str| match rest {
         0 => format!("{large}{unit}"),
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_short() {
+    fn ages_have_at_most_two_units() {
         for (seconds, expected) in [
             (-5, "0s"),
             (119, "119s"),
@@ -46,7 +46,7 @@ mod tests {
             (176_400, "2d1h"),
             (864_000, "10d"),
         ] {
-            assert_eq!(short(seconds), expected);
+            assert_eq!(format_age(seconds), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What stands in the cells of a row.
+//! The cells of a table row.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::age;
 use crate::resources::Table;
 
 const NONE: &str = "<none>";
-/// How many of several values a cell shows.
-const SHOWN: usize = 3;
+/// Maximum number of values in a cell.
+const VALUES_MAX: usize = 3;
 
 /// The cells of an object, in the order of the columns.
 pub(super) fn of(table: Table, object: &Value) -> Vec<Value> {
@@ -90,14 +90,14 @@ fn list<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value>
     object.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The first few, and how many more there are.
+/// Joins the first values and appends the number of further ones.
 fn some_of(values: &[String], none: &str) -> String {
-    let more = values.len().saturating_sub(SHOWN);
-    let shown = values[..values.len() - more].join(",");
-    match (shown.is_empty(), more) {
+    let more = values.len().saturating_sub(VALUES_MAX);
+    let joined = values[..values.len() - more].join(",");
+    match (joined.is_empty(), more) {
         (true, _) => none.to_owned(),
-        (false, 0) => shown,
-        (false, more) => format!("{shown} + {more} more..."),
+        (false, 0) => joined,
+        (false, more) => format!("{joined} + {more} more..."),
     }
 }
 
@@ -120,17 +120,17 @@ fn addresses(endpoint: &Value) -> Vec<String> {
 }
 
 fn subset_addresses(object: &Value) -> Vec<String> {
-    let mut shown = Vec::new();
+    let mut addresses = Vec::new();
     for subset in list(object, "/subsets") {
         let ips: Vec<&str> = list(subset, "/addresses")
             .filter_map(|address| address["ip"].as_str())
             .collect();
         let ports: Vec<String> = list(subset, "/ports").map(port).collect();
         if ports.is_empty() {
-            shown.extend(ips.iter().map(ToString::to_string));
+            addresses.extend(ips.iter().map(ToString::to_string));
         }
         for port in &ports {
-            shown.extend(ips.iter().map(|ip| {
+            addresses.extend(ips.iter().map(|ip| {
                 if ip.contains(':') {
                     format!("[{ip}]:{port}")
                 } else {
@@ -139,7 +139,7 @@ fn subset_addresses(object: &Value) -> Vec<String> {
             }));
         }
     }
-    shown
+    addresses
 }
 
 fn external_ip(object: &Value) -> String {
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_shows_three_addresses() {
+    fn endpointslice_row_has_at_most_three_addresses() {
         let slice = json!({
             "metadata": {"name": "a"}, "addressType": "IPv4",
             "ports": [{"name": "http", "port": 80}, {"name": "any"}],
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_shows_its_addresses_and_ports() {
+    fn service_row_has_addresses_and_ports() {
         let service = json!({"metadata": {"name": "a"}, "spec": {
             "type": "LoadBalancer", "clusterIPs": ["10.0.0.2"], "selector": {"app": "web"},
             "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30080}, {"port": 53, "protocol": "UDP"}],
@@ -300,15 +300,15 @@ mod tests {
     }
 
     #[test]
-    fn a_node_shows_whether_it_is_ready() {
+    fn node_row_has_status_and_roles() {
         let node = json!({
             "metadata": {"name": "n", "labels": {"node-role.kubernetes.io/worker": ""}},
             "spec": {"unschedulable": true},
             "status": {"conditions": [{"type": "Ready", "status": "True"}],
                        "addresses": [{"type": "InternalIP", "address": "10.2.0.1"}]},
         });
-        let shown = cells(Table::Nodes, &node);
-        assert_eq!(shown[..3], ["n", "Ready,SchedulingDisabled", "worker"]);
-        assert_eq!(shown[5], "10.2.0.1");
+        let row = cells(Table::Nodes, &node);
+        assert_eq!(row[..3], ["n", "Ready,SchedulingDisabled", "worker"]);
+        assert_eq!(row[5], "10.2.0.1");
     }
 }

@@ -1,4 +1,4 @@
-//! Objects as rows of a table, as `kubectl get` asks for them.
+//! The representation as a `Table`, which `kubectl get` requests.
 
 mod age;
 mod cells;
@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::{
     object::{Fields, Object, Typed},
-    resources::{Resource, Table as Place},
+    resources::{Resource, Table as StoreTable},
 };
 
-/// A table of some objects.
+/// A `meta.k8s.io/v1` Table.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Table<'a> {
@@ -31,7 +31,7 @@ struct Column {
     r#type: &'static str,
     format: &'static str,
     description: &'static str,
-    /// Columns above 0 are only shown in wide output.
+    /// Columns with a priority above 0 are for wide output only.
     priority: i32,
 }
 
@@ -44,7 +44,7 @@ struct Row {
 
 const META: &str = "meta.k8s.io/v1";
 
-/// Makes a table, with or without the description of its columns.
+/// Creates a table, optionally with the column definitions.
 pub(crate) fn of<'a, O: Borrow<Object>>(
     resource: &Resource,
     objects: &[O],
@@ -92,28 +92,28 @@ fn columns(resource: &Resource) -> Vec<Column> {
     names.iter().map(column).collect()
 }
 
-/// All columns, and those of them that only wide output shows.
+/// All columns, and the columns for wide output only.
 #[rustfmt::skip]
-fn names(place: Place) -> (&'static [&'static str], &'static [&'static str]) {
-    match place {
-        Place::Namespaces => (&["Name", "Status", "Age"], &[]),
-        Place::Nodes => (
+fn names(table: StoreTable) -> (&'static [&'static str], &'static [&'static str]) {
+    match table {
+        StoreTable::Namespaces => (&["Name", "Status", "Age"], &[]),
+        StoreTable::Nodes => (
             &["Name", "Status", "Roles", "Age", "Version", "Internal-IP", "External-IP", "OS-Image", "Kernel-Version",
               "Container-Runtime"],
             &["Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"],
         ),
-        Place::Services => (
+        StoreTable::Services => (
             &["Name", "Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "Selector"],
             &["Selector"],
         ),
-        Place::Pods => (
+        StoreTable::Pods => (
             &["Name", "Ready", "Status", "Restarts", "Age", "IP", "Node", "Nominated Node", "Readiness Gates"],
             &["IP", "Node", "Nominated Node", "Readiness Gates"],
         ),
-        Place::Endpoints => (&["Name", "Endpoints", "Age"], &[]),
-        Place::EndpointSlices => (&["Name", "AddressType", "Ports", "Endpoints", "Age"], &[]),
-        Place::Leases => (&["Name", "Holder", "Age"], &[]),
-        Place::Events => (
+        StoreTable::Endpoints => (&["Name", "Endpoints", "Age"], &[]),
+        StoreTable::EndpointSlices => (&["Name", "AddressType", "Ports", "Endpoints", "Age"], &[]),
+        StoreTable::Leases => (&["Name", "Holder", "Age"], &[]),
+        StoreTable::Events => (
             &["Last Seen", "Type", "Reason", "Object", "Subobject", "Source", "Message", "First Seen", "Count", "Name"],
             &["Subobject", "Source", "First Seen", "Count", "Name"],
         ),
@@ -127,9 +127,9 @@ mod tests {
 
     #[test]
     fn every_row_has_a_cell_for_every_column() {
-        for place in Place::ALL {
-            let resource = stored_in(place);
-            let cells = cells::of(place, &Value::Null);
+        for table in StoreTable::ALL {
+            let resource = stored_in(table);
+            let cells = cells::of(table, &Value::Null);
             assert_eq!(cells.len(), columns(resource).len(), "{}", resource.plural);
         }
     }

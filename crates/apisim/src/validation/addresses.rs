@@ -1,11 +1,11 @@
-//! How IP addresses and ranges are spelled.
+//! Validation of IP addresses and CIDR ranges.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::{FieldError, path::Path};
 
-/// The address of a text as lenient readers understand it: IPv4 numbers may have leading zeros, and an IPv4 address
-/// in IPv6 spelling (`::ffff:1.2.3.4`) is an IPv4 address.
+/// Parses an address leniently: IPv4 octets may have leading zeros, and an IPv4-mapped IPv6 address (`::ffff:1.2.3.4`) is
+/// an IPv4 address.
 pub(crate) fn parse_lenient(value: &str) -> Option<IpAddr> {
     let Some((head, tail)) = value.rsplit_once(':') else {
         return parse_ipv4_lenient(value).map(IpAddr::V4);
@@ -29,21 +29,21 @@ fn parse_ipv4_lenient(value: &str) -> Option<Ipv4Addr> {
     <[u8; 4]>::try_from(octets).ok().map(Ipv4Addr::from)
 }
 
-/// What is wrong with an address in a field that takes any spelling of IPv6, unless the old object had it already.
-pub(crate) fn validate_ip(path: &Path<'_>, value: &str, already_there: &[&str]) -> Vec<FieldError> {
-    if already_there.contains(&value) {
+/// Validates an address in a field that allows non-canonical IPv6. Values of the old object are accepted.
+pub(crate) fn validate_ip(path: &Path<'_>, value: &str, old_values: &[&str]) -> Vec<FieldError> {
+    if old_values.contains(&value) {
         return Vec::new();
     }
-    let complaint = match (parse_lenient(value), value.parse::<IpAddr>()) {
+    let message = match (parse_lenient(value), value.parse::<IpAddr>()) {
         (None, _) => "must be an IP address",
         (Some(_), Err(_)) => "may not have leading zeros",
         (Some(_), Ok(exact)) if is_mapped(exact) => "may not be an IPv4 address in IPv6 spelling",
         _ => return Vec::new(),
     };
-    vec![FieldError::invalid(path, value, complaint)]
+    vec![FieldError::invalid(path, value, message)]
 }
 
-/// What is wrong with an address in a field that wants the canonical spelling.
+/// Validates an address in a field that requires the canonical form.
 pub(crate) fn validate_canonical_ip(path: &Path<'_>, value: &str) -> Vec<FieldError> {
     let errors = validate_ip(path, value, &[]);
     if !errors.is_empty() {
@@ -57,7 +57,7 @@ pub(crate) fn validate_canonical_ip(path: &Path<'_>, value: &str) -> Vec<FieldEr
         .collect()
 }
 
-/// Traffic can be sent to a service's endpoint: no special addresses.
+/// Validates the address of an endpoint: unspecified, loopback and link-local addresses are invalid.
 pub(crate) fn validate_endpoint_ip(path: &Path<'_>, value: &str) -> Vec<FieldError> {
     let Some(ip) = parse_lenient(value) else {
         return vec![FieldError::invalid(
@@ -77,37 +77,37 @@ pub(crate) fn validate_endpoint_ip(path: &Path<'_>, value: &str) -> Vec<FieldErr
         (link_local_multicast, "may not be a link-local multicast address"),
     ]
     .into_iter()
-    .filter(|(wrong, _)| *wrong)
-    .map(|(_, complaint)| FieldError::invalid(path, value, complaint))
+    .filter(|(invalid, _)| *invalid)
+    .map(|(_, message)| FieldError::invalid(path, value, message))
     .collect()
 }
 
-/// What is wrong with a range of addresses, unless the old object had it already.
-pub(crate) fn validate_cidr(path: &Path<'_>, value: &str, already_there: &[&str]) -> Vec<FieldError> {
-    if already_there.contains(&value) {
+/// Validates a CIDR range. Values of the old object are accepted.
+pub(crate) fn validate_cidr(path: &Path<'_>, value: &str, old_values: &[&str]) -> Vec<FieldError> {
+    if old_values.contains(&value) {
         return Vec::new();
     }
-    let complaint = match parse_cidr_lenient(value) {
+    let message = match parse_cidr_lenient(value) {
         None => "must be an address, a slash and the length of the prefix",
         Some(cidr) if !cidr.exact => "may not have leading zeros",
         Some(cidr) if cidr.mapped => "may not be an IPv4 range in IPv6 spelling",
         Some(cidr) if cidr.has_host_bits() => "may not have bits set after the prefix",
         Some(_) => return Vec::new(),
     };
-    vec![FieldError::invalid(path, value, complaint)]
+    vec![FieldError::invalid(path, value, message)]
 }
 
-/// Whether there is one address (or range) of each family, no more.
+/// Whether the list has addresses of both families.
 pub(crate) fn is_dual_stack(families: &[IpAddr]) -> bool {
     families.iter().any(IpAddr::is_ipv4) && families.iter().any(IpAddr::is_ipv6)
 }
 
-/// The address a range begins with.
+/// The address part of a CIDR range.
 pub(crate) fn cidr_address(value: &str) -> Option<IpAddr> {
     parse_cidr_lenient(value).map(|cidr| cidr.ip)
 }
 
-/// Advice about the spelling of an address that is accepted nevertheless.
+/// A warning about a valid address that is not in canonical form.
 pub(crate) fn ip_warning(path: &Path<'_>, value: &str) -> Option<String> {
     let ip = parse_lenient(value)?;
     match value.parse::<IpAddr>() {
@@ -127,8 +127,9 @@ pub(crate) fn ip_warning(path: &Path<'_>, value: &str) -> Option<String> {
 struct Cidr {
     ip: IpAddr,
     prefix: u8,
-    /// Nothing but leading zeros can be inexact.
+    /// Whether it has no leading zeros.
     exact: bool,
+    /// Whether it is an IPv4-mapped IPv6 range.
     mapped: bool,
 }
 
@@ -169,8 +170,8 @@ mod tests {
     const PATH: Path<'static> = Path::new("ip");
 
     #[test]
-    fn spelling_of_addresses() {
-        // value, errors when any IPv6 spelling goes, errors when canonical, errors as an endpoint, warnings
+    fn address_validation() {
+        // value, errors in a lenient field, errors in a canonical field, errors as an endpoint, warnings
         let cases = [
             ("1.2.3.4", 0, 0, 0, 0),
             ("fd00::1234", 0, 0, 0, 0),
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn spelling_of_ranges() {
+    fn cidr_validation() {
         for (value, errors) in [
             ("10.0.0.0/8", 0),
             ("0.0.0.0/0", 0),

@@ -1,4 +1,4 @@
-//! Which EndpointSlices are accepted (R141, R143–R146).
+//! Validation of EndpointSlices (R141, R143–R146).
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, EndpointPort, EndpointSlice};
 
@@ -22,17 +22,16 @@ const ZONE_KEY: &str = "topology.kubernetes.io/zone";
 
 const META: MetaRules = MetaRules::new(true, names::dns1123_subdomain);
 
-/// What is wrong with a new slice.
+/// Validates a new slice.
 pub(crate) fn validate(slice: &EndpointSlice) -> Vec<FieldError> {
-    let mut errors = validate_shape(slice);
+    let mut errors = validate_metadata_and_ports(slice);
     errors.extend(validate_endpoints(slice));
     META.created(&slice.metadata, errors)
 }
 
-/// What is wrong with a changed slice. Endpoints that did not change are not looked at again: an older server may
-/// have let them in.
+/// Validates an update of a slice. Unchanged endpoints are not validated again: an older server may have accepted them.
 pub(crate) fn validate_update(new: &EndpointSlice, old: &EndpointSlice) -> Vec<FieldError> {
-    let mut errors = validate_shape(new);
+    let mut errors = validate_metadata_and_ports(new);
     if new.endpoints != old.endpoints {
         errors.extend(validate_endpoints(new));
     }
@@ -44,7 +43,7 @@ pub(crate) fn validate_update(new: &EndpointSlice, old: &EndpointSlice) -> Vec<F
     META.updated(&new.metadata, &old.metadata, errors)
 }
 
-fn validate_shape(slice: &EndpointSlice) -> Vec<FieldError> {
+fn validate_metadata_and_ports(slice: &EndpointSlice) -> Vec<FieldError> {
     let mut errors = META.validate(&slice.metadata);
     let path = Path::new("addressType");
     match slice.address_type.as_str() {
@@ -107,13 +106,13 @@ fn validate_endpoint(path: &Path<'_>, endpoint: &Endpoint, address_type: &str, e
         errors.extend(validate_address(&addresses, i, address, address_type));
     }
     if let Some(node) = &endpoint.node_name {
-        let complaints = names::dns1123_subdomain(node);
-        errors.extend(invalid_each(&path.child("nodeName"), node, complaints));
+        let messages = names::dns1123_subdomain(node);
+        errors.extend(invalid_each(&path.child("nodeName"), node, messages));
     }
     validate_topology(&path.child("deprecatedTopology"), endpoint, errors);
     if let Some(hostname) = &endpoint.hostname {
-        let complaints = names::dns1123_label(hostname);
-        errors.extend(invalid_each(&path.child("hostname"), hostname, complaints));
+        let messages = names::dns1123_label(hostname);
+        errors.extend(invalid_each(&path.child("hostname"), hostname, messages));
     }
     if let Some(hints) = &endpoint.hints {
         validate_hints(&path.child("hints"), hints, errors);
@@ -121,31 +120,31 @@ fn validate_endpoint(path: &Path<'_>, endpoint: &Endpoint, address_type: &str, e
 }
 
 fn validate_address(path: &Path<'_>, i: usize, address: &str, kind: &str) -> Vec<FieldError> {
-    let at = path.index(i);
-    let (mut errors, wants_ipv4) = match kind {
-        "IPv4" => (validate_ip(&at, address, &[]), true),
-        "IPv6" => (validate_canonical_ip(&at, address), false),
-        "FQDN" => return validate_fqdn(&at, address),
+    let item_path = path.index(i);
+    let (mut errors, is_ipv4) = match kind {
+        "IPv4" => (validate_ip(&item_path, address, &[]), true),
+        "IPv6" => (validate_canonical_ip(&item_path, address), false),
+        "FQDN" => return validate_fqdn(&item_path, address),
         _ => return Vec::new(),
     };
     if errors.is_empty() {
-        if parse_lenient(address).is_none_or(|ip| ip.is_ipv4() != wants_ipv4) {
+        if parse_lenient(address).is_none_or(|ip| ip.is_ipv4() != is_ipv4) {
             errors.push(FieldError::invalid(path, address, format!("must be an {kind} address")));
         }
-        errors.extend(validate_endpoint_ip(&at, address));
+        errors.extend(validate_endpoint_ip(&item_path, address));
     }
     errors
 }
 
-/// At least two labels; a dot at the end is fine.
+/// Validates an FQDN: at least two labels, with an optional trailing dot.
 fn validate_fqdn(path: &Path<'_>, name: &str) -> Vec<FieldError> {
     if name.is_empty() {
         return vec![FieldError::required(path)];
     }
     let name = name.strip_suffix('.').unwrap_or(name);
-    let complaints = names::dns1123_subdomain(name);
-    if !complaints.is_empty() {
-        return vec![FieldError::invalid(path, name, complaints.join(", "))];
+    let messages = names::dns1123_subdomain(name);
+    if !messages.is_empty() {
+        return vec![FieldError::invalid(path, name, messages.join(", "))];
     }
     if !name.contains('.') {
         return vec![FieldError::invalid(
@@ -189,17 +188,17 @@ fn validate_hints(path: &Path<'_>, hints: &EndpointHints, errors: &mut Vec<Field
         .flatten()
         .map(|node| node.name.as_str())
         .collect();
-    let zones_fit = validate_hint_list(&path.child("forZones"), &zones, names::label_value, errors);
-    if zones_fit {
+    let within_limit = validate_hint_list(&path.child("forZones"), &zones, names::label_value, errors);
+    if within_limit {
         validate_hint_list(&path.child("forNodes"), &nodes, names::dns1123_subdomain, errors);
     }
 }
 
-/// Whether there were few enough of them to look further.
+/// Validates a list of hints. Returns false if the list exceeds the limit.
 fn validate_hint_list(
     path: &Path<'_>,
     hints: &[&str],
-    spelling: fn(&str) -> Vec<String>,
+    validate_name: fn(&str) -> Vec<String>,
     errors: &mut Vec<FieldError>,
 ) -> bool {
     if hints.len() > HINTS_MAX {
@@ -212,7 +211,7 @@ fn validate_hint_list(
         if hints[..i].contains(hint) {
             errors.push(FieldError::duplicate(&path, hint));
         }
-        errors.extend(invalid_each(&path, hint, spelling(hint)));
+        errors.extend(invalid_each(&path, hint, validate_name(hint)));
     }
     true
 }

@@ -1,4 +1,4 @@
-//! Which Endpoints are accepted.
+//! Validation of Endpoints.
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
 
@@ -14,14 +14,14 @@ use super::{
 
 const META: MetaRules = MetaRules::new(true, names::dns1123_subdomain);
 
-/// What is wrong with new Endpoints.
+/// Validates new Endpoints.
 pub(crate) fn validate(endpoints: &Endpoints) -> Vec<FieldError> {
     let mut errors = META.validate(&endpoints.metadata);
     errors.extend(validate_subsets(endpoints.subsets.as_deref().unwrap_or_default()));
     META.created(&endpoints.metadata, errors)
 }
 
-/// What is wrong with changed Endpoints. Subsets that did not change are not looked at again.
+/// Validates an update of Endpoints. Unchanged subsets are not validated again.
 pub(crate) fn validate_update(new: &Endpoints, old: &Endpoints) -> Vec<FieldError> {
     let mut errors = META.validate_update(&new.metadata, &old.metadata);
     errors.extend(META.validate(&new.metadata));
@@ -63,12 +63,12 @@ fn validate_address(path: &Path<'_>, address: &EndpointAddress) -> Vec<FieldErro
     let ip = path.child("ip");
     let mut errors = validate_ip(&ip, &address.ip, &[]);
     if let Some(hostname) = address.hostname.as_deref().filter(|hostname| !hostname.is_empty()) {
-        let complaints = names::dns1123_label(hostname);
-        errors.extend(invalid_each(&path.child("hostname"), hostname, complaints));
+        let messages = names::dns1123_label(hostname);
+        errors.extend(invalid_each(&path.child("hostname"), hostname, messages));
     }
     if let Some(node) = &address.node_name {
-        let complaints = names::dns1123_subdomain(node);
-        errors.extend(invalid_each(&path.child("nodeName"), node, complaints));
+        let messages = names::dns1123_subdomain(node);
+        errors.extend(invalid_each(&path.child("nodeName"), node, messages));
     }
     errors.extend(validate_endpoint_ip(&ip, &address.ip));
     errors

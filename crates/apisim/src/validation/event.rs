@@ -1,4 +1,4 @@
-//! Which Events are accepted, through either of their two groups.
+//! Validation of Events of the core group and of `events.k8s.io`.
 
 use k8s_openapi::api::core::v1::{Event, EventSeries};
 
@@ -8,17 +8,17 @@ const META: MetaRules = MetaRules::new(true, names::dns1123_subdomain);
 const TEXT_BYTES_MAX: usize = 128;
 const NOTE_BYTES_MAX: usize = 1024;
 
-/// What is wrong with an Event written through the core group.
+/// Validates a new Event of the core group.
 pub(crate) fn validate(event: &Event) -> Vec<FieldError> {
     META.created(&event.metadata, validate_both(event, "reportingComponent"))
 }
 
-/// What is wrong with an Event changed through the core group.
+/// Validates an update of an Event of the core group.
 pub(crate) fn validate_update(new: &Event, old: &Event) -> Vec<FieldError> {
     META.updated(&new.metadata, &old.metadata, validate_both(new, "reportingComponent"))
 }
 
-/// What is wrong with an Event written through `events.k8s.io`.
+/// Validates a new Event of `events.k8s.io`.
 pub(crate) fn validate_events_v1(event: &Event) -> Vec<FieldError> {
     let mut errors = validate_both(event, "reportingController");
     errors.extend(META.validate(&event.metadata));
@@ -47,7 +47,7 @@ pub(crate) fn validate_events_v1(event: &Event) -> Vec<FieldError> {
     META.created(&event.metadata, errors)
 }
 
-/// What is wrong with an Event changed through `events.k8s.io`: only the series may change.
+/// Validates an update of an Event of `events.k8s.io`: only the series may change.
 pub(crate) fn validate_events_v1_update(new: &Event, old: &Event) -> Vec<FieldError> {
     let mut errors = validate_both(new, "reportingController");
     errors.extend(META.validate_update(&new.metadata, &old.metadata));
@@ -89,16 +89,16 @@ fn validate_both(event: &Event, controller_field: &str) -> Vec<FieldError> {
         errors.extend(validate_reporter(event, controller_field));
     }
     let namespace = event.metadata.namespace.as_deref().unwrap_or_default();
-    let complaints = names::dns1123_subdomain(namespace);
-    errors.extend(invalid_each(&Path::new("namespace"), namespace, complaints));
+    let messages = names::dns1123_subdomain(namespace);
+    errors.extend(invalid_each(&Path::new("namespace"), namespace, messages));
     errors
 }
 
-/// The event lives where the object does; cluster-wide objects have theirs in `default`.
+/// An Event must be in the namespace of its object; events of cluster-scoped objects are in `default`.
 fn validate_namespaces(event: &Event) -> Option<FieldError> {
     let own = event.metadata.namespace.as_deref().unwrap_or_default();
     let involved = event.involved_object.namespace.as_deref().unwrap_or_default();
-    let agree = match (involved, event.event_time.is_some()) {
+    let valid = match (involved, event.event_time.is_some()) {
         ("", true) => ["default", "kube-system"].contains(&own),
         ("", false) => ["", "default"].contains(&own),
         (_, true) => true,
@@ -106,7 +106,7 @@ fn validate_namespaces(event: &Event) -> Option<FieldError> {
     };
     let object = Path::new("involvedObject");
     let path = object.child("namespace");
-    (!agree).then(|| FieldError::invalid(&path, involved, "must be the namespace of the event"))
+    (!valid).then(|| FieldError::invalid(&path, involved, "must be the namespace of the event"))
 }
 
 fn validate_reporter(event: &Event, controller_field: &str) -> Vec<FieldError> {

@@ -1,4 +1,4 @@
-//! Which Leases are accepted.
+//! Validation of Leases.
 
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 
@@ -10,14 +10,14 @@ const META: MetaRules = MetaRules {
     finalizers_have_domains: false,
 };
 
-/// What is wrong with a new Lease.
+/// Validates a new Lease.
 pub(crate) fn validate(lease: &Lease) -> Vec<FieldError> {
     let mut errors = META.validate(&lease.metadata);
     errors.extend(lease.spec.as_ref().map(validate_spec).unwrap_or_default());
     META.created(&lease.metadata, errors)
 }
 
-/// What is wrong with a changed Lease.
+/// Validates an update of a Lease.
 pub(crate) fn validate_update(new: &Lease, old: &Lease) -> Vec<FieldError> {
     let mut errors = META.validate_update(&new.metadata, &old.metadata);
     errors.extend(new.spec.as_ref().map(validate_spec).unwrap_or_default());

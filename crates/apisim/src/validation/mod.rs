@@ -1,4 +1,4 @@
-//! Whether an object may be stored, field by field, and how a refusal reads.
+//! Validation of objects, and the field errors that it returns.
 
 pub(crate) mod addresses;
 pub(crate) mod endpoint_slice;
@@ -23,17 +23,17 @@ use serde::Serialize;
 
 use self::path::Path;
 
-/// One reason why an object was refused.
+/// One validation error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FieldError {
     /// The path of the field, such as `endpoints[0].addresses`.
     pub(crate) field: String,
     pub(crate) kind: FieldErrorKind,
-    /// What is wrong with it, for a person.
+    /// Human-readable detail.
     pub(crate) detail: String,
 }
 
-/// How a field can be wrong.
+/// The kind of a validation error, as in `field.Error` of apimachinery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FieldErrorKind {
     Required,
@@ -46,7 +46,7 @@ pub(crate) enum FieldErrorKind {
     Forbidden,
     TooLong,
     TooMany,
-    /// Not the client's mistake.
+    /// An internal error.
     Internal,
 }
 
@@ -65,7 +65,7 @@ impl FieldError {
         Self::new(path, FieldErrorKind::NotSupported(json(value)), detail)
     }
 
-    /// For a value that is missing or not one of those known.
+    /// An error if the value is empty or not one of the supported values.
     pub(crate) fn one_of(path: &Path<'_>, value: &str, supported: &[&str]) -> Option<Self> {
         match value {
             "" => Some(Self::required(path)),
@@ -82,13 +82,13 @@ impl FieldError {
         Self::new(path, FieldErrorKind::Forbidden, detail)
     }
 
-    pub(crate) fn too_long(path: &Path<'_>, most: usize) -> Self {
-        let detail = format!("may not be more than {most} bytes");
+    pub(crate) fn too_long(path: &Path<'_>, max: usize) -> Self {
+        let detail = format!("may not be more than {max} bytes");
         Self::new(path, FieldErrorKind::TooLong, detail)
     }
 
-    pub(crate) fn too_many(path: &Path<'_>, have: usize, most: usize) -> Self {
-        let detail = format!("{have}: must have at most {most} items");
+    pub(crate) fn too_many(path: &Path<'_>, count: usize, max: usize) -> Self {
+        let detail = format!("{count}: must have at most {max} items");
         Self::new(path, FieldErrorKind::TooMany, detail)
     }
 
@@ -118,9 +118,9 @@ impl FieldError {
         }
     }
 
-    /// The `message` of the cause in a `Status`: what is wrong, without the field.
+    /// The `message` of the cause in a `Status`, without the field.
     pub(crate) fn cause_message(&self) -> String {
-        let (what, value) = match &self.kind {
+        let (title, value) = match &self.kind {
             FieldErrorKind::Required => ("Required value", None),
             FieldErrorKind::Invalid(value) => ("Invalid value", Some(value)),
             FieldErrorKind::NotSupported(value) => ("Unsupported value", Some(value)),
@@ -130,7 +130,7 @@ impl FieldError {
             FieldErrorKind::TooMany => ("Too many", None),
             FieldErrorKind::Internal => ("Internal error", None),
         };
-        let mut message = what.to_owned();
+        let mut message = title.to_owned();
         let detail = Some(&self.detail).filter(|detail| !detail.is_empty());
         for part in value.into_iter().chain(detail) {
             message.push_str(": ");
@@ -139,21 +139,21 @@ impl FieldError {
         message
     }
 
-    /// The whole of it, as the message of a `Status` lists it.
+    /// The full message with the field, as in the message of a `Status`.
     pub(crate) fn message(&self) -> String {
         format!("{}: {}", self.field, self.cause_message())
     }
 }
 
-/// One error for every complaint about the same value.
-pub(crate) fn invalid_each(path: &Path<'_>, value: &str, complaints: Vec<String>) -> Vec<FieldError> {
-    complaints
+/// One `Invalid` error per message about the same value.
+pub(crate) fn invalid_each(path: &Path<'_>, value: &str, messages: Vec<String>) -> Vec<FieldError> {
+    messages
         .into_iter()
         .map(|detail| FieldError::invalid(path, value, detail))
         .collect()
 }
 
-/// An error when a field that may not change did.
+/// An error if an immutable field changed.
 pub(crate) fn immutable<T: PartialEq + Serialize>(path: &Path<'_>, new: &T, old: &T) -> Option<FieldError> {
     (new != old).then(|| FieldError::invalid(path, new, "cannot be changed"))
 }
@@ -167,7 +167,7 @@ mod tests {
     use super::{FieldError, path::Path};
 
     #[test]
-    fn messages_read_as_the_real_server_prints_them() {
+    fn messages_have_the_format_of_kube_apiserver() {
         let path = Path::new("spec");
         let ports = path.child("ports");
         let port = ports.index(2);

@@ -1,31 +1,31 @@
-//! How names, labels and the like are spelled. Each check answers with its complaints, in a person's words.
+//! Validation of names and labels. Each function returns error messages; an empty list means valid.
 
-/// A label of a domain name: lower case letters, digits and inner dashes, at most 63.
+/// A DNS-1123 label: lower case letters, digits and inner dashes, at most 63 bytes.
 pub(crate) fn dns1123_label(value: &str) -> Vec<String> {
-    let mut complaints = at_most(value, 63);
+    let mut messages = at_most(value, 63);
     if !is_dns1123_label(value) {
-        complaints.push(if value.split('.').all(is_dns1123_label) {
+        messages.push(if value.split('.').all(is_dns1123_label) {
             "may not contain dots".to_owned()
         } else {
             "must be lower case letters, digits and dashes, with a letter or digit at both ends".to_owned()
         });
     }
-    complaints
+    messages
 }
 
-/// Labels joined by dots, at most 253 characters.
+/// A DNS-1123 subdomain: labels joined by dots, at most 253 bytes.
 pub(crate) fn dns1123_subdomain(value: &str) -> Vec<String> {
-    let mut complaints = at_most(value, 253);
+    let mut messages = at_most(value, 253);
     if !value.split('.').all(is_dns1123_label) {
-        complaints.push(
+        messages.push(
             "must be lower case letters, digits, dashes and dots, with a letter or digit at both ends of each part"
                 .to_owned(),
         );
     }
-    complaints
+    messages
 }
 
-/// A name that may be the last part of an address.
+/// A name that is valid as a segment of a URL path.
 pub(crate) fn path_segment(value: &str) -> Vec<String> {
     if value == "." || value == ".." {
         return vec![format!("may not be '{value}'")];
@@ -33,7 +33,7 @@ pub(crate) fn path_segment(value: &str) -> Vec<String> {
     path_segment_prefix(value)
 }
 
-/// The beginning of such a name.
+/// The prefix of a name that is valid as a segment of a URL path.
 pub(crate) fn path_segment_prefix(value: &str) -> Vec<String> {
     ['/', '%']
         .into_iter()
@@ -42,10 +42,10 @@ pub(crate) fn path_segment_prefix(value: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a generated name begins with may end in a dash.
+/// Replaces a trailing dash of a `generateName`, so that the prefix validates as a name.
 pub(crate) fn without_trailing_dash(prefix: &str) -> String {
     match prefix.strip_suffix('-') {
-        // The character before the dash is left out as well: it may itself be a dash.
+        // The character before the dash is dropped too: it may be a dash itself.
         Some(rest) if !rest.is_empty() => {
             let mut shortened: String = rest.to_owned();
             shortened.pop();
@@ -56,75 +56,71 @@ pub(crate) fn without_trailing_dash(prefix: &str) -> String {
     }
 }
 
-/// A key of labels and annotations: a name, perhaps after a domain and a slash.
+/// A qualified name, the key of labels and annotations: a name with an optional domain prefix and slash.
 pub(crate) fn qualified_name(value: &str) -> Vec<String> {
-    let mut complaints = Vec::new();
+    let mut messages = Vec::new();
     let parts: Vec<&str> = value.split('/').collect();
     let name = match parts.as_slice() {
         [name] => name,
         ["", name] => {
-            complaints.push("the part before the slash may not be empty".to_owned());
+            messages.push("the part before the slash may not be empty".to_owned());
             name
         }
         [domain, name] => {
-            let wrong = dns1123_subdomain(domain);
-            complaints.extend(
-                wrong
-                    .into_iter()
-                    .map(|wrong| format!("the part before the slash {wrong}")),
-            );
+            let prefix_messages = dns1123_subdomain(domain).into_iter();
+            messages.extend(prefix_messages.map(|message| format!("the part before the slash {message}")));
             name
         }
         _ => return vec!["must be a name, or a domain, one slash and a name".to_owned()],
     };
     if name.is_empty() {
-        complaints.push("the name may not be empty".to_owned());
+        messages.push("the name may not be empty".to_owned());
     } else {
-        complaints.extend(at_most(name, 63));
+        messages.extend(at_most(name, 63));
     }
-    if !is_label_text(name) {
-        complaints
+    if !has_label_characters(name) {
+        messages
             .push("the name must be letters, digits, '-', '_' and '.', with a letter or digit at both ends".to_owned());
     }
-    complaints
+    messages
 }
 
-/// The value of a label; it may be empty.
+/// A label value, which may be empty.
 pub(crate) fn label_value(value: &str) -> Vec<String> {
-    let mut complaints = at_most(value, 63);
-    if !value.is_empty() && !is_label_text(value) {
-        complaints
+    let mut messages = at_most(value, 63);
+    if !value.is_empty() && !has_label_characters(value) {
+        messages
             .push("must be empty or letters, digits, '-', '_' and '.', with a letter or digit at both ends".to_owned());
     }
-    complaints
+    messages
 }
 
-/// The name of a container's port, as services refer to it.
+/// The name of a container port.
 pub(crate) fn port_name(value: &str) -> Vec<String> {
-    let mut complaints = at_most(value, 15);
-    let mut complain_if = |wrong: bool, complaint: &str| {
-        if wrong {
-            complaints.push(complaint.to_owned());
+    let mut messages = at_most(value, 15);
+    let mut push_if = |invalid: bool, message: &str| {
+        if invalid {
+            messages.push(message.to_owned());
         }
     };
     let allowed = |b: u8| b == b'-' || b.is_ascii_lowercase() || b.is_ascii_digit();
-    complain_if(
+    push_if(
         value.is_empty() || !value.bytes().all(allowed),
         "may only hold lower case letters, digits and dashes",
     );
-    complain_if(
+    push_if(
         !value.bytes().any(|b| b.is_ascii_lowercase()),
         "needs at least one letter",
     );
-    complain_if(value.contains("--"), "may not have two dashes in a row");
-    complain_if(
+    push_if(value.contains("--"), "may not have two dashes in a row");
+    push_if(
         value.starts_with('-') || value.ends_with('-'),
         "may not begin or end with a dash",
     );
-    complaints
+    messages
 }
 
-/// A port number that something can listen on.
+/// A port number from 1 to 65535.
 pub(crate) fn port_number(value: i32) -> Vec<String> {
     if (1..=65535).contains(&value) {
         Vec::new()
@@ -141,18 +137,18 @@ fn at_most(value: &str, bytes: usize) -> Vec<String> {
     }
 }
 
-/// The spelling only, whatever the length.
+/// Checks the characters of a DNS-1123 label, not the length.
 fn is_dns1123_label(value: &str) -> bool {
     let outer = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
-    has_ends_and_middle(value, outer, |b| outer(b) || b == b'-')
+    matches_bytes(value, outer, |b| outer(b) || b == b'-')
 }
 
-fn is_label_text(value: &str) -> bool {
+fn has_label_characters(value: &str) -> bool {
     let outer = |b: u8| b.is_ascii_alphanumeric();
-    has_ends_and_middle(value, outer, |b| outer(b) || b"-_.".contains(&b))
+    matches_bytes(value, outer, |b| outer(b) || b"-_.".contains(&b))
 }
 
-fn has_ends_and_middle(value: &str, end: impl Fn(u8) -> bool, middle: impl Fn(u8) -> bool) -> bool {
+fn matches_bytes(value: &str, end: impl Fn(u8) -> bool, middle: impl Fn(u8) -> bool) -> bool {
     match value.as_bytes() {
         [] => false,
         [only] => end(*only),
@@ -167,7 +163,7 @@ mod tests {
     type Check = fn(&str) -> Vec<String>;
 
     #[test]
-    fn every_check_counts_its_complaints() {
+    fn number_of_messages_per_check() {
         let long = "a".repeat(64);
         let cases: &[(Check, &str, usize)] = &[
             (dns1123_label, "a-1", 0),
@@ -195,13 +191,13 @@ mod tests {
             (port_name, "-a--b-", 2),
             (port_name, "abcdefghijklmnop", 1),
         ];
-        for (check, value, complaints) in cases {
-            assert_eq!(check(value).len(), *complaints, "{value:?}: {:?}", check(value));
+        for (check, value, messages) in cases {
+            assert_eq!(check(value).len(), *messages, "{value:?}: {:?}", check(value));
         }
     }
 
     #[test]
-    fn a_prefix_may_end_in_dashes() {
+    fn generate_name_can_end_in_dashes() {
         assert_eq!(
             ["web-", "w-", "web--", "-"].map(without_trailing_dash),
             ["wea", "a", "weba", "-"]

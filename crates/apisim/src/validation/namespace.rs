@@ -1,4 +1,4 @@
-//! Which Namespaces are accepted.
+//! Validation of Namespaces.
 
 use k8s_openapi::api::core::v1::Namespace;
 
@@ -11,12 +11,12 @@ use super::{
 
 const META: MetaRules = MetaRules::new(false, names::dns1123_label);
 
-/// What is wrong with a new Namespace.
+/// Validates a new Namespace.
 pub(crate) fn validate(namespace: &Namespace) -> Vec<FieldError> {
     META.created(&namespace.metadata, validate_own(namespace))
 }
 
-/// What is wrong with a changed Namespace.
+/// Validates an update of a Namespace.
 pub(crate) fn validate_update(new: &Namespace, old: &Namespace) -> Vec<FieldError> {
     let mut errors = validate_own(new);
     errors.extend(META.validate_update(&new.metadata, &old.metadata));
@@ -39,12 +39,12 @@ fn validate_own(namespace: &Namespace) -> Vec<FieldError> {
 }
 
 fn validate_phase(namespace: &Namespace, deleting: bool) -> Option<FieldError> {
-    let wanted = if deleting { "Terminating" } else { "Active" };
+    let expected = if deleting { "Terminating" } else { "Active" };
     let phase = namespace.status.as_ref().and_then(|status| status.phase.as_deref());
     let phase = phase.unwrap_or_default();
-    (phase != wanted).then(|| {
+    (phase != expected).then(|| {
         let status = Path::new("status");
-        let detail = format!("can only be {wanted:?} as long as the namespace is in this state");
+        let detail = format!("can only be {expected:?} as long as the namespace is in this state");
         FieldError::invalid(&status.child("Phase"), phase, detail)
     })
 }

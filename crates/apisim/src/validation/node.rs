@@ -1,4 +1,4 @@
-//! Which Nodes are accepted.
+//! Validation of Nodes.
 
 use std::collections::HashSet;
 
@@ -17,12 +17,12 @@ const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 const META: MetaRules = MetaRules::new(false, names::dns1123_subdomain);
 const SPEC: Path<'static> = Path::new("spec");
 
-/// What is wrong with a new Node.
+/// Validates a new Node.
 pub(crate) fn validate(node: &Node) -> Vec<FieldError> {
     META.created(&node.metadata, validate_own(node))
 }
 
-/// What is wrong with a changed Node. A change of the status has the spec of the old one, which is then not looked at.
+/// Validates an update of a Node. A status update has the old spec, which is not validated again.
 pub(crate) fn validate_update(new: &Node, old: &Node) -> Vec<FieldError> {
     let mut errors = if new.status == old.status {
         validate_own(new)
@@ -75,7 +75,7 @@ fn validate_pod_cidrs(spec: &NodeSpec) -> Vec<FieldError> {
 }
 
 fn validate_taints(spec: &NodeSpec) -> Vec<FieldError> {
-    // The real server reports taints under the metadata.
+    // kube-apiserver reports taints under `metadata`.
     let metadata = Path::new("metadata");
     let path = metadata.child("taints");
     let mut seen = HashSet::new();
@@ -94,12 +94,12 @@ fn validate_taints(spec: &NodeSpec) -> Vec<FieldError> {
 }
 
 fn validate_taint(path: &Path<'_>, taint: &Taint) -> Vec<FieldError> {
-    let complaints = names::qualified_name(&taint.key);
-    let mut errors = invalid_each(&path.child("key"), &taint.key, complaints);
+    let messages = names::qualified_name(&taint.key);
+    let mut errors = invalid_each(&path.child("key"), &taint.key, messages);
     let value = taint.value.as_deref().unwrap_or_default();
-    let complaints = names::label_value(value);
-    if !complaints.is_empty() {
-        errors.push(FieldError::invalid(&path.child("value"), value, complaints.join("; ")));
+    let messages = names::label_value(value);
+    if !messages.is_empty() {
+        errors.push(FieldError::invalid(&path.child("value"), value, messages.join("; ")));
     }
     match taint.effect.as_str() {
         "" => errors.push(FieldError::required(&path.child("effect"))),
@@ -125,14 +125,14 @@ fn validate_addresses(node: &Node) -> Vec<FieldError> {
 fn validate_spec_change(new: &NodeSpec, old: &NodeSpec) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let path = SPEC.child("podCIDRs");
-    let refuse = || FieldError::forbidden(&path, "can be set once and not changed");
+    let forbidden = || FieldError::forbidden(&path, "can be set once and not changed");
     let [new_cidrs, old_cidrs] = [new, old].map(|spec| spec.pod_cidrs.as_deref().unwrap_or_default());
     if !old_cidrs.is_empty() {
         if old_cidrs.len() == new_cidrs.len() {
             let changed = old_cidrs.iter().zip(new_cidrs).filter(|(old, new)| old != new);
-            errors.extend(changed.map(|_| refuse()));
+            errors.extend(changed.map(|_| forbidden()));
         } else {
-            errors.push(refuse());
+            errors.push(forbidden());
         }
     }
     let [new_id, old_id] = [new, old].map(|spec| spec.provider_id.as_deref().unwrap_or_default());

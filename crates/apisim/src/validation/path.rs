@@ -1,8 +1,8 @@
-//! Where in an object a field is. Only written out when something is wrong there.
+//! Field paths. A path is only formatted when there is an error.
 
 use std::fmt;
 
-/// The path of a field, as a chain of steps that borrow each other.
+/// The path of a field: a linked list of borrowed steps.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Path<'a> {
     parent: Option<&'a Path<'a>>,

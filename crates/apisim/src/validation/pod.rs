@@ -1,4 +1,4 @@
-//! Which Pods are accepted, as far as a test is likely to get them wrong.
+//! Validation of Pods, limited to the fields that tests use.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use super::{
 const SPEC: Path<'static> = Path::new("spec");
 const META: MetaRules = MetaRules::new(true, names::dns1123_subdomain);
 
-/// What is wrong with a new Pod.
+/// Validates a new Pod.
 pub(crate) fn validate(pod: &Pod) -> Vec<FieldError> {
     let spec = spec(pod);
     let mut errors = validate_own(pod, &spec);
@@ -37,7 +37,7 @@ pub(crate) fn validate(pod: &Pod) -> Vec<FieldError> {
     META.created(&pod.metadata, errors)
 }
 
-/// What is wrong with a changed Pod. A request for the status leaves the spec as it was.
+/// Validates an update of a Pod. A status update has the old spec.
 pub(crate) fn validate_update(new: &Pod, old: &Pod) -> Vec<FieldError> {
     let mut errors = META.validate_update(&new.metadata, &old.metadata);
     if new.status == old.status {
@@ -87,7 +87,7 @@ fn validate_own(pod: &Pod, spec: &PodSpec) -> Vec<FieldError> {
             names::qualified_name(name),
         ));
     }
-    for (field, name, spelling) in [
+    for (field, name, validate_name) in [
         (
             "serviceAccountName",
             &spec.service_account_name,
@@ -99,14 +99,14 @@ fn validate_own(pod: &Pod, spec: &PodSpec) -> Vec<FieldError> {
     ] {
         let name = text(name.as_ref());
         if !name.is_empty() {
-            errors.extend(invalid_each(&SPEC.child(field), name, spelling(name)));
+            errors.extend(invalid_each(&SPEC.child(field), name, validate_name(name)));
         }
     }
-    errors.extend(validate_image_spelling(spec));
+    errors.extend(validate_image_whitespace(spec));
     errors
 }
 
-fn validate_image_spelling(spec: &PodSpec) -> Vec<FieldError> {
+fn validate_image_whitespace(spec: &PodSpec) -> Vec<FieldError> {
     let init = spec.init_containers.as_deref().unwrap_or_default();
     let mut errors = Vec::new();
     for (field, containers) in [("containers", spec.containers.as_slice()), ("initContainers", init)] {
@@ -178,11 +178,11 @@ fn validate_port<'a>(path: &Path<'_>, port: &'a ContainerPort, seen: &mut HashSe
     let name = text(port.name.as_ref());
     if !name.is_empty() {
         let path = path.child("name");
-        let spelling = invalid_each(&path, name, names::port_name(name));
-        if spelling.is_empty() && !seen.insert(name) {
+        let name_errors = invalid_each(&path, name, names::port_name(name));
+        if name_errors.is_empty() && !seen.insert(name) {
             errors.push(FieldError::duplicate(&path, name));
         }
-        errors.extend(spelling);
+        errors.extend(name_errors);
     }
     let number = path.child("containerPort");
     if port.container_port == 0 {
@@ -200,7 +200,7 @@ fn validate_port<'a>(path: &Path<'_>, port: &'a ContainerPort, seen: &mut HashSe
     errors
 }
 
-/// A host port is unique in the pod, and the port itself on the host's network.
+/// Host ports must be unique in the pod. With host network, a host port must equal the container port.
 fn validate_host_ports(path: &Path<'_>, spec: &PodSpec) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut mismatches = Vec::new();

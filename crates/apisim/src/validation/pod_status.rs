@@ -1,4 +1,4 @@
-//! Which statuses of Pods are accepted.
+//! Validation of Pod status updates.
 
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use serde::Serialize;
@@ -13,27 +13,31 @@ use super::{
 const STATUS: Path<'static> = Path::new("status");
 const SYSTEM_CONDITIONS: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
 
-/// What is wrong with a new status.
+/// Validates a status update.
 pub(crate) fn validate(new: &Pod, old: &Pod) -> Vec<FieldError> {
-    let [is, was] = [new, old].map(|pod| pod.status.clone().unwrap_or_default());
+    let [new_status, old_status] = [new, old].map(|pod| pod.status.clone().unwrap_or_default());
     let mut errors = Vec::new();
     let path = STATUS.child("conditions");
-    for (i, condition) in is.conditions.iter().flatten().enumerate() {
+    for (i, condition) in new_status.conditions.iter().flatten().enumerate() {
         let name = condition.type_.as_str();
         if !SYSTEM_CONDITIONS.contains(&name) {
             let path = path.index(i);
             errors.extend(invalid_each(&path.child("Type"), name, names::qualified_name(name)));
         }
     }
-    errors.extend(validate_nomination(old, &is, &was));
-    errors.extend(immutable(&STATUS.child("qosClass"), &is.qos_class, &was.qos_class));
-    errors.extend(validate_addresses(&is, &was));
+    errors.extend(validate_nomination(old, &new_status, &old_status));
+    errors.extend(immutable(
+        &STATUS.child("qosClass"),
+        &new_status.qos_class,
+        &old_status.qos_class,
+    ));
+    errors.extend(validate_addresses(&new_status, &old_status));
     errors
 }
 
-fn validate_nomination(pod: &Pod, is: &PodStatus, was: &PodStatus) -> Vec<FieldError> {
-    let node = is.nominated_node_name.as_deref().unwrap_or_default();
-    if node.is_empty() || is.nominated_node_name == was.nominated_node_name {
+fn validate_nomination(pod: &Pod, new_status: &PodStatus, old_status: &PodStatus) -> Vec<FieldError> {
+    let node = new_status.nominated_node_name.as_deref().unwrap_or_default();
+    if node.is_empty() || new_status.nominated_node_name == old_status.nominated_node_name {
         return Vec::new();
     }
     let path = STATUS.child("nominatedNodeName");
@@ -44,17 +48,17 @@ fn validate_nomination(pod: &Pod, is: &PodStatus, was: &PodStatus) -> Vec<FieldE
     errors
 }
 
-fn validate_addresses(is: &PodStatus, was: &PodStatus) -> Vec<FieldError> {
+fn validate_addresses(new_status: &PodStatus, old_status: &PodStatus) -> Vec<FieldError> {
     let pods =
         |status: &PodStatus| -> Vec<String> { status.pod_ips.iter().flatten().map(|ip| ip.ip.clone()).collect() };
     let hosts =
         |status: &PodStatus| -> Vec<String> { status.host_ips.iter().flatten().map(|ip| ip.ip.clone()).collect() };
     let path = STATUS.child("podIPs");
-    let mut errors = validate_list(&path, &pods(is), &pods(was), &is.pod_ips);
+    let mut errors = validate_list(&path, &pods(new_status), &pods(old_status), &new_status.pod_ips);
     let path = STATUS.child("hostIPs");
-    let host_ips = hosts(is);
+    let host_ips = hosts(new_status);
     if let Some(first) = host_ips.first()
-        && is.host_ip.as_ref() != Some(first)
+        && new_status.host_ip.as_ref() != Some(first)
     {
         let path = path.index(0);
         errors.push(FieldError::invalid(
@@ -63,12 +67,17 @@ fn validate_addresses(is: &PodStatus, was: &PodStatus) -> Vec<FieldError> {
             "must be the same as hostIP",
         ));
     }
-    errors.extend(validate_list(&path, &host_ips, &hosts(was), &is.host_ips));
+    errors.extend(validate_list(
+        &path,
+        &host_ips,
+        &hosts(old_status),
+        &new_status.host_ips,
+    ));
     errors
 }
 
-fn validate_list(path: &Path<'_>, ips: &[String], before: &[String], shown: impl Serialize) -> Vec<FieldError> {
-    let known: Vec<&str> = before.iter().map(String::as_str).collect();
+fn validate_list(path: &Path<'_>, ips: &[String], old_ips: &[String], value: impl Serialize) -> Vec<FieldError> {
+    let known: Vec<&str> = old_ips.iter().map(String::as_str).collect();
     let mut errors = Vec::new();
     for (i, ip) in ips.iter().enumerate() {
         errors.extend(validate_ip(&path.index(i), ip, &known));
@@ -83,7 +92,7 @@ fn validate_list(path: &Path<'_>, ips: &[String], before: &[String], shown: impl
         }
         if !is_dual_stack(&parsed) || ips.len() > 2 {
             let detail = "may hold one address of each IP family";
-            errors.push(FieldError::invalid(path, shown, detail));
+            errors.push(FieldError::invalid(path, value, detail));
         }
     }
     errors

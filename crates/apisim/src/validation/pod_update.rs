@@ -1,4 +1,4 @@
-//! What an update of a Pod may change.
+//! Validation of Pod spec updates.
 
 use k8s_openapi::api::core::v1::PodSpec;
 use serde_json::Value;
@@ -7,16 +7,16 @@ use super::{FieldError, path::Path};
 
 const SPEC: Path<'static> = Path::new("spec");
 
-/// Whether two specs mean the same, where zero, false and empty are as good as absent.
+/// Whether two specs are semantically equal: zero, false and empty values equal absent ones.
 pub(crate) fn same_spec(one: &PodSpec, other: &PodSpec) -> bool {
-    one == other || meaning(one) == meaning(other)
+    one == other || normalized(one) == normalized(other)
 }
 
-fn meaning(spec: &PodSpec) -> Option<Value> {
-    serde_json::to_value(spec).ok().and_then(without_nothing)
+fn normalized(spec: &PodSpec) -> Option<Value> {
+    serde_json::to_value(spec).ok().and_then(drop_zero_values)
 }
 
-fn without_nothing(value: Value) -> Option<Value> {
+fn drop_zero_values(value: Value) -> Option<Value> {
     match value {
         Value::Null | Value::Bool(false) => None,
         Value::Number(number) => (number.as_i64() != Some(0)).then_some(Value::Number(number)),
@@ -24,14 +24,14 @@ fn without_nothing(value: Value) -> Option<Value> {
         Value::Array(items) => {
             let items: Vec<Value> = items
                 .into_iter()
-                .map(|item| without_nothing(item).unwrap_or(Value::Null))
+                .map(|item| drop_zero_values(item).unwrap_or(Value::Null))
                 .collect();
             (!items.is_empty()).then_some(Value::Array(items))
         }
         Value::Object(fields) => {
             let fields: serde_json::Map<_, _> = fields
                 .into_iter()
-                .filter_map(|(name, value)| Some((name, without_nothing(value)?)))
+                .filter_map(|(name, value)| Some((name, drop_zero_values(value)?)))
                 .collect();
             (!fields.is_empty()).then_some(Value::Object(fields))
         }
@@ -39,7 +39,7 @@ fn without_nothing(value: Value) -> Option<Value> {
     }
 }
 
-/// What is wrong with the change of a spec. Images, the deadline and tolerations may change; scheduling gates may go.
+/// Validates a spec update. Images, the deadline and tolerations may change; scheduling gates may be removed.
 pub(super) fn validate(new: &PodSpec, old: &PodSpec) -> Vec<FieldError> {
     let init = |spec: &PodSpec| spec.init_containers.clone().unwrap_or_default();
     for (field, is, was) in [
@@ -79,14 +79,14 @@ fn validate_changed_lists(new: &PodSpec, old: &PodSpec) -> Vec<FieldError> {
         (None, Some(_)) => errors.push(FieldError::invalid(&path, Value::Null, "cannot be taken away")),
         _ => {}
     }
-    let kept = old.tolerations.iter().flatten().all(|was| {
+    let tolerations_kept = old.tolerations.iter().flatten().all(|was| {
         new.tolerations.iter().flatten().any(|is| {
             let mut was = was.clone();
             was.toleration_seconds = is.toleration_seconds;
             was == *is
         })
     });
-    if !kept {
+    if !tolerations_kept {
         errors.push(FieldError::forbidden(&SPEC.child("tolerations"), "can only be added"));
     }
     let path = SPEC.child("schedulingGates");

@@ -1,10 +1,10 @@
-//! What the ports of Services, Pods, Endpoints and EndpointSlices have in common.
+//! Validation of ports of Services, Pods, Endpoints and EndpointSlices.
 
 use super::{FieldError, invalid_each, names, path::Path};
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
-/// After defaulting a port has a protocol, and one that Kubernetes knows.
+/// Validates a protocol, which is always set after defaulting.
 pub(crate) fn validate_protocol(path: &Path<'_>, protocol: Option<&str>) -> Option<FieldError> {
     match protocol {
         None => Some(FieldError::required(path)),
@@ -14,12 +14,12 @@ pub(crate) fn validate_protocol(path: &Path<'_>, protocol: Option<&str>) -> Opti
     }
 }
 
-/// The protocol of a field where empty is the same as absent.
+/// Validates a protocol in a field where empty equals absent.
 pub(crate) fn validate_protocol_text(path: &Path<'_>, protocol: Option<&str>) -> Option<FieldError> {
     validate_protocol(path, protocol.filter(|protocol| !protocol.is_empty()))
 }
 
-/// A hint for implementations, spelled like a label's key.
+/// Validates an `appProtocol`, a qualified name.
 pub(crate) fn validate_app_protocol(path: &Path<'_>, protocol: Option<&str>) -> Vec<FieldError> {
     let named = protocol.into_iter();
     named
@@ -27,10 +27,8 @@ pub(crate) fn validate_app_protocol(path: &Path<'_>, protocol: Option<&str>) -> 
         .collect()
 }
 
-/// A number between 1 and 65535.
+/// Validates a port number.
 pub(crate) fn validate_number(path: &Path<'_>, port: i32) -> Vec<FieldError> {
-    let complaints = names::port_number(port).into_iter();
-    complaints
-        .map(|detail| FieldError::invalid(path, port, detail))
-        .collect()
+    let messages = names::port_number(port).into_iter();
+    messages.map(|detail| FieldError::invalid(path, port, detail)).collect()
 }

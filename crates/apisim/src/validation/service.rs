@@ -1,4 +1,4 @@
-//! Which Services are accepted.
+//! Validation of Services.
 
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
@@ -14,7 +14,7 @@ use super::{
     service_ports::{validate_port_numbers, validate_ports},
     service_update,
 };
-use crate::kinds::service::shape::{is_externally_accessible, needs_health_check, texts, type_of};
+use crate::kinds::service::spec_ext::{is_externally_accessible, needs_health_check, texts, type_of};
 
 pub(super) const SPEC: Path<'static> = Path::new("spec");
 const META: MetaRules = MetaRules::new(true, names::dns1123_label);
@@ -25,14 +25,14 @@ const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort
 const ONLY_LOAD_BALANCERS: &str = "is only for Services of type LoadBalancer";
 const AFFINITY_SECONDS_MAX: i32 = 86_400;
 
-/// What is wrong with a new Service.
+/// Validates a new Service.
 pub(crate) fn validate(service: &Service) -> Vec<FieldError> {
     let mut errors = META.validate(&service.metadata);
     errors.extend(validate_service(service, None));
     META.created(&service.metadata, errors)
 }
 
-/// What is wrong with a changed Service. A request for the status leaves the spec as it was.
+/// Validates an update of a Service. A status update has the old spec.
 pub(crate) fn validate_update(new: &Service, old: &Service) -> Vec<FieldError> {
     let mut errors = META.validate_update(&new.metadata, &old.metadata);
     if new.status != old.status {
@@ -152,16 +152,16 @@ fn validate_external_ips(spec: &ServiceSpec, old: Option<&ServiceSpec>) -> Vec<F
     let mut errors = Vec::new();
     for (i, ip) in texts(spec.external_ips.as_ref()).into_iter().enumerate() {
         let path = path.index(i);
-        let spelling = validate_ip(&path, ip, &known);
-        if spelling.is_empty() {
+        let ip_errors = validate_ip(&path, ip, &known);
+        if ip_errors.is_empty() {
             errors.extend(validate_endpoint_ip(&path, ip));
         }
-        errors.extend(spelling);
+        errors.extend(ip_errors);
     }
     errors
 }
 
-/// The ranges from a field, or else from the annotation that was there before it.
+/// Validates the source ranges, from the field or from the older annotation.
 fn validate_source_ranges(service: &Service, spec: &ServiceSpec, old: Option<&ServiceSpec>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let ranges = texts(spec.load_balancer_source_ranges.as_ref());
@@ -177,8 +177,8 @@ fn validate_source_ranges(service: &Service, spec: &ServiceSpec, old: Option<&Se
     } else {
         field
     };
-    let given = !ranges.is_empty() || annotation.is_some();
-    if given && type_of(spec) != "LoadBalancer" {
+    let has_ranges = !ranges.is_empty() || annotation.is_some();
+    if has_ranges && type_of(spec) != "LoadBalancer" {
         errors.push(FieldError::forbidden(&path, ONLY_LOAD_BALANCERS));
     }
     if ranges.is_empty() {

@@ -1,4 +1,4 @@
-//! Which cluster IPs and IP families a Service may ask for.
+//! Validation of cluster IPs and IP families of Services.
 
 use std::net::IpAddr;
 
@@ -10,12 +10,12 @@ use super::{
     path::Path,
     service::{SPEC, text},
 };
-use crate::kinds::service::shape::texts;
+use crate::kinds::service::spec_ext::texts;
 
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 const POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack"];
 
-/// What is wrong with cluster IPs, families and family policy, seen together.
+/// Validates cluster IPs, IP families and family policy together.
 pub(crate) fn validate_cluster_ips(spec: &ServiceSpec, old: Option<&ServiceSpec>) -> Vec<FieldError> {
     if text(spec.type_.as_ref()) == "ExternalName" {
         return Vec::new();
@@ -33,14 +33,14 @@ pub(crate) fn validate_cluster_ips(spec: &ServiceSpec, old: Option<&ServiceSpec>
     }
     errors.extend(validate_families(spec));
     let known = old.map(|old| texts(old.cluster_ips.as_ref())).unwrap_or_default();
-    let spelling = validate_spelling(&path, &ips, &known);
-    let misspelled = !spelling.is_empty();
-    errors.extend(spelling);
+    let ip_errors = validate_ips(&path, &ips, &known);
+    let ips_valid = ip_errors.is_empty();
+    errors.extend(ip_errors);
     if ips.len() > 2 {
         errors.push(FieldError::invalid(&path, &ips, "may hold at most two"));
     }
-    if !misspelled {
-        errors.extend(validate_agreement(&path, &ips, &texts(spec.ip_families.as_ref())));
+    if ips_valid {
+        errors.extend(validate_families_of_ips(&path, &ips, &texts(spec.ip_families.as_ref())));
     }
     errors
 }
@@ -66,7 +66,7 @@ fn validate_families(spec: &ServiceSpec) -> Vec<FieldError> {
     errors
 }
 
-fn validate_spelling(path: &Path<'_>, ips: &[&str], known: &[&str]) -> Vec<FieldError> {
+fn validate_ips(path: &Path<'_>, ips: &[&str], known: &[&str]) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (i, ip) in ips.iter().enumerate() {
         if i == 0 && *ip == "None" {
@@ -80,7 +80,7 @@ fn validate_spelling(path: &Path<'_>, ips: &[&str], known: &[&str]) -> Vec<Field
     errors
 }
 
-fn validate_agreement(path: &Path<'_>, ips: &[&str], families: &[&str]) -> Vec<FieldError> {
+fn validate_families_of_ips(path: &Path<'_>, ips: &[&str], families: &[&str]) -> Vec<FieldError> {
     if ips == ["None"] {
         return Vec::new();
     }
@@ -90,12 +90,12 @@ fn validate_agreement(path: &Path<'_>, ips: &[&str], families: &[&str]) -> Vec<F
         errors.push(FieldError::invalid(path, ips, "may hold one address of each IP family"));
     }
     for (i, (ip, family)) in parsed.iter().zip(families).enumerate() {
-        let wrong = match *family {
+        let mismatch = match *family {
             "IPv4" => ip.is_ipv6(),
             "IPv6" => ip.is_ipv4(),
             _ => false,
         };
-        if wrong {
+        if mismatch {
             let detail = format!("must be {family} as ipFamilies[{i}] says");
             errors.push(FieldError::invalid(&path.index(i), ips[i], detail));
         }

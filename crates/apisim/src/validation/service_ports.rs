@@ -1,4 +1,4 @@
-//! Which ports a Service may have.
+//! Validation of Service ports.
 
 use std::collections::HashSet;
 
@@ -13,9 +13,9 @@ use super::{
     ports::{validate_app_protocol, validate_number, validate_protocol_text},
     service::{SPEC, text},
 };
-use crate::kinds::service::shape::type_of;
+use crate::kinds::service::spec_ext::type_of;
 
-/// What is wrong with each port.
+/// Validates each port.
 pub(super) fn validate_ports(spec: &ServiceSpec) -> Vec<FieldError> {
     let ports = spec.ports.as_deref().unwrap_or_default();
     let path = SPEC.child("ports");
@@ -54,7 +54,7 @@ fn validate_target_port(path: &Path<'_>, port: &ServicePort) -> Vec<FieldError> 
     }
 }
 
-/// Port numbers are unique with their protocol, and node ports are for types that have them.
+/// Ports and node ports must be unique per protocol. A `ClusterIP` Service has no node ports.
 pub(super) fn validate_port_numbers(spec: &ServiceSpec) -> Vec<FieldError> {
     let ports = spec.ports.as_deref().unwrap_or_default();
     let path = SPEC.child("ports");

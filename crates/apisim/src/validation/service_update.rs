@@ -1,4 +1,4 @@
-//! What an update of a Service may not change.
+//! Validation of Service updates.
 
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 use serde::Serialize;
@@ -10,9 +10,9 @@ use super::{
     path::Path,
     service::{SPEC, text},
 };
-use crate::kinds::service::shape::{needs_health_check, texts};
+use crate::kinds::service::spec_ext::{needs_health_check, texts};
 
-/// What is wrong with the change of a spec, besides what is wrong with the new one.
+/// Validates the changes of a spec, in addition to the validation of the new spec.
 pub(crate) fn validate(new: &ServiceSpec, old: &ServiceSpec) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if [new, old]
@@ -39,7 +39,7 @@ fn validate_cluster_ips(new: &ServiceSpec, old: &ServiceSpec) -> Vec<FieldError>
     let mut errors = Vec::new();
     if was.len() == is.len() {
         let changed = was.iter().zip(&is).enumerate().filter(|(_, (was, is))| was != is);
-        errors.extend(changed.map(|(i, _)| kept(&path.index(i), &is)));
+        errors.extend(changed.map(|(i, _)| immutable_error(&path.index(i), &is)));
         return errors;
     }
     if is.is_empty() {
@@ -47,7 +47,7 @@ fn validate_cluster_ips(new: &ServiceSpec, old: &ServiceSpec) -> Vec<FieldError>
         errors.push(FieldError::invalid(&path.index(0), &is, detail));
     }
     if first_changed(&was, &is) {
-        errors.push(kept(&path.index(0), &is));
+        errors.push(immutable_error(&path.index(0), &is));
     }
     if was.len() > is.len() && is.len() == 1 {
         errors.extend(needs_single_stack(new));
@@ -67,14 +67,14 @@ fn validate_families(new: &ServiceSpec, old: &ServiceSpec) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if was.len() == is.len() {
         let changed = was.iter().zip(&is).filter(|(was, is)| was != is);
-        errors.extend(changed.map(|_| kept(&path, &is)));
+        errors.extend(changed.map(|_| immutable_error(&path, &is)));
         return errors;
     }
     if was.len() > is.len() && ips.is_empty() {
         errors.push(FieldError::invalid(&path, &is, "the first family cannot be taken away"));
     }
     if first_changed(&was, &is) {
-        errors.push(kept(&path, &ips));
+        errors.push(immutable_error(&path, &ips));
     }
     if was.len() > is.len() && is.len() == 1 {
         errors.extend(needs_single_stack(new));
@@ -86,7 +86,7 @@ fn first_changed(was: &[&str], is: &[&str]) -> bool {
     was.first().zip(is.first()).is_some_and(|(was, is)| was != is)
 }
 
-fn kept(path: &Path<'_>, value: impl Serialize) -> FieldError {
+fn immutable_error(path: &Path<'_>, value: impl Serialize) -> FieldError {
     FieldError::invalid(path, value, "cannot be changed once it is set")
 }
 
@@ -104,7 +104,7 @@ fn validate_load_balancer_class(new: &ServiceSpec, old: &ServiceSpec) -> Vec<Fie
     let class = &new.load_balancer_class;
     let [was, is] = [old, new].map(|spec| text(spec.type_.as_ref()) == "LoadBalancer");
     if was && is && *class != old.load_balancer_class {
-        errors.push(kept(&path, class));
+        errors.push(immutable_error(&path, class));
     }
     match class {
         Some(class) if is => {
@@ -119,7 +119,7 @@ fn validate_load_balancer_class(new: &ServiceSpec, old: &ServiceSpec) -> Vec<Fie
     errors
 }
 
-/// What is wrong with a new status.
+/// Validates a status update.
 pub(crate) fn validate_status(new: &Service, old: &Service) -> Vec<FieldError> {
     let status = Path::new("status");
     let path = status.child("loadBalancer");

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::{
     ClusterIps, Kind,
-    cases::{create, object, summary, update},
+    fixtures::{create, object, summary, update},
 };
 
 fn body(subsets: &Value) -> Value {
@@ -15,15 +15,15 @@ fn created(subsets: &Value) -> Result<Endpoints, Vec<String>> {
 }
 
 #[test]
-fn the_protocol_is_tcp_unless_said() {
+fn protocol_defaults_to_tcp() {
     let stored = created(&json!([{ "addresses": [{ "ip": "10.1.1.1" }], "ports": [{ "port": 80 }] }]));
     let subsets = serde_json::to_value(stored.unwrap().subsets).unwrap();
     assert_eq!(subsets[0]["ports"], json!([{ "port": 80, "protocol": "TCP" }]));
 }
 
 #[test]
-fn addresses() {
-    // An address that is none is refused for its spelling and again for what it is used for.
+fn invalid_addresses_are_rejected() {
+    // A malformed address has two errors: one as an IP address, one as an endpoint address.
     for (ip, errors) in [
         ("10.1.1.1", 0),
         ("FD00::1", 0),
@@ -51,7 +51,7 @@ fn addresses() {
 }
 
 #[test]
-fn names_and_ports() {
+fn invalid_names_and_ports_are_rejected() {
     let found = created(&json!([{
         "addresses": [{ "ip": "1.2.3.4", "hostname": "a.b", "nodeName": "A" }],
         "ports": [{ "port": 0 }, { "port": 70000, "name": "A", "protocol": "X", "appProtocol": "--" }],
@@ -70,9 +70,9 @@ fn names_and_ports() {
 }
 
 #[test]
-fn subsets_that_did_not_change_are_not_judged_again() {
+fn unchanged_subsets_are_not_validated_again() {
     let mut old: Endpoints = object(body(&json!([{ "addresses": [{ "ip": "010.1.1.1" }] }])));
-    Kind::default(&mut old);
+    Kind::set_defaults(&mut old);
     let mut new = old.clone();
     new.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
     assert!(update(&old, new, &mut ClusterIps::default()).is_ok());
@@ -81,7 +81,7 @@ fn subsets_that_did_not_change_are_not_judged_again() {
 }
 
 #[test]
-fn misspelled_addresses_are_warned_about_unless_the_endpoints_controller_wrote_them() {
+fn non_canonical_addresses_get_warnings_except_from_the_endpoints_controller() {
     let mut stored = created(&json!([{ "addresses": [{ "ip": "FD00::1" }] }])).unwrap();
     assert_eq!(stored.warnings(None).len(), 1);
     let managed = (

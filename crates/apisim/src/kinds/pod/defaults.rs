@@ -1,4 +1,4 @@
-//! What a pod gets without asking, from the server's defaults and from the plugins that a server runs with.
+//! Default values of pods, from API defaulting and the default admission plugins.
 
 use k8s_openapi::api::core::v1::{Container, PodIP, PodSpec, PodStatus, Probe, ResourceRequirements, Toleration};
 
@@ -13,7 +13,7 @@ pub(super) fn default_spec(spec: &mut PodSpec) {
     spec.termination_grace_period_seconds.get_or_insert(30);
     spec.enable_service_links.get_or_insert(true);
     spec.priority.get_or_insert(0);
-    // Two names for the same thing; the newer one wins.
+    // `serviceAccount` is the deprecated alias; `serviceAccountName` takes precedence.
     spec.service_account_name.take_if(|name| name.is_empty());
     spec.service_account.take_if(|name| name.is_empty());
     let account = spec.service_account_name.take().or_else(|| spec.service_account.take());
@@ -21,8 +21,8 @@ pub(super) fn default_spec(spec: &mut PodSpec) {
     spec.service_account_name = account;
     spec.node_name.take_if(|name| name.is_empty());
     spec.scheduling_gates.take_if(|gates| gates.is_empty());
-    for shared in [&mut spec.host_network, &mut spec.host_pid, &mut spec.host_ipc] {
-        shared.take_if(|shared| !*shared);
+    for flag in [&mut spec.host_network, &mut spec.host_pid, &mut spec.host_ipc] {
+        flag.take_if(|flag| !*flag);
     }
 
     let host_network = spec.host_network.unwrap_or_default();
@@ -35,11 +35,11 @@ pub(super) fn default_spec(spec: &mut PodSpec) {
             }
         }
     }
-    tolerate_for_a_while(spec, "node.kubernetes.io/not-ready");
-    tolerate_for_a_while(spec, "node.kubernetes.io/unreachable");
+    add_default_toleration(spec, "node.kubernetes.io/not-ready");
+    add_default_toleration(spec, "node.kubernetes.io/unreachable");
 }
 
-/// The singular field is the older one and wins where they differ.
+/// Sets the phase and aligns `podIP` with `podIPs`. The singular field takes precedence if both differ.
 pub(super) fn default_status(status: &mut PodStatus) {
     set(&mut status.phase, "Pending");
     status.pod_ip.take_if(|ip| ip.is_empty());
@@ -54,7 +54,7 @@ pub(super) fn default_status(status: &mut PodStatus) {
     }
 }
 
-/// Where empty is the same as absent.
+/// Sets a default for an empty or absent field.
 fn set(field: &mut Option<String>, default: &str) {
     field.take_if(|text| text.is_empty());
     field.get_or_insert_with(|| default.to_owned());
@@ -78,7 +78,7 @@ fn default_container(container: &mut Container) {
     probes.into_iter().flatten().for_each(default_probe);
 }
 
-/// An image without a tag or digest is the latest one.
+/// Whether an image has the tag `latest`, or neither tag nor digest.
 fn is_latest(image: &str) -> bool {
     let last = image.rsplit('/').next().unwrap_or_default();
     if last.contains('@') {
@@ -87,7 +87,7 @@ fn is_latest(image: &str) -> bool {
     last.split_once(':').is_none_or(|(_, tag)| tag == "latest")
 }
 
-/// What is limited is asked for, too.
+/// Requests default to the limits.
 fn default_resources(resources: &mut ResourceRequirements) {
     let Some(limits) = resources.limits.clone().filter(|limits| !limits.is_empty()) else {
         return;
@@ -115,7 +115,7 @@ fn default_probe(probe: &mut Probe) {
     }
 }
 
-fn tolerate_for_a_while(spec: &mut PodSpec, key: &str) {
+fn add_default_toleration(spec: &mut PodSpec, key: &str) {
     let tolerations = spec.tolerations.get_or_insert_default();
     let tolerated = tolerations.iter().any(|toleration| {
         let any_key = toleration

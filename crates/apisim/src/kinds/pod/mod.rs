@@ -1,4 +1,4 @@
-//! Pods.
+//! Pods: generation, status updates, warnings, grace period.
 
 mod defaults;
 mod qos;
@@ -12,7 +12,7 @@ use crate::validation::{
 };
 
 impl Kind for Pod {
-    fn default(&mut self) {
+    fn set_defaults(&mut self) {
         metadata::drop_empty(&mut self.metadata);
         defaults::default_spec(self.spec.get_or_insert_default());
         defaults::default_status(self.status.get_or_insert_default());
@@ -30,8 +30,8 @@ impl Kind for Pod {
 
     fn prepare_update(&mut self, old: &Self) {
         self.status.clone_from(&old.status);
-        let [is, was] = [&*self, old].map(|pod| pod.spec.clone().unwrap_or_default());
-        let changed = !pod_update::same_spec(&is, &was);
+        let [new_spec, old_spec] = [&*self, old].map(|pod| pod.spec.clone().unwrap_or_default());
+        let changed = !pod_update::same_spec(&new_spec, &old_spec);
         let generation = old.metadata.generation.unwrap_or_default() + i64::from(changed);
         self.metadata.generation = Some(generation);
     }
@@ -45,7 +45,7 @@ impl Kind for Pod {
             .clone_from(&old.metadata.owner_references);
         let status = self.status.get_or_insert_default();
         if let Some(old) = &old.status {
-            keep_what_was_left_out(status, old);
+            preserve_omitted_fields(status, old);
         }
     }
 
@@ -82,10 +82,10 @@ impl Kind for Pod {
         ]
     }
 
-    /// A pod that no node runs, or that has ended, goes at once.
-    fn grace_seconds(&self, asked: Option<i64>) -> i64 {
+    /// A pod without a node or in a terminal phase has no grace period.
+    fn grace_seconds(&self, requested: Option<i64>) -> i64 {
         let spec = self.spec.as_ref();
-        let wanted = asked.or_else(|| spec.and_then(|spec| spec.termination_grace_period_seconds));
+        let seconds = requested.or_else(|| spec.and_then(|spec| spec.termination_grace_period_seconds));
         let unassigned = spec
             .and_then(|spec| spec.node_name.as_ref())
             .is_none_or(String::is_empty);
@@ -93,33 +93,30 @@ impl Kind for Pod {
         if unassigned || matches!(phase, Some("Failed" | "Succeeded")) {
             return 0;
         }
-        match wanted.unwrap_or_default() {
+        match seconds.unwrap_or_default() {
             negative if negative < 0 => 1,
             seconds => seconds,
         }
     }
 }
 
-fn keep_what_was_left_out(status: &mut PodStatus, old: &PodStatus) {
+/// Copies fields that the client omitted from the old status.
+fn preserve_omitted_fields(status: &mut PodStatus, old: &PodStatus) {
     status.qos_class = status.qos_class.take().or_else(|| old.qos_class.clone());
     status.observed_generation = status.observed_generation.or(old.observed_generation);
     for condition in status.conditions.iter_mut().flatten() {
-        let before = old
-            .conditions
-            .iter()
-            .flatten()
-            .find(|before| before.type_ == condition.type_);
-        let seen = before.and_then(|before| before.observed_generation);
-        condition.observed_generation = condition.observed_generation.or(seen);
+        let old_condition = old.conditions.iter().flatten().find(|old| old.type_ == condition.type_);
+        let old_generation = old_condition.and_then(|old| old.observed_generation);
+        condition.observed_generation = condition.observed_generation.or(old_generation);
     }
 }
 
 fn name_warning(pod: &Pod) -> Option<String> {
     let name = pod.metadata.name.as_deref().unwrap_or_default();
-    let complaints = dns1123_label(name);
-    (!complaints.is_empty()).then(|| {
-        let why = complaints.join(", ");
-        format!("metadata.name: becomes the hostname of the pod, for which it is unfit: {why}")
+    let messages = dns1123_label(name);
+    (!messages.is_empty()).then(|| {
+        let reason = messages.join(", ");
+        format!("metadata.name: becomes the hostname of the pod, for which it is unfit: {reason}")
     })
 }
 

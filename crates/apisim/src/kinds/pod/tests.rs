@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::{
     ClusterIps, Kind,
-    cases::{create, object, summary, update, update_status},
+    fixtures::{create, object, summary, update, update_status},
 };
 
 fn body(spec: &Value) -> Value {
@@ -63,7 +63,7 @@ fn defaults_of_a_plain_pod() {
 }
 
 #[test]
-fn pull_policies_follow_the_tag() {
+fn pull_policy_depends_on_the_tag() {
     for (image, policy) in [
         ("x", "Always"),
         ("x:latest", "Always"),
@@ -78,7 +78,7 @@ fn pull_policies_follow_the_tag() {
 }
 
 #[test]
-fn ports_on_the_network_of_the_host_are_its_ports() {
+fn host_network_sets_host_ports() {
     let container = json!([{ "name": "c", "image": "x", "ports": [{ "containerPort": 80 }] }]);
     let pod = created(&json!({ "hostNetwork": true, "containers": container })).unwrap();
     let ports = serde_json::to_value(&pod.spec.unwrap().containers[0].ports).unwrap();
@@ -89,7 +89,7 @@ fn ports_on_the_network_of_the_host_are_its_ports() {
 }
 
 #[test]
-fn refused_pods() {
+fn invalid_pods_are_rejected() {
     let ports = |ports: Value| json!({ "containers": [{ "name": "c", "image": "x", "ports": ports }] });
     let path = "spec.containers[0]";
     let cases: [(Value, &[&str]); 5] = [
@@ -128,10 +128,10 @@ fn refused_pods() {
 }
 
 #[test]
-fn a_spec_changes_little_and_raises_the_generation() {
+fn spec_change_increments_the_generation() {
     let old = created(&json!({})).unwrap();
     let image = json!({ "spec": { "containers": [{ "name": "c", "image": "img:2" }] } });
-    // The pull policy of the stored container was defaulted from another image; both are fixed tags.
+    // Both images have a fixed tag, so the defaulted pull policy is the same.
     let generations = [
         (json!({}), 1),
         (json!({ "metadata": { "labels": { "a": "b" } } }), 1),
@@ -144,7 +144,7 @@ fn a_spec_changes_little_and_raises_the_generation() {
             "{patch}"
         );
     }
-    let refused = |patch: Value, field: &str| {
+    let check_forbidden = |patch: Value, field: &str| {
         let error = format!("{field} FieldValueForbidden");
         assert_eq!(
             changed(&old, &json!({ "spec": patch })).err(),
@@ -152,15 +152,15 @@ fn a_spec_changes_little_and_raises_the_generation() {
             "{patch}"
         );
     };
-    refused(json!({ "nodeName": "n" }), "spec");
-    refused(
+    check_forbidden(json!({ "nodeName": "n" }), "spec");
+    check_forbidden(
         json!({ "containers": [{ "name": "c", "image": "x" }, { "name": "d", "image": "x" }] }),
         "spec.containers",
     );
 }
 
 #[test]
-fn an_update_keeps_the_status_and_a_status_update_the_spec() {
+fn update_preserves_status_and_status_update_preserves_spec() {
     let old = created(&json!({})).unwrap();
     assert_eq!(
         changed(&old, &json!({ "status": { "phase": "Failed" } }))
@@ -177,7 +177,7 @@ fn an_update_keeps_the_status_and_a_status_update_the_spec() {
 }
 
 #[test]
-fn the_singular_address_wins() {
+fn pod_ip_takes_precedence_over_pod_ips() {
     let old = created(&json!({})).unwrap();
     let ips = |ips: &[&str]| ips.iter().map(|ip| json!({ "ip": ip })).collect::<Vec<_>>();
     let cases: [(Value, &str, &[&str]); 4] = [
@@ -209,7 +209,7 @@ fn the_singular_address_wins() {
 }
 
 #[test]
-fn refused_statuses() {
+fn invalid_statuses_are_rejected() {
     let old = created(&json!({})).unwrap();
     let cases: [(Value, &[&str]); 4] = [
         (
@@ -236,7 +236,7 @@ fn refused_statuses() {
 }
 
 #[test]
-fn quality_of_service() {
+fn qos_class_follows_requests_and_limits() {
     let cases = [
         (json!({ "limits": { "cpu": "1", "memory": "1Gi" } }), "Guaranteed"),
         (json!({ "limits": { "cpu": "1" } }), "Burstable"),
@@ -254,12 +254,12 @@ fn quality_of_service() {
 }
 
 #[test]
-fn only_a_running_pod_has_time_to_end() {
-    let waiting = created(&json!({})).unwrap();
+fn only_a_scheduled_running_pod_has_a_grace_period() {
+    let unscheduled = created(&json!({})).unwrap();
     let mut running = created(&json!({ "nodeName": "n" })).unwrap();
     assert_eq!(
         [
-            waiting.grace_seconds(Some(5)),
+            unscheduled.grace_seconds(Some(5)),
             running.grace_seconds(None),
             running.grace_seconds(Some(5))
         ],

@@ -1,8 +1,8 @@
-//! Services.
+//! Services: defaults, allocation, type changes.
 
-mod allot;
+mod allocate;
 mod node_ports;
-pub(crate) mod shape;
+pub(crate) mod spec_ext;
 mod warnings;
 
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use k8s_openapi::{
     apimachinery::pkg::util::intstr::IntOrString,
 };
 
-use self::shape::{
+use self::spec_ext::{
     has_node_ports, is_externally_accessible, needs_cluster_ip, needs_health_check, node_ports, type_of,
 };
 use super::{ClusterIps, Kind};
@@ -21,7 +21,7 @@ use crate::validation::{FieldError, addresses::parse_lenient, metadata, service}
 const AFFINITY_SECONDS: i32 = 10_800;
 
 impl Kind for Service {
-    fn default(&mut self) {
+    fn set_defaults(&mut self) {
         metadata::drop_empty(&mut self.metadata);
         let status = self.status.get_or_insert_default();
         status.load_balancer.get_or_insert_default();
@@ -39,19 +39,19 @@ impl Kind for Service {
         }
     }
 
-    fn allot(&mut self, old: Option<&Self>, cluster_ips: &ClusterIps) -> Vec<FieldError> {
+    fn allocate(&mut self, old: Option<&Self>, cluster_ips: &ClusterIps) -> Vec<FieldError> {
         let spec = self.spec.get_or_insert_default();
-        let refused = allot::allot(spec, old.and_then(|old| old.spec.as_ref()), cluster_ips);
-        refused.err().unwrap_or_default()
+        let result = allocate::allocate(spec, old.and_then(|old| old.spec.as_ref()), cluster_ips);
+        result.err().unwrap_or_default()
     }
 
-    fn settle(old: Option<&Self>, new: Option<&Self>, cluster_ips: &mut ClusterIps) {
+    fn update_allocation(old: Option<&Self>, new: Option<&Self>, cluster_ips: &mut ClusterIps) {
         let spec = |service: Option<&Self>| service.and_then(|service| service.spec.clone()).unwrap_or_default();
         let (old, new) = (spec(old), spec(new));
-        held_ips(&old).for_each(|ip| cluster_ips.release_ip(ip));
-        held_ports(&old).for_each(|port| cluster_ips.release_node_port(port));
-        held_ips(&new).for_each(|ip| cluster_ips.take_ip(ip));
-        held_ports(&new).for_each(|port| cluster_ips.take_node_port(port));
+        allocated_ips(&old).for_each(|ip| cluster_ips.release_ip(ip));
+        allocated_node_ports(&old).for_each(|port| cluster_ips.release_node_port(port));
+        allocated_ips(&new).for_each(|ip| cluster_ips.reserve_ip(ip));
+        allocated_node_ports(&new).for_each(|port| cluster_ips.reserve_node_port(port));
     }
 
     fn prepare_create(&mut self, _cluster_ips: &mut ClusterIps) {
@@ -65,7 +65,7 @@ impl Kind for Service {
         metadata::keep_generation(&mut self.metadata, &old.metadata);
         self.status.clone_from(&old.status);
         if let (Some(spec), Some(old)) = (&mut self.spec, &old.spec) {
-            drop_what_the_type_lost(spec, old);
+            drop_fields_of_old_type(spec, old);
             drop_unused_policy(spec);
             if type_of(spec) != "LoadBalancer" {
                 let status = self.status.get_or_insert_default();
@@ -113,7 +113,7 @@ fn empty_status() -> ServiceStatus {
     }
 }
 
-/// Absent and empty are the same to the server.
+/// Drops empty fields, which equal absent ones.
 fn drop_empty(spec: &mut ServiceSpec) {
     for text in [
         &mut spec.type_,
@@ -171,8 +171,8 @@ fn default_spec(spec: &mut ServiceSpec) {
     }
 }
 
-/// A client that changes the type need not remove by hand what the new type has no use for.
-fn drop_what_the_type_lost(spec: &mut ServiceSpec, old: &ServiceSpec) {
+/// After a type change, drops unchanged fields that the new type does not use. Clients need not clear them.
+fn drop_fields_of_old_type(spec: &mut ServiceSpec, old: &ServiceSpec) {
     if needs_cluster_ip(old) && !needs_cluster_ip(spec) {
         if (&spec.cluster_ip, &spec.cluster_ips) == (&old.cluster_ip, &old.cluster_ips) {
             spec.cluster_ip = None;
@@ -184,8 +184,8 @@ fn drop_what_the_type_lost(spec: &mut ServiceSpec, old: &ServiceSpec) {
             .take_if(|policy| Some(&*policy) == old.ip_family_policy.as_ref());
     }
     if has_node_ports(old) && !has_node_ports(spec) {
-        let had: Vec<i32> = node_ports(old).collect();
-        if node_ports(spec).all(|port| had.contains(&port)) {
+        let old_ports: Vec<i32> = node_ports(old).collect();
+        if node_ports(spec).all(|port| old_ports.contains(&port)) {
             spec.ports.iter_mut().flatten().for_each(|port| port.node_port = None);
         }
     }
@@ -194,8 +194,8 @@ fn drop_what_the_type_lost(spec: &mut ServiceSpec, old: &ServiceSpec) {
         spec.health_check_node_port = None;
     }
     if type_of(old) == "LoadBalancer" && type_of(spec) != "LoadBalancer" {
-        let [is, was] = [&*spec, old].map(|spec| spec.allocate_load_balancer_node_ports);
-        spec.allocate_load_balancer_node_ports = is.filter(|_| is != was);
+        let [new_value, old_value] = [&*spec, old].map(|spec| spec.allocate_load_balancer_node_ports);
+        spec.allocate_load_balancer_node_ports = new_value.filter(|_| new_value != old_value);
         spec.load_balancer_class
             .take_if(|class| Some(&*class) == old.load_balancer_class.as_ref());
     }
@@ -206,18 +206,18 @@ fn drop_what_the_type_lost(spec: &mut ServiceSpec, old: &ServiceSpec) {
     }
 }
 
-/// No traffic inside the cluster goes to an external name.
+/// A Service of type `ExternalName` has no `internalTrafficPolicy`.
 fn drop_unused_policy(spec: &mut ServiceSpec) {
     if !needs_cluster_ip(spec) {
         spec.internal_traffic_policy = None;
     }
 }
 
-fn held_ips(spec: &ServiceSpec) -> impl Iterator<Item = IpAddr> {
+fn allocated_ips(spec: &ServiceSpec) -> impl Iterator<Item = IpAddr> {
     spec.cluster_ips.iter().flatten().filter_map(|ip| parse_lenient(ip))
 }
 
-fn held_ports(spec: &ServiceSpec) -> impl Iterator<Item = i32> {
+fn allocated_node_ports(spec: &ServiceSpec) -> impl Iterator<Item = i32> {
     node_ports(spec).chain(spec.health_check_node_port.filter(|port| *port != 0))
 }
 

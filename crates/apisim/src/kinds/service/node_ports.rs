@@ -1,30 +1,30 @@
-//! Which node ports a Service gets.
+//! Allocation of node ports of a Service.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::ServiceSpec;
 
 use super::{
-    allot::SPEC,
-    shape::{allots_node_ports, has_node_ports, needs_health_check, node_ports},
+    allocate::SPEC,
+    spec_ext::{allocates_node_ports, has_node_ports, needs_health_check, node_ports},
 };
 use crate::{
-    kinds::{ClusterIps, cluster_ips::Refusal},
+    kinds::{ClusterIps, cluster_ips::AllocationError},
     validation::FieldError,
 };
 
-/// Checks the ports asked for and chooses the others.
-pub(super) fn allot_node_ports(
+/// Checks requested node ports and chooses the others.
+pub(super) fn allocate_node_ports(
     spec: &mut ServiceSpec,
     old: Option<&ServiceSpec>,
     ips: &ClusterIps,
 ) -> Result<(), Vec<FieldError>> {
-    let had: BTreeSet<i32> = old.into_iter().flat_map(node_ports).collect();
+    let old_ports: BTreeSet<i32> = old.into_iter().flat_map(node_ports).collect();
     let mut chosen: BTreeSet<i32> = BTreeSet::new();
     if has_node_ports(spec) {
         let mut by_number: BTreeMap<i32, i32> = BTreeMap::new();
         for (i, port) in spec.ports.iter().flatten().enumerate() {
-            let Some(number) = port.node_port.filter(|number| !had.contains(number)) else {
+            let Some(number) = port.node_port.filter(|number| !old_ports.contains(number)) else {
                 continue;
             };
             let shared = by_number.get(&port.port) == Some(&number);
@@ -34,11 +34,11 @@ pub(super) fn allot_node_ports(
             } else if shared || old.is_some() {
                 Ok(())
             } else {
-                Err(Refusal::Taken)
+                Err(AllocationError::InUse)
             };
-            free.map_err(|refusal| refused(i, number, refusal))?;
+            free.map_err(|error| allocation_error(i, number, error))?;
         }
-        chosen.extend(&had);
+        chosen.extend(&old_ports);
         choose_missing(spec, old.is_none(), &mut chosen, ips)?;
     }
     choose_health_check_port(spec, old, &chosen, ips)
@@ -50,15 +50,15 @@ fn choose_missing(
     chosen: &mut BTreeSet<i32>,
     ips: &ClusterIps,
 ) -> Result<(), Vec<FieldError>> {
-    if !allots_node_ports(spec) {
+    if !allocates_node_ports(spec) {
         return Ok(());
     }
     let ports = spec.ports.iter_mut().flatten();
-    // A new Service has one node port for the same number in several protocols.
+    // In a new Service, ports with the same number and different protocols share a node port.
     let mut by_number: BTreeMap<i32, i32> = BTreeMap::new();
     if new {
-        let asked = ports.filter_map(|port| Some((port.port, port.node_port?)));
-        asked.for_each(|(number, node_port)| {
+        let requested = ports.filter_map(|port| Some((port.port, port.node_port?)));
+        requested.for_each(|(number, node_port)| {
             by_number.entry(number).or_insert(node_port);
         });
     }
@@ -72,7 +72,9 @@ fn choose_missing(
         let shared = by_number.get(&port.port).copied().filter(|_| new);
         let number = match shared {
             Some(number) => number,
-            None => ips.choose_node_port(chosen).map_err(|refusal| refused(i, 0, refusal))?,
+            None => ips
+                .choose_node_port(chosen)
+                .map_err(|error| allocation_error(i, 0, error))?,
         };
         chosen.insert(number);
         by_number.insert(port.port, number);
@@ -91,21 +93,17 @@ fn choose_health_check_port(
         return Ok(());
     }
     let path = SPEC.child("healthCheckNodePort");
-    let refused = |port: i32, refusal: Refusal| vec![FieldError::invalid(&path, port, refusal.to_string())];
+    let invalid = |port: i32, error: AllocationError| vec![FieldError::invalid(&path, port, error.to_string())];
     if let Some(port) = spec.health_check_node_port {
-        return ips.check_node_port(port).map_err(|refusal| refused(port, refusal));
+        return ips.check_node_port(port).map_err(|error| invalid(port, error));
     }
-    let port = ips.choose_node_port(chosen).map_err(|refusal| refused(0, refusal))?;
+    let port = ips.choose_node_port(chosen).map_err(|error| invalid(0, error))?;
     spec.health_check_node_port = Some(port);
     Ok(())
 }
 
-fn refused(i: usize, number: i32, refusal: Refusal) -> Vec<FieldError> {
+fn allocation_error(i: usize, number: i32, error: AllocationError) -> Vec<FieldError> {
     let ports = SPEC.child("ports");
     let path = ports.index(i);
-    vec![FieldError::invalid(
-        &path.child("nodePort"),
-        number,
-        refusal.to_string(),
-    )]
+    vec![FieldError::invalid(&path.child("nodePort"), number, error.to_string())]
 }

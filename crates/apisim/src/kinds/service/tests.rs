@@ -3,10 +3,10 @@ use serde_json::{Value, json};
 
 use crate::kinds::{
     ClusterIps, Kind,
-    cases::{create, object, summary, update, update_status},
+    fixtures::{create, object, summary, update, update_status},
 };
 
-/// A Service with one port and a selector, and these fields of the spec put over it.
+/// A Service with one port and a selector, merged with these spec fields.
 fn body(spec: &Value) -> Value {
     let mut json = json!({
         "metadata": { "name": "web", "namespace": "ns" },
@@ -24,7 +24,7 @@ fn spec_of(service: &Service) -> Value {
     serde_json::to_value(&service.spec).unwrap()
 }
 
-/// What becomes of a stored Service when a client puts these fields over its spec.
+/// The spec of a stored Service after an update with these spec fields.
 fn changed(old: &Value, patch: &Value) -> Result<Value, Vec<String>> {
     let ips = &mut ClusterIps::default();
     let old: Service = create(body(old), ips).unwrap();
@@ -54,7 +54,7 @@ fn defaults_of_a_plain_service() {
 }
 
 #[test]
-fn families_and_addresses_of_new_services() {
+fn new_services_get_families_and_addresses() {
     let cases = [
         (
             json!({ "ipFamilyPolicy": "PreferDualStack" }),
@@ -100,7 +100,7 @@ fn families_and_addresses_of_new_services() {
     }
 }
 
-fn check_refused(cases: &[(Value, &[&str])]) {
+fn check_rejected(cases: &[(Value, &[&str])]) {
     for (fields, expected) in cases {
         let expected: Vec<_> = expected.iter().map(ToString::to_string).collect();
         assert_eq!(created(fields).err(), Some(expected), "{fields}");
@@ -108,9 +108,9 @@ fn check_refused(cases: &[(Value, &[&str])]) {
 }
 
 #[test]
-fn refused_addresses_and_types() {
+fn invalid_addresses_and_types_are_rejected() {
     let two = ["10.0.0.10", "fd00:10::10"];
-    check_refused(&[
+    check_rejected(&[
         (json!({ "ports": null }), &["spec.ports FieldValueRequired"]),
         (
             json!({ "clusterIP": "10.1.0.1" }),
@@ -149,8 +149,8 @@ fn refused_addresses_and_types() {
 }
 
 #[test]
-fn refused_policies_selectors_and_ports() {
-    check_refused(&[
+fn invalid_policies_selectors_and_ports_are_rejected() {
+    check_rejected(&[
         (
             json!({ "sessionAffinity": "X" }),
             &["spec.sessionAffinity FieldValueNotSupported"],
@@ -194,7 +194,7 @@ fn refused_policies_selectors_and_ports() {
 }
 
 #[test]
-fn names_are_labels_that_may_begin_with_a_digit() {
+fn names_are_dns1123_labels() {
     for (name, errors) in [("1web", 0), ("web", 0), ("a.b", 1), ("Web", 1)] {
         let mut json = body(&json!({}));
         json["metadata"]["name"] = name.into();
@@ -206,10 +206,10 @@ fn names_are_labels_that_may_begin_with_a_digit() {
 }
 
 #[test]
-fn what_was_allotted_stays_through_updates_that_leave_it_out() {
-    let left_out = json!({ "clusterIP": null, "clusterIPs": null, "ipFamilies": null, "ipFamilyPolicy": null });
+fn update_preserves_omitted_allocations() {
+    let omitted = json!({ "clusterIP": null, "clusterIPs": null, "ipFamilies": null, "ipFamilyPolicy": null });
     let dual = json!({ "ipFamilyPolicy": "RequireDualStack" });
-    let spec = changed(&dual, &left_out).unwrap();
+    let spec = changed(&dual, &omitted).unwrap();
     assert_eq!(
         (&spec["clusterIPs"], &spec["ipFamilies"]),
         (&json!([V4, V6]), &json!(["IPv4", "IPv6"]))
@@ -219,7 +219,7 @@ fn what_was_allotted_stays_through_updates_that_leave_it_out() {
 }
 
 #[test]
-fn single_and_dual_stack_can_be_changed_into_each_other() {
+fn ip_family_policy_can_change_in_both_directions() {
     let spec = changed(&json!({}), &json!({ "ipFamilyPolicy": "PreferDualStack" })).unwrap();
     assert_eq!(
         (&spec["clusterIPs"], &spec["ipFamilies"]),
@@ -234,7 +234,7 @@ fn single_and_dual_stack_can_be_changed_into_each_other() {
 }
 
 #[test]
-fn refused_changes() {
+fn invalid_updates_are_rejected() {
     let cases: [(Value, Value, &[&str]); 5] = [
         (
             json!({ "ipFamilyPolicy": "RequireDualStack" }),
@@ -269,7 +269,7 @@ fn refused_changes() {
 }
 
 #[test]
-fn a_changed_type_sheds_what_it_has_no_use_for() {
+fn type_change_drops_unused_fields() {
     let external = json!({ "type": "ExternalName", "externalName": "a.b" });
     let spec = changed(&json!({}), &external).unwrap();
     assert_eq!(
@@ -284,31 +284,31 @@ fn a_changed_type_sheds_what_it_has_no_use_for() {
 }
 
 #[test]
-fn addresses_and_node_ports_are_taken_and_given_back() {
+fn addresses_and_node_ports_are_reserved_and_released() {
     let ips = &mut ClusterIps::default();
-    let asking = || {
+    let requesting = || {
         body(&json!({
             "type": "NodePort",
             "clusterIP": "10.0.0.10",
             "ports": [{ "port": 80, "nodePort": 30010 }],
         }))
     };
-    let first: Service = create(asking(), ips).unwrap();
-    let refused = create::<Service>(asking(), ips).map_err(|errors| summary(&errors));
+    let first: Service = create(requesting(), ips).unwrap();
+    let rejected = create::<Service>(requesting(), ips).map_err(|errors| summary(&errors));
     assert_eq!(
-        refused.err(),
+        rejected.err(),
         Some(vec!["spec.clusterIPs FieldValueInvalid".to_owned()])
     );
-    Service::settle(Some(&first), None, ips);
-    assert!(create::<Service>(asking(), ips).is_ok());
+    Service::update_allocation(Some(&first), None, ips);
+    assert!(create::<Service>(requesting(), ips).is_ok());
 }
 
 #[test]
-fn node_ports() {
+fn node_ports_are_checked_and_allocated() {
     let twice = json!([{ "name": "a", "port": 80, "nodePort": 30010 }, { "name": "b", "port": 81, "nodePort": 30010 }]);
-    let refused = created(&json!({ "type": "NodePort", "ports": twice }));
+    let rejected = created(&json!({ "type": "NodePort", "ports": twice }));
     assert_eq!(
-        refused.err(),
+        rejected.err(),
         Some(vec!["spec.ports[1].nodePort FieldValueInvalid".to_owned()])
     );
     let outside = json!({ "type": "NodePort", "ports": [{ "port": 80, "nodePort": 80 }] });
@@ -324,7 +324,7 @@ fn node_ports() {
 }
 
 #[test]
-fn the_status_is_the_load_balancers() {
+fn status_ingress_requires_type_load_balancer() {
     let mut json = body(&json!({}));
     let ingress = json!({ "loadBalancer": { "ingress": [{ "ip": "1.2.3.4" }] } });
     json["status"] = ingress.clone();
@@ -335,11 +335,11 @@ fn the_status_is_the_load_balancers() {
     );
 
     let balanced = created(&json!({ "type": "LoadBalancer" })).unwrap();
-    for (old, refused) in [(plain, true), (balanced, false)] {
+    for (old, rejected) in [(plain, true), (balanced, false)] {
         let mut new = old.clone();
         new.status = object(ingress.clone());
         let stored = update_status(&old, new);
-        assert_eq!(stored.is_err(), refused);
+        assert_eq!(stored.is_err(), rejected);
         if let Ok(stored) = stored {
             let status = serde_json::to_value(stored.status).unwrap();
             assert_eq!(
@@ -351,7 +351,7 @@ fn the_status_is_the_load_balancers() {
 }
 
 #[test]
-fn warnings() {
+fn deprecated_fields_and_non_canonical_addresses_get_warnings() {
     let hints = json!({ "service.kubernetes.io/topology-aware-hints": "auto" });
     let mut json = body(&json!({ "trafficDistribution": "PreferClose" }));
     json["metadata"]["annotations"] = hints;
@@ -360,6 +360,6 @@ fn warnings() {
     assert_eq!(service.warnings(Some(&service)).len(), 2);
     let fine = created(&json!({ "trafficDistribution": "PreferSameZone" })).unwrap();
     assert_eq!(fine.warnings(None), [""; 0]);
-    let spelled = created(&json!({ "clusterIP": "FD00:10:0::10" })).unwrap();
-    assert_eq!(spelled.warnings(None).len(), 1);
+    let non_canonical = created(&json!({ "clusterIP": "FD00:10:0::10" })).unwrap();
+    assert_eq!(non_canonical.warnings(None).len(), 1);
 }

@@ -1,8 +1,8 @@
-//! What a client is told about a Service that is accepted nevertheless.
+//! `Warning` headers for valid Services.
 
 use k8s_openapi::api::core::v1::{Service, ServiceSpec};
 
-use super::shape::{is_headless, texts, type_of};
+use super::spec_ext::{is_headless, texts, type_of};
 use crate::validation::{addresses::ip_warning, path::Path};
 
 const TOPOLOGY_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
@@ -40,7 +40,7 @@ fn address_warnings(spec: &ServiceSpec) -> Vec<String> {
     warnings
 }
 
-/// Fields that are there without meaning anything, or not for long.
+/// Warnings about ignored or deprecated fields.
 fn ignored(spec: &ServiceSpec) -> Vec<&'static str> {
     let kind = type_of(spec);
     let headless = kind == "ClusterIP" && is_headless(spec);

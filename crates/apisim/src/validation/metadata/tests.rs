@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kinds::cases::{object, summary};
+use crate::kinds::fixtures::{object, summary};
 
 const RULES: MetaRules = MetaRules::new(true, names::dns1123_subdomain);
 
@@ -12,7 +12,7 @@ fn meta(fields: &Value) -> ObjectMeta {
 }
 
 #[test]
-fn wrong_metadata() {
+fn metadata_validation() {
     let owner = |name: &str| json!({ "apiVersion": "v1", "kind": "A", "name": name, "uid": "1", "controller": true });
     let event = json!({ "apiVersion": "v1", "kind": "Event", "name": "e", "uid": "1" });
     let cases: [(Value, &[&str]); 9] = [
@@ -52,7 +52,7 @@ fn wrong_metadata() {
 }
 
 #[test]
-fn an_object_being_deleted_gets_no_new_finalizers() {
+fn terminating_object_cannot_get_new_finalizers() {
     let old = meta(&json!({ "deletionTimestamp": "2024-01-01T00:00:00Z", "finalizers": ["a/b"] }));
     let new = meta(&json!({ "finalizers": ["a/b", "a/c"] }));
     assert_eq!(

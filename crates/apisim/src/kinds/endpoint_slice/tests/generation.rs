@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 use super::slice;
 use crate::kinds::{
     ClusterIps,
-    cases::{create, object, update},
+    fixtures::{create, object, update},
 };
 
-/// R140: what moves the generation of a slice.
+/// Changes of endpoints, ports and labels increment the generation (R140).
 #[test]
 fn t_api_07_to_09_generation() {
     let stored = json!({
@@ -27,9 +27,13 @@ fn t_api_07_to_09_generation() {
         ("annotations", json!({ "metadata": { "annotations": { "a": "b" } } }), 1),
         ("finalizers", json!({ "metadata": { "finalizers": ["a/b"] } }), 1),
         ("empty labels", json!({ "metadata": { "labels": {} } }), 1),
-        ("the client's own", json!({ "metadata": { "generation": 5 } }), 1),
         (
-            "spelled-out defaults",
+            "generation of the client",
+            json!({ "metadata": { "generation": 5 } }),
+            1,
+        ),
+        (
+            "explicit defaults",
             json!({
                 "endpoints": [{ "addresses": ["10.1.2.3"], "hints": {}, "conditions": {}, "deprecatedTopology": {} }],
                 "ports": [{ "name": "", "protocol": "TCP", "port": 80 }],

@@ -6,7 +6,7 @@ use crate::kinds::{ClusterIps, Kind};
 
 const HOSTNAME: &str = "kubernetes.io/hostname";
 
-/// Id, endpoints before and after, the nodes that they end up on.
+/// Id, old endpoints, new endpoints, expected node names.
 type Case<'a> = (&'a str, &'a [Value], &'a [Value], &'a [Option<&'a str>]);
 
 fn on(node: &str) -> Value {
@@ -47,7 +47,7 @@ fn t_api_10_and_12_a_new_slice_has_no_topology() {
 }
 
 #[test]
-fn t_api_14_topology_stays_while_the_endpoints_do() {
+fn t_api_14_unchanged_endpoints_keep_their_topology() {
     let old = endpoints(&[on("node-1")]);
     let mut new = old.clone();
     new.metadata.labels = Some([("a".to_owned(), "b".to_owned())].into());
@@ -55,7 +55,7 @@ fn t_api_14_topology_stays_while_the_endpoints_do() {
     assert_eq!(new.endpoints, old.endpoints);
 }
 
-/// A change of the endpoints drops the topology; a node that the slice had there moves to its own field.
+/// A change of the endpoints drops the topology; a hostname in the old topology becomes the nodeName.
 #[test]
 fn t_api_16_and_18_to_24_changed_endpoints() {
     let other = json!({ "deprecatedTopology": { HOSTNAME: "node-1", "other": "x" } });

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::{endpoints, slice};
-use crate::kinds::{Kind, cases::summary};
+use crate::kinds::{Kind, fixtures::summary};
 
-/// Id, address type, addresses, which of them are refused; None is an error of the list as a whole.
+/// Id, address type, addresses, indices of the rejected addresses; `None` is an error of the whole list.
 type AddressCase<'a> = (&'a str, &'a str, &'a [&'a str], &'a [Option<usize>]);
 
 const ENDPOINT: &str = "endpoints[0]";
@@ -214,9 +214,9 @@ fn t_val_28_to_32_and_42_to_43_addresses() {
             &[Some(0), Some(1), Some(2)],
         ),
     ];
-    for (id, kind, addresses, refused) in cases {
+    for (id, kind, addresses, rejected) in cases {
         let fields = json!({ "addressType": kind, "endpoints": [{ "addresses": addresses }] });
-        let expected: Vec<_> = refused
+        let expected: Vec<_> = rejected
             .iter()
             .map(|index| index.map_or(String::new(), |i| format!("[{i}]")))
             .map(|index| format!("{ENDPOINT}.addresses{index} FieldValueInvalid"))
@@ -228,7 +228,7 @@ fn t_val_28_to_32_and_42_to_43_addresses() {
 }
 
 #[test]
-fn t_val_27_40_45_47_and_48_the_object() {
+fn t_val_27_40_45_47_and_48_metadata_and_type() {
     let named = json!({ "metadata": { "name": "*&^" } });
     check("T-VAL-27", &named, &["metadata.name FieldValueInvalid"]);
     let nothing = json!({ "metadata": null, "addressType": "" });
@@ -288,14 +288,14 @@ fn t_val_49_to_55_updates() {
     }
 }
 
-/// T-API-35…45: the same limits, as another part of the server states them.
+/// The same limits in the declarative validation of the server (T-API-35…45).
 #[test]
 fn t_api_35_to_45_addresses_and_type() {
-    let holding = |count: usize| {
+    let with_addresses = |count: usize| {
         let addresses: Vec<_> = (0..count).map(|i| format!("10.1.2.{i}")).collect();
         endpoints(&[json!({ "addresses": addresses })])
     };
-    let old = holding(1);
+    let old = with_addresses(1);
     let cases: [(usize, &[&str]); 4] = [
         (1, &[]),
         (100, &[]),
@@ -303,15 +303,15 @@ fn t_api_35_to_45_addresses_and_type() {
         (101, &["endpoints[0].addresses FieldValueTooMany"]),
     ];
     for (count, expected) in cases {
-        let new = holding(count);
+        let new = with_addresses(count);
         let found = (summary(&new.validate()), summary(&new.validate_update(&old)));
         assert_eq!(found, (summary_of(expected), summary_of(expected)), "{count} addresses");
     }
 }
 
-/// Checks that all kinds share run before the kind's own on update, and count again.
+/// On update, the shared metadata validation runs in addition to the kind-specific one.
 #[test]
-fn an_update_repeats_what_is_wrong_with_the_metadata() {
+fn update_repeats_metadata_errors() {
     let old = slice(&json!({}));
     let new = slice(&json!({ "metadata": { "labels": { "-a": "b" } } }));
     assert_eq!(summary(&new.validate()), ["metadata.labels FieldValueInvalid"]);

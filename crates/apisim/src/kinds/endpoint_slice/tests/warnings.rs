@@ -4,7 +4,7 @@ use super::slice;
 use crate::kinds::Kind;
 
 #[test]
-fn t_api_28_to_30_a_new_slice_of_names_is_warned_about() {
+fn t_api_28_to_30_new_fqdn_slice_gets_a_warning() {
     for (kind, warnings) in [("FQDN", 1), ("IPv4", 0), ("IPv6", 0)] {
         let new = slice(&json!({ "addressType": kind }));
         assert_eq!(new.warnings(None).len(), warnings, "{kind}");
@@ -13,7 +13,7 @@ fn t_api_28_to_30_a_new_slice_of_names_is_warned_about() {
 }
 
 #[test]
-fn t_api_31_to_34_misspelled_addresses_are_warned_about() {
+fn t_api_31_to_34_non_canonical_addresses_get_warnings() {
     let manager = "endpointslice.kubernetes.io/managed-by";
     let with = |addresses: &[&str], manager_name: &str| {
         slice(&json!({

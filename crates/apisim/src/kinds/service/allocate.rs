@@ -1,10 +1,10 @@
-//! Which cluster IPs and families a Service gets, on a dual-stack cluster whose first family is IPv4.
+//! Allocation of IP families and cluster IPs of a Service, in a dual-stack cluster with primary family IPv4.
 
 use k8s_openapi::api::core::v1::ServiceSpec;
 
 use super::{
-    node_ports::allot_node_ports,
-    shape::{allots_node_ports, is_headless, needs_cluster_ip, needs_health_check, node_ports, texts, type_of},
+    node_ports::allocate_node_ports,
+    spec_ext::{allocates_node_ports, is_headless, needs_cluster_ip, needs_health_check, node_ports, texts, type_of},
 };
 use crate::{
     kinds::ClusterIps,
@@ -13,8 +13,8 @@ use crate::{
 
 pub(super) const SPEC: Path<'static> = Path::new("spec");
 
-/// Fills in families, cluster IPs and node ports.
-pub(super) fn allot(
+/// Sets IP families, cluster IPs and node ports.
+pub(super) fn allocate(
     spec: &mut ServiceSpec,
     old: Option<&ServiceSpec>,
     ips: &ClusterIps,
@@ -25,26 +25,26 @@ pub(super) fn allot(
     } else if let (Some(ip), None) = (&spec.cluster_ip, &spec.cluster_ips) {
         spec.cluster_ips = Some(vec![ip.clone()]);
     }
-    if !is_settled_dual_stack(spec, old) {
+    if !is_unchanged_dual_stack(spec, old) {
         choose_families(spec, old)?;
         choose_ips(spec, old, ips)?;
     }
-    allot_node_ports(spec, old, ips)
+    allocate_node_ports(spec, old, ips)
 }
 
-/// What was allotted before and is left out now stays.
+/// Copies allocated values that the update omits.
 fn carry_over(spec: &mut ServiceSpec, old: &ServiceSpec) {
     if needs_cluster_ip(old) && needs_cluster_ip(spec) {
         spec.cluster_ip = spec.cluster_ip.take().or_else(|| old.cluster_ip.clone());
         spec.cluster_ips = spec.cluster_ips.take().or_else(|| old.cluster_ips.clone());
     }
-    if allots_node_ports(old) && allots_node_ports(spec) {
+    if allocates_node_ports(old) && allocates_node_ports(spec) {
         let used: Vec<i32> = node_ports(spec)
             .filter(|port| node_ports(old).any(|old| old == *port))
             .collect();
         for port in spec.ports.iter_mut().flatten().filter(|port| port.node_port.is_none()) {
-            let before = old.ports.iter().flatten().rfind(|old| old.name == port.name);
-            port.node_port = before
+            let old_port = old.ports.iter().flatten().rfind(|old| old.name == port.name);
+            port.node_port = old_port
                 .and_then(|old| old.node_port)
                 .filter(|number| !used.contains(number));
         }
@@ -54,15 +54,15 @@ fn carry_over(spec: &mut ServiceSpec, old: &ServiceSpec) {
     }
 }
 
-/// A client that knows only the singular field changes only that.
+/// Copies a changed `clusterIP` to an unchanged `clusterIPs`, for clients that set only the singular field.
 fn follow_changed_cluster_ip(spec: &mut ServiceSpec, old: &ServiceSpec) {
     if spec.cluster_ip != old.cluster_ip && spec.cluster_ips == old.cluster_ips {
         spec.cluster_ips = spec.cluster_ip.clone().map(|ip| vec![ip]);
     }
 }
 
-/// A Service that prefers dual stack and did not change is left alone, whatever the cluster could give it now.
-fn is_settled_dual_stack(spec: &ServiceSpec, old: Option<&ServiceSpec>) -> bool {
+/// Whether a Service with `PreferDualStack` is unchanged. It keeps its families and addresses.
+fn is_unchanged_dual_stack(spec: &ServiceSpec, old: Option<&ServiceSpec>) -> bool {
     let prefers = |spec: &ServiceSpec| spec.ip_family_policy.as_deref() == Some("PreferDualStack");
     old.is_some_and(|old| {
         needs_cluster_ip(spec)
@@ -85,11 +85,11 @@ fn choose_families(spec: &mut ServiceSpec, old: Option<&ServiceSpec>) -> Result<
         } else {
             "SingleStack"
         };
-        let before = old.and_then(|old| old.ip_family_policy.clone());
-        spec.ip_family_policy = before.or_else(|| Some(default.to_owned()));
+        let old_policy = old.and_then(|old| old.ip_family_policy.clone());
+        spec.ip_family_policy = old_policy.or_else(|| Some(default.to_owned()));
     }
-    refuse_if_any(validate_cluster_ips(spec, old))?;
-    refuse_if_any(reconcile_with_policy(spec, old))?;
+    into_result(validate_cluster_ips(spec, old))?;
+    into_result(apply_policy(spec, old))?;
 
     let single = spec.ip_family_policy.as_deref() == Some("SingleStack");
     let families = spec.ip_families.get_or_insert_with(|| vec!["IPv4".to_owned()]);
@@ -100,32 +100,32 @@ fn choose_families(spec: &mut ServiceSpec, old: Option<&ServiceSpec>) -> Result<
     Ok(())
 }
 
-/// Gives up the second family or address when the policy says so, takes families from given addresses, and
-/// complains where policy and lists cannot both be right.
-fn reconcile_with_policy(spec: &mut ServiceSpec, old: Option<&ServiceSpec>) -> Vec<FieldError> {
+/// Applies `ipFamilyPolicy`: `SingleStack` drops the second family and address, and families follow from given addresses.
+/// Returns errors where the policy contradicts the lists.
+fn apply_policy(spec: &mut ServiceSpec, old: Option<&ServiceSpec>) -> Vec<FieldError> {
     let path = SPEC.child("ipFamilyPolicy");
     let policy = spec.ip_family_policy.clone().unwrap_or_default();
-    let refuse = |detail: &str| FieldError::invalid(&path, &policy, detail);
+    let invalid = |detail: &str| FieldError::invalid(&path, &policy, detail);
     let mut errors = Vec::new();
     let single = policy == "SingleStack";
     if let Some(old) = old {
-        for (list, before) in [
+        for (list, old_list) in [
             (&mut spec.cluster_ips, &old.cluster_ips),
             (&mut spec.ip_families, &old.ip_families),
         ] {
             let count = |list: &Option<Vec<String>>| list.as_ref().map_or(0, Vec::len);
-            if single && *list == *before {
+            if single && *list == *old_list {
                 if let Some(list) = list {
                     list.truncate(1);
                 }
-            } else if !single && list.is_some() && count(list) < count(before) {
-                errors.push(refuse("must be SingleStack to give the second one back"));
+            } else if !single && list.is_some() && count(list) < count(old_list) {
+                errors.push(invalid("must be SingleStack to give the second one back"));
             }
         }
     }
     for list in [&spec.cluster_ips, &spec.ip_families] {
         if single && list.as_ref().is_some_and(|list| list.len() == 2) {
-            errors.push(refuse("must be RequireDualStack or PreferDualStack for two"));
+            errors.push(invalid("must be RequireDualStack or PreferDualStack for two"));
         }
     }
     let given: Vec<String> = texts(spec.cluster_ips.as_ref())
@@ -151,17 +151,17 @@ fn choose_ips(spec: &mut ServiceSpec, old: Option<&ServiceSpec>, ips: &ClusterIp
     if !needs_cluster_ip(spec) || is_headless(spec) || (keeps_old && (was_headless || !upgraded)) {
         return Ok(());
     }
-    let asked = spec.cluster_ips.get_or_insert_default().clone();
+    let requested = spec.cluster_ips.get_or_insert_default().clone();
     let kept = usize::from(keeps_old);
-    let mut chosen: Vec<String> = asked.iter().take(kept).cloned().collect();
+    let mut chosen: Vec<String> = requested.iter().take(kept).cloned().collect();
     for (i, family) in families.iter().enumerate().skip(kept) {
-        let wanted = asked.get(i).and_then(|ip| parse_lenient(ip));
-        match ips.choose_ip(family == "IPv6", wanted) {
-            // What the client wrote stays as it wrote it.
-            Ok(ip) => chosen.push(asked.get(i).cloned().unwrap_or_else(|| ip.to_string())),
-            Err(refusal) => {
+        let requested_ip = requested.get(i).and_then(|ip| parse_lenient(ip));
+        match ips.choose_ip(family == "IPv6", requested_ip) {
+            // A requested address stays in the form that the client wrote.
+            Ok(ip) => chosen.push(requested.get(i).cloned().unwrap_or_else(|| ip.to_string())),
+            Err(error) => {
                 let path = SPEC.child("clusterIPs");
-                return Err(vec![FieldError::invalid(&path, &asked, refusal.to_string())]);
+                return Err(vec![FieldError::invalid(&path, &requested, error.to_string())]);
             }
         }
     }
@@ -178,6 +178,6 @@ fn family_of(ip: &str) -> &'static str {
     }
 }
 
-fn refuse_if_any(errors: Vec<FieldError>) -> Result<(), Vec<FieldError>> {
+fn into_result(errors: Vec<FieldError>) -> Result<(), Vec<FieldError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -1,4 +1,4 @@
-//! What every object has: its name, labels, annotations, owners and finalizers.
+//! Validation of object metadata: name, labels, annotations, owners and finalizers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ const METADATA: Path<'static> = Path::new("metadata");
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
-/// What a kind asks of its objects' metadata.
+/// Metadata validation rules of a kind.
 #[derive(Clone, Copy)]
 pub(crate) struct MetaRules {
     pub(crate) namespaced: bool,
-    /// How names are spelled.
+    /// Validates the name.
     pub(crate) name: fn(&str) -> Vec<String>,
-    /// A finalizer without a domain must be one that Kubernetes knows.
+    /// Whether a finalizer without a domain must be a standard one of Kubernetes.
     pub(crate) finalizers_have_domains: bool,
 }
 
@@ -29,7 +29,7 @@ impl MetaRules {
         }
     }
 
-    /// The kind's own check of the metadata.
+    /// The kind-specific validation of the metadata.
     pub(crate) fn validate(&self, meta: &ObjectMeta) -> Vec<FieldError> {
         let prefix = |prefix: &str| (self.name)(&names::without_trailing_dash(prefix));
         let mut errors = validate(meta, self.namespaced, self.name, prefix);
@@ -39,7 +39,7 @@ impl MetaRules {
         errors
     }
 
-    /// The kind's own check of a change of the metadata, for the kinds that have one.
+    /// The kind-specific validation of a metadata update, for kinds that have one.
     pub(crate) fn validate_update(&self, new: &ObjectMeta, old: &ObjectMeta) -> Vec<FieldError> {
         let mut errors = validate_change(new, old);
         if self.finalizers_have_domains {
@@ -48,7 +48,7 @@ impl MetaRules {
         errors
     }
 
-    /// All errors of a new object: the checks that all kinds share only count when the kind's own found nothing.
+    /// All errors of a new object. The shared validation runs only if the kind-specific errors `own` are empty.
     pub(crate) fn created(&self, meta: &ObjectMeta, own: Vec<FieldError>) -> Vec<FieldError> {
         if own.is_empty() {
             self.validate_shared(meta)
@@ -57,7 +57,7 @@ impl MetaRules {
         }
     }
 
-    /// All errors of a changed object: the shared checks come first, and repeat what the kind's own find as well.
+    /// All errors of an update. The shared errors come first and can repeat the kind-specific ones.
     pub(crate) fn updated(&self, new: &ObjectMeta, old: &ObjectMeta, own: Vec<FieldError>) -> Vec<FieldError> {
         let mut errors = self.validate_shared(new);
         errors.extend(validate_change(new, old));
@@ -70,12 +70,12 @@ impl MetaRules {
     }
 }
 
-/// What a kind without one starts from and what no client can move: the generation of the stored object.
+/// Restores the generation of the stored object, for updates that do not change it.
 pub(crate) fn keep_generation(new: &mut ObjectMeta, old: &ObjectMeta) {
     new.generation = old.generation;
 }
 
-/// Empty collections are stored as absent ones.
+/// Drops empty fields, which equal absent ones.
 pub(crate) fn drop_empty(meta: &mut ObjectMeta) {
     meta.labels.take_if(|labels| labels.is_empty());
     meta.annotations.take_if(|annotations| annotations.is_empty());
@@ -85,7 +85,7 @@ pub(crate) fn drop_empty(meta: &mut ObjectMeta) {
     meta.generation.take_if(|generation| *generation == 0);
 }
 
-/// Keys and values of labels, or of a selector by labels.
+/// Validates the keys and values of labels or of a label selector.
 pub(crate) fn validate_labels(path: &Path<'_>, labels: Option<&BTreeMap<String, String>>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (key, value) in labels.into_iter().flatten() {
@@ -95,12 +95,12 @@ pub(crate) fn validate_labels(path: &Path<'_>, labels: Option<&BTreeMap<String, 
     errors
 }
 
-/// A finalizer of a namespace's spec, or of anything's metadata.
+/// Validates a finalizer of a namespace spec or of metadata.
 pub(crate) fn validate_finalizer(path: &Path<'_>, finalizer: &str) -> Vec<FieldError> {
     invalid_each(path, finalizer, names::qualified_name(finalizer))
 }
 
-/// A finalizer is one of Kubernetes' own or has a domain.
+/// An error for a finalizer that has no domain and is not a standard one.
 pub(crate) fn finalizer_without_domain(path: &Path<'_>, finalizer: &str) -> Option<FieldError> {
     (!finalizer.contains('/') && !STANDARD_FINALIZERS.contains(&finalizer))
         .then(|| FieldError::invalid(path, finalizer, "is not one of Kubernetes' own and has no domain"))
@@ -204,7 +204,7 @@ fn validate_finalizers(finalizers: &[String]) -> Vec<FieldError> {
         .iter()
         .flat_map(|name| validate_finalizer(&path, name))
         .collect();
-    let has = |wanted: &str| finalizers.iter().any(|name| name == wanted);
+    let has = |finalizer: &str| finalizers.iter().any(|name| name == finalizer);
     if has("orphan") && has("foregroundDeletion") {
         errors.push(FieldError::invalid(
             &path,
@@ -223,7 +223,7 @@ fn finalizers_without_domain(meta: &ObjectMeta) -> Vec<FieldError> {
         .collect()
 }
 
-/// A field that the client left out keeps its value; the handlers put it back.
+/// Validates a metadata update. Omitted system fields are valid; the handlers restore them.
 fn validate_change(new: &ObjectMeta, old: &ObjectMeta) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if old.deletion_timestamp.is_some() {

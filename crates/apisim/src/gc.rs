@@ -1,4 +1,5 @@
-//! The consequences of deletions: dependents without owners are collected, owners that waited for them go.
+//! Garbage collection after deletions: dependents of removed owners are deleted, and finalizers of the garbage collector and
+//! of namespaces are processed.
 
 use std::sync::Arc;
 
@@ -10,25 +11,25 @@ use crate::{
     object::Object,
     resources::{self, Table},
     status::ApiError,
-    store::Store,
+    store::{Store, codec_error},
 };
 
 impl Store {
-    /// Draws the consequences of what was removed or marked for deletion, until there are no more.
-    pub(crate) fn settle(&mut self) -> Result<(), ApiError> {
+    /// Processes removed and terminating objects until both queues are empty.
+    pub(crate) fn process_deletions(&mut self) -> Result<(), ApiError> {
         loop {
             if let Some((table, object)) = self.removed.pop_front() {
                 if table == Table::Services {
                     self.remove_endpoints_of(&object)?;
                 }
                 if self.garbage_collection {
-                    self.collect_after(&object)?;
+                    self.handle_removal(&object)?;
                 }
-            } else if let Some((table, key)) = self.marked.pop_front() {
+            } else if let Some((table, key)) = self.terminating.pop_front() {
                 match table {
                     _ if !self.garbage_collection => {}
-                    Table::Namespaces => namespaces::empty(self, &key)?,
-                    _ => self.release(table, &key)?,
+                    Table::Namespaces => namespaces::delete_content(self, &key)?,
+                    _ => self.process_finalizers(table, &key)?,
                 }
             } else {
                 return Ok(());
@@ -36,26 +37,31 @@ impl Store {
         }
     }
 
-    /// The Endpoints of a Service go with it. This is the server's own doing, not the garbage collector's.
+    /// Deletes the Endpoints of a removed Service. The API server does this itself, without the garbage collector.
     fn remove_endpoints_of(&mut self, service: &Object) -> Result<(), ApiError> {
         let key = service.key();
         if self.get(Table::Endpoints, &key).is_some() {
-            deletion::delete(self, resources::stored_in(Table::Endpoints), &key, &background())?;
+            deletion::delete(
+                self,
+                resources::stored_in(Table::Endpoints),
+                &key,
+                &background_deletion(),
+            )?;
         }
         Ok(())
     }
 
-    fn collect_after(&mut self, removed: &Object) -> Result<(), ApiError> {
+    fn handle_removal(&mut self, removed: &Object) -> Result<(), ApiError> {
         self.collect_dependents(&removed.uid)?;
         for owner in &removed.owners {
-            if let Some((table, key)) = self.locate(&owner.uid) {
-                self.release(table, &key)?;
+            if let Some((table, key)) = self.find_by_uid(&owner.uid) {
+                self.process_finalizers(table, &key)?;
             }
         }
-        namespaces::finish_if_empty(self, &removed.namespace)
+        namespaces::finalize_if_empty(self, &removed.namespace)
     }
 
-    /// Deletes what named a removed object as its last owner; what has other owners only loses the reference.
+    /// Deletes dependents without another owner. Dependents with other owners only lose the ownerReference.
     fn collect_dependents(&mut self, uid: &str) -> Result<(), ApiError> {
         for (table, key) in self.dependents_of(uid) {
             let Some(dependent) = self.get(table, &key) else {
@@ -66,57 +72,53 @@ impl Store {
                 .iter()
                 .any(|owner| self.is_live(&owner.uid) || !is_stored_kind(&owner.kind));
             if owned {
-                self.disown(table, &dependent, uid)?;
+                self.remove_owner_reference(table, &dependent, uid)?;
             } else {
-                deletion::delete(self, resources::stored_in(table), &key, &background())?;
+                deletion::delete(self, resources::stored_in(table), &key, &background_deletion())?;
             }
         }
         Ok(())
     }
 
-    /// Does what the finalizers of the garbage collector wait for, and removes them.
-    fn release(&mut self, table: Table, key: &str) -> Result<(), ApiError> {
+    /// Processes the finalizers `orphan` and `foregroundDeletion` of a terminating object and removes them when done.
+    fn process_finalizers(&mut self, table: Table, key: &str) -> Result<(), ApiError> {
         let Some(existing) = self.get(table, key).filter(|object| object.deleting) else {
             return Ok(());
         };
-        let finalizers = existing
-            .metadata()
-            .map_err(crate::store::unreadable)?
-            .finalizers
-            .unwrap_or_default();
+        let finalizers = existing.metadata().map_err(codec_error)?.finalizers.unwrap_or_default();
         if finalizers.iter().any(|finalizer| finalizer == ORPHAN) {
             for (table, key) in self.dependents_of(&existing.uid) {
                 if let Some(dependent) = self.get(table, &key) {
-                    self.disown(table, &dependent, &existing.uid)?;
+                    self.remove_owner_reference(table, &dependent, &existing.uid)?;
                 }
             }
         } else if finalizers.iter().any(|finalizer| finalizer == FOREGROUND) {
             for (table, key) in self.dependents_of(&existing.uid) {
                 if self.get(table, &key).is_some_and(|dependent| !dependent.deleting) {
-                    deletion::delete(self, resources::stored_in(table), &key, &background())?;
+                    deletion::delete(self, resources::stored_in(table), &key, &background_deletion())?;
                 }
             }
-            if self.is_waited_for(&existing.uid) {
+            if self.is_blocked_by_dependents(&existing.uid) {
                 return Ok(());
             }
         } else {
             return Ok(());
         }
-        self.drop_collector_finalizers(table, key)
+        self.remove_gc_finalizers(table, key)
     }
 
-    /// Whether a dependent that is still there holds up the deletion of its owner.
-    fn is_waited_for(&self, uid: &str) -> bool {
+    /// Whether an existing dependent has `blockOwnerDeletion` for this owner.
+    fn is_blocked_by_dependents(&self, uid: &str) -> bool {
         self.dependents_of(uid).into_iter().any(|(table, key)| {
             let dependent = self.get(table, &key);
             let owners = dependent.iter().flat_map(|dependent| &dependent.owners);
             owners
                 .into_iter()
-                .any(|owner| &*owner.uid == uid && owner.blocks_deletion)
+                .any(|owner| &*owner.uid == uid && owner.block_owner_deletion)
         })
     }
 
-    fn drop_collector_finalizers(&mut self, table: Table, key: &str) -> Result<(), ApiError> {
+    fn remove_gc_finalizers(&mut self, table: Table, key: &str) -> Result<(), ApiError> {
         let Some(existing) = self.get(table, key) else {
             return Ok(());
         };
@@ -134,8 +136,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes an owner off an object.
-    fn disown(&mut self, table: Table, dependent: &Arc<Object>, uid: &str) -> Result<(), ApiError> {
+    /// Removes the ownerReference with a uid.
+    fn remove_owner_reference(&mut self, table: Table, dependent: &Arc<Object>, uid: &str) -> Result<(), ApiError> {
         let mut object = Store::decode(dependent, table)?;
         let metadata = object.metadata_mut();
         if let Some(owners) = &mut metadata.owner_references {
@@ -147,13 +149,13 @@ impl Store {
     }
 }
 
-/// Owners of other kinds are never stored here, so their absence says nothing.
+/// Whether the server stores this kind. Owners of other kinds count as existing.
 fn is_stored_kind(kind: &str) -> bool {
     resources::all().iter().any(|resource| resource.kind == kind)
 }
 
-/// Deletion as controllers do it.
-pub(crate) fn background() -> DeleteOptions {
+/// Options for deletion with propagation policy Background, as controllers use it.
+pub(crate) fn background_deletion() -> DeleteOptions {
     DeleteOptions {
         propagation_policy: Some("Background".into()),
         ..DeleteOptions::default()

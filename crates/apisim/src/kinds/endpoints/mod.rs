@@ -1,4 +1,4 @@
-//! Endpoints.
+//! Endpoints: defaults and warnings.
 
 use k8s_openapi::api::core::v1::Endpoints;
 
@@ -6,10 +6,11 @@ use super::{ClusterIps, Kind};
 use crate::validation::{FieldError, addresses::ip_warning, endpoints, metadata, path::Path};
 
 const MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
-const CAREFUL_MANAGER: &str = "endpoint-controller";
+/// The controller that writes addresses in canonical form itself; its Endpoints get no address warnings.
+const CANONICALIZING_MANAGER: &str = "endpoint-controller";
 
 impl Kind for Endpoints {
-    fn default(&mut self) {
+    fn set_defaults(&mut self) {
         metadata::drop_empty(&mut self.metadata);
         self.subsets.take_if(|subsets| subsets.is_empty());
         for subset in self.subsets.iter_mut().flatten() {
@@ -40,7 +41,7 @@ impl Kind for Endpoints {
 
     fn warnings(&self, _old: Option<&Self>) -> Vec<String> {
         let manager = self.metadata.labels.as_ref().and_then(|labels| labels.get(MANAGED_BY));
-        if manager.is_some_and(|manager| manager == CAREFUL_MANAGER) {
+        if manager.is_some_and(|manager| manager == CANONICALIZING_MANAGER) {
             return Vec::new();
         }
         address_warnings(self)

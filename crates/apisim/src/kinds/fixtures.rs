@@ -1,4 +1,4 @@
-//! What the tests of all kinds need.
+//! Test support: builds objects and passes them through the write path of their kind.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -6,12 +6,12 @@ use serde_json::Value;
 use super::{ClusterIps, Kind};
 use crate::validation::FieldError;
 
-/// An object as a client writes it.
+/// Decodes an object from JSON.
 pub(crate) fn object<K: DeserializeOwned>(json: Value) -> K {
     serde_json::from_value(json).unwrap()
 }
 
-/// Field and reason of each error: the part that must be as the real server has it.
+/// Field and reason of each error. Both must equal those of kube-apiserver.
 pub(crate) fn summary(errors: &[FieldError]) -> Vec<String> {
     errors
         .iter()
@@ -19,35 +19,35 @@ pub(crate) fn summary(errors: &[FieldError]) -> Vec<String> {
         .collect()
 }
 
-/// A new object, from the client to the store.
+/// Creates an object: defaults, allocation, preparation, validation.
 pub(crate) fn create<K: Kind>(json: Value, ips: &mut ClusterIps) -> Result<K, Vec<FieldError>> {
     let mut new: K = object(json);
-    Kind::default(&mut new);
-    accepted(new.allot(None, ips))?;
+    Kind::set_defaults(&mut new);
+    into_result(new.allocate(None, ips))?;
     new.prepare_create(ips);
-    accepted(new.validate())?;
-    K::settle(None, Some(&new), ips);
+    into_result(new.validate())?;
+    K::update_allocation(None, Some(&new), ips);
     Ok(new)
 }
 
-/// A changed object, from the client to the store.
+/// Updates an object: defaults, allocation, preparation, validation.
 pub(crate) fn update<K: Kind>(old: &K, mut new: K, ips: &mut ClusterIps) -> Result<K, Vec<FieldError>> {
-    Kind::default(&mut new);
-    accepted(new.allot(Some(old), ips))?;
+    Kind::set_defaults(&mut new);
+    into_result(new.allocate(Some(old), ips))?;
     new.prepare_update(old);
-    accepted(new.validate_update(old))?;
-    K::settle(Some(old), Some(&new), ips);
+    into_result(new.validate_update(old))?;
+    K::update_allocation(Some(old), Some(&new), ips);
     Ok(new)
 }
 
-/// A changed status, from the client to the store.
+/// Updates the status of an object.
 pub(crate) fn update_status<K: Kind>(old: &K, mut new: K) -> Result<K, Vec<FieldError>> {
-    Kind::default(&mut new);
+    Kind::set_defaults(&mut new);
     new.prepare_status_update(old);
-    accepted(new.validate_update(old))?;
+    into_result(new.validate_update(old))?;
     Ok(new)
 }
 
-fn accepted(errors: Vec<FieldError>) -> Result<(), Vec<FieldError>> {
+fn into_result(errors: Vec<FieldError>) -> Result<(), Vec<FieldError>> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }

@@ -1,4 +1,4 @@
-//! Answers of the server as HTTP responses.
+//! Constructors of HTTP responses.
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     body::{Body, full},
     status::ApiError,
-    store::unreadable,
+    store::codec_error,
 };
 
 /// An HTTP response of the server.
@@ -23,23 +23,23 @@ pub(crate) fn typed(code: u16, media_type: &'static str, body: Body) -> Response
     response
 }
 
-/// JSON text that is already encoded.
+/// A response with encoded JSON.
 pub(crate) fn encoded(code: u16, text: impl Into<Bytes>) -> Response {
     typed(code, "application/json", full(text))
 }
 
-/// Any value as JSON.
+/// A response with a value, encoded as JSON.
 pub(crate) fn json(code: u16, value: &impl Serialize) -> Result<Response, ApiError> {
-    Ok(encoded(code, serde_json::to_vec(value).map_err(unreadable)?))
+    Ok(encoded(code, serde_json::to_vec(value).map_err(codec_error)?))
 }
 
-/// Plain text.
+/// A response with plain text.
 pub(crate) fn text(code: u16, text: &'static str) -> Response {
     typed(code, "text/plain; charset=utf-8", full(text))
 }
 
-/// A refusal.
-pub(crate) fn refused(error: &ApiError) -> Response {
+/// A response with a `Status` error.
+pub(crate) fn api_error(error: &ApiError) -> Response {
     let status = serde_json::to_vec(&error.0).unwrap_or_default();
     let mut response = encoded(error.code(), status);
     let retry = error.0.details.as_ref().and_then(|details| details.retry_after_seconds);
@@ -51,8 +51,8 @@ pub(crate) fn refused(error: &ApiError) -> Response {
     response
 }
 
-/// Adds what the client should be told although the request succeeded.
-pub(crate) fn warn(response: &mut Response, warnings: &[String]) {
+/// Adds `Warning` headers.
+pub(crate) fn add_warnings(response: &mut Response, warnings: &[String]) {
     for warning in warnings {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::try_from(format!("299 - \"{quoted}\"")) {

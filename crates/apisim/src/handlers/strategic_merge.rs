@@ -1,9 +1,8 @@
-//! Strategic merge patches: lists whose elements have a key are merged element by element.
+//! Strategic merge patch: lists with a merge key are merged element by element.
 
 use serde_json::{Map, Value};
 
-/// Lists that are merged, by their place, with the field that tells their elements apart; empty for lists of plain values. All
-/// other lists are replaced.
+/// Paths of the merged lists with their merge key; the key is empty for lists of primitives. All other lists are replaced.
 const MERGED_LISTS: [(&str, &str); 13] = [
     ("metadata.finalizers", ""),
     ("metadata.ownerReferences", "uid"),
@@ -28,19 +27,19 @@ pub(super) fn merge(document: &mut Value, patch: &Value) {
     merge_value(document, patch, "");
 }
 
-fn merge_value(target: &mut Value, patch: &Value, place: &str) {
+fn merge_value(target: &mut Value, patch: &Value, field_path: &str) {
     match patch {
-        Value::Object(patch) => merge_object(target, patch, place),
-        Value::Array(patch) => match merge_key(place) {
-            Some("") => merge_plain(target, patch),
-            Some(key) => merge_keyed(target, patch, key, place),
+        Value::Object(patch) => merge_object(target, patch, field_path),
+        Value::Array(patch) => match merge_key(field_path) {
+            Some("") => merge_primitives(target, patch),
+            Some(key) => merge_keyed(target, patch, key, field_path),
             None => *target = Value::Array(patch.clone()),
         },
-        plain => *target = plain.clone(),
+        primitive => *target = primitive.clone(),
     }
 }
 
-fn merge_object(target: &mut Value, patch: &Map<String, Value>, place: &str) {
+fn merge_object(target: &mut Value, patch: &Map<String, Value>, field_path: &str) {
     if !target.is_object() || directive(patch) == Some("replace") {
         *target = Value::Object(Map::new());
     }
@@ -53,18 +52,18 @@ fn merge_object(target: &mut Value, patch: &Map<String, Value>, place: &str) {
     }
     for (name, value) in patch {
         if let Some(list) = name.strip_prefix(DELETE_FROM_LIST) {
-            remove_plain(fields.get_mut(list), value);
+            remove_primitives(fields.get_mut(list), value);
         } else if name.starts_with('$') {
-            // Directives about order and about unions say nothing about content.
+            // Directives about element order and unions do not change the content.
         } else if value.is_null() {
             fields.remove(name);
         } else {
-            let place = if place.is_empty() {
+            let field_path = if field_path.is_empty() {
                 name.clone()
             } else {
-                format!("{place}.{name}")
+                format!("{field_path}.{name}")
             };
-            merge_value(fields.entry(name.clone()).or_insert(Value::Null), value, &place);
+            merge_value(fields.entry(name.clone()).or_insert(Value::Null), value, &field_path);
         }
     }
 }
@@ -73,25 +72,25 @@ fn directive(patch: &Map<String, Value>) -> Option<&str> {
     patch.get(DIRECTIVE).and_then(Value::as_str)
 }
 
-fn merge_key(place: &str) -> Option<&'static str> {
+fn merge_key(field_path: &str) -> Option<&'static str> {
     MERGED_LISTS
         .into_iter()
-        .find(|(list, _)| *list == place)
+        .find(|(list, _)| *list == field_path)
         .map(|(_, key)| key)
 }
 
-fn remove_plain(list: Option<&mut Value>, gone: &Value) {
-    if let (Some(Value::Array(list)), Some(gone)) = (list, gone.as_array()) {
-        list.retain(|value| !gone.contains(value));
+fn remove_primitives(list: Option<&mut Value>, deleted: &Value) {
+    if let (Some(Value::Array(list)), Some(deleted)) = (list, deleted.as_array()) {
+        list.retain(|value| !deleted.contains(value));
     }
 }
 
-fn merge_plain(target: &mut Value, patch: &[Value]) {
+fn merge_primitives(target: &mut Value, patch: &[Value]) {
     let old = target.as_array().cloned().unwrap_or_default();
     *target = Value::Array(in_order(&old, patch, |value| Some(value)));
 }
 
-fn merge_keyed(target: &mut Value, patch: &[Value], key: &str, place: &str) {
+fn merge_keyed(target: &mut Value, patch: &[Value], key: &str, field_path: &str) {
     let mut old = target.as_array().cloned().unwrap_or_default();
     if patch.iter().any(|element| element[DIRECTIVE] == "replace") {
         old.clear();
@@ -104,7 +103,7 @@ fn merge_keyed(target: &mut Value, patch: &[Value], key: &str, place: &str) {
             Some("replace") if element.get(key).is_none() => {}
             _ => {
                 let mut merged = old.iter().find(|other| same(other)).cloned().unwrap_or(Value::Null);
-                merge_value(&mut merged, element, place);
+                merge_value(&mut merged, element, field_path);
                 patched.push(merged);
             }
         }
@@ -112,7 +111,8 @@ fn merge_keyed(target: &mut Value, patch: &[Value], key: &str, place: &str) {
     *target = Value::Array(in_order(&old, &patched, |element| element.get(key)));
 }
 
-/// The elements of the patch in its order, the others between them where they were; new ones come before what follows.
+/// Merges two lists: elements of the patch in patch order, other elements at their old positions relative to them. New
+/// elements precede the elements that follow.
 fn in_order(old: &[Value], patched: &[Value], key: impl Fn(&Value) -> Option<&Value>) -> Vec<Value> {
     let index = |value: &Value| {
         old.iter()
@@ -127,10 +127,10 @@ fn in_order(old: &[Value], patched: &[Value], key: impl Fn(&Value) -> Option<&Va
     untouched.retain(|(_, value)| !is_patched(value));
     let mut merged = Vec::new();
     for value in patched {
-        let here = index(value);
+        let position = index(value);
         while untouched
             .last()
-            .is_some_and(|(at, _)| here.is_some_and(|here| *at < here))
+            .is_some_and(|(index, _)| position.is_some_and(|position| *index < position))
         {
             merged.extend(untouched.pop().map(|(_, value)| value));
         }
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_merged_and_what_is_replaced() {
+    fn lists_with_a_merge_key_are_merged_and_others_replaced() {
         for (document, patch, expected) in [
             (
                 json!({"metadata": {"labels": {"a": "1", "b": "2"}}}),

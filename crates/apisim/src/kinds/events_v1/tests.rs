@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kinds::cases::{object, summary};
+use crate::kinds::fixtures::{object, summary};
 
 fn body() -> Value {
     json!({
@@ -13,7 +13,7 @@ fn body() -> Value {
         "reason": "Synced",
         "type": "Normal",
         "regarding": { "kind": "Pod", "namespace": "ns", "name": "p" },
-        "note": "all is well",
+        "note": "synced",
         "series": { "count": 2, "lastObservedTime": "2024-01-01T00:00:01.000000Z" },
         "deprecatedCount": 3,
         "deprecatedSource": { "component": "c" },
@@ -26,7 +26,7 @@ fn event(patch: &Value) -> Event {
     let mut json = body();
     json_patch::merge(&mut json, patch);
     let mut event = from_events_v1(object(json));
-    crate::kinds::Kind::default(&mut event);
+    crate::kinds::Kind::set_defaults(&mut event);
     event
 }
 
@@ -40,7 +40,7 @@ fn without_deprecated() -> Event {
 }
 
 #[test]
-fn both_forms_hold_the_same() {
+fn conversion_preserves_all_fields() {
     let stored = serde_json::to_value(event(&json!({}))).unwrap();
     let renamed = [
         ("involvedObject", "regarding"),
@@ -59,7 +59,7 @@ fn both_forms_hold_the_same() {
 }
 
 #[test]
-fn the_new_group_takes_no_deprecated_fields() {
+fn events_v1_rejects_deprecated_fields() {
     assert_eq!(validate(&without_deprecated()), []);
     let expected = ["firstTimestamp", "lastTimestamp", "count", "source"];
     let found = summary(&validate(&event(&json!({}))));
@@ -67,7 +67,7 @@ fn the_new_group_takes_no_deprecated_fields() {
 }
 
 #[test]
-fn only_the_series_of_an_event_changes() {
+fn only_the_series_can_change() {
     let old = without_deprecated();
     let mut new = old.clone();
     new.series.as_mut().unwrap().count = Some(5);
@@ -79,7 +79,7 @@ fn only_the_series_of_an_event_changes() {
 }
 
 #[test]
-fn an_event_lives_with_its_object() {
+fn event_must_be_in_the_namespace_of_its_object() {
     use crate::kinds::Kind;
     let involved = |namespace: Option<&str>| {
         let event: Event = object(json!({
@@ -88,8 +88,8 @@ fn an_event_lives_with_its_object() {
         }));
         summary(&event.validate())
     };
-    let refused = ["involvedObject.namespace FieldValueInvalid"];
+    let rejected = ["involvedObject.namespace FieldValueInvalid"];
     assert_eq!(involved(Some("ns")), [""; 0]);
-    assert_eq!(involved(Some("other")), refused);
-    assert_eq!(involved(None), refused);
+    assert_eq!(involved(Some("other")), rejected);
+    assert_eq!(involved(None), rejected);
 }

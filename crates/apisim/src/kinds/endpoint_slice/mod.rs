@@ -1,4 +1,4 @@
-//! EndpointSlices (R140–R148).
+//! EndpointSlices: defaults, generation, topology, warnings (R140–R148).
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::validation::{
 
 const HOSTNAME_KEY: &str = "kubernetes.io/hostname";
 const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
-/// They repair the spelling of addresses themselves.
-const CAREFUL_MANAGERS: [&str; 2] = [
+/// Controllers that write addresses in canonical form themselves; their slices get no address warnings.
+const CANONICALIZING_MANAGERS: [&str; 2] = [
     "endpointslice-controller.k8s.io",
     "endpointslicemirroring-controller.k8s.io",
 ];
 
 impl Kind for EndpointSlice {
-    fn default(&mut self) {
+    fn set_defaults(&mut self) {
         metadata::drop_empty(&mut self.metadata);
         self.endpoints.take_if(|endpoints| endpoints.is_empty());
         self.ports.take_if(|ports| ports.is_empty());
@@ -60,14 +60,14 @@ impl Kind for EndpointSlice {
             warnings.push("spec.addressType: addresses of type FQDN are deprecated".to_owned());
         }
         let manager = self.metadata.labels.as_ref().and_then(|labels| labels.get(MANAGED_BY));
-        if !manager.is_some_and(|manager| CAREFUL_MANAGERS.contains(&manager.as_str())) {
+        if !manager.is_some_and(|manager| CANONICALIZING_MANAGERS.contains(&manager.as_str())) {
             warnings.extend(address_warnings(self));
         }
         warnings
     }
 }
 
-/// Absent and empty are the same to the server, which keeps the shorter, and always shows the conditions.
+/// Drops empty fields, which equal absent ones, and adds empty conditions.
 fn default_endpoint(endpoint: &mut Endpoint) {
     endpoint.conditions.get_or_insert_default();
     endpoint.deprecated_topology.take_if(|topology| topology.is_empty());
@@ -90,15 +90,15 @@ fn default_endpoint(endpoint: &mut Endpoint) {
     }
 }
 
-/// The deprecated topology cannot be written through this version of the API (R147). A node name in it survives in
-/// the field made for it, if the slice had that node there before.
-fn drop_topology(slice: &mut EndpointSlice, nodes_before: &BTreeSet<String>) {
+/// Drops `deprecatedTopology`, which v1 clients cannot write (R147). A hostname in it becomes the `nodeName` if the old
+/// slice had this node in its topology.
+fn drop_topology(slice: &mut EndpointSlice, old_nodes: &BTreeSet<String>) {
     for endpoint in slice.endpoints.iter_mut().flatten() {
         let topology = endpoint.deprecated_topology.take();
         if endpoint.node_name.is_none() {
             endpoint.node_name = topology
                 .and_then(|mut topology| topology.remove(HOSTNAME_KEY))
-                .filter(|node| nodes_before.contains(node) && dns1123_subdomain(node).is_empty());
+                .filter(|node| old_nodes.contains(node) && dns1123_subdomain(node).is_empty());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The API tests of the specification (T-API, T-VAL); those for gates that are on and versions that are gone have no
-//! counterpart here.
+//! The API tests of the specification (T-API, T-VAL), without those for disabled feature gates and
+//! removed API versions.
 
 mod generation;
 mod topology;
@@ -9,9 +9,9 @@ mod warnings;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 
-use crate::kinds::{Kind, cases::object};
+use crate::kinds::{Kind, fixtures::object};
 
-/// An IPv4 slice with some fields put over it, after defaulting.
+/// An IPv4 slice merged with these fields, after defaulting.
 fn slice(fields: &Value) -> EndpointSlice {
     let mut json = json!({
         "metadata": { "name": "web-abc", "namespace": "ns" },
@@ -19,11 +19,11 @@ fn slice(fields: &Value) -> EndpointSlice {
     });
     json_patch::merge(&mut json, fields);
     let mut slice: EndpointSlice = object(json);
-    Kind::default(&mut slice);
+    Kind::set_defaults(&mut slice);
     slice
 }
 
-/// A slice of endpoints with these fields; each has an address unless it says otherwise.
+/// A slice with one endpoint per element. Each endpoint has a default address.
 fn endpoints(fields: &[Value]) -> EndpointSlice {
     let endpoints = fields.iter().map(|fields| {
         let mut endpoint = json!({ "addresses": ["10.1.2.3"] });

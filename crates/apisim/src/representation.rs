@@ -1,4 +1,4 @@
-//! In which form objects are shown: whole, only their metadata, or as rows of a table.
+//! Content negotiation and the representations of objects: full, metadata only, or a table.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -15,17 +15,18 @@ use crate::{
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Whole,
+pub(crate) enum Representation {
+    Full,
+    /// `PartialObjectMetadata`
     Metadata,
     Table,
 }
 
-/// A resource and the form in which a request wants to see it.
+/// A resource and the negotiated representation of its objects.
 #[derive(Clone, Copy)]
-pub(crate) struct Presentation {
+pub(crate) struct Negotiated {
     pub(crate) resource: &'static Resource,
-    pub(crate) form: Form,
+    pub(crate) representation: Representation,
 }
 
 #[derive(Serialize)]
@@ -38,36 +39,39 @@ struct List<'a, T> {
 }
 
 #[derive(Serialize)]
-struct Event<'a, T> {
+struct WatchEvent<'a, T> {
     r#type: &'a str,
     object: &'a T,
 }
 
 const META: &str = "meta.k8s.io/v1";
 
-impl Presentation {
-    /// Reads the wish off the `Accept` header.
+impl Negotiated {
+    /// Selects the representation from the `Accept` header.
     pub(crate) fn negotiate(resource: &'static Resource, headers: &HeaderMap) -> Result<Self, ApiError> {
         let accepted = headers
             .get(header::ACCEPT)
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default();
-        let form = accepted
+        let representation = accepted
             .split(',')
-            .find_map(form)
+            .find_map(representation)
             .ok_or_else(ApiError::not_acceptable)?;
-        Ok(Self { resource, form })
+        Ok(Self {
+            resource,
+            representation,
+        })
     }
 
     fn fields<'a>(&self, object: &'a Object) -> serde_json::Result<Cow<'a, Fields>> {
         match &self.resource.codec.view {
-            Some(view) => Ok(Cow::Owned((view.show)(self.resource, object)?)),
+            Some(view) => Ok(Cow::Owned((view.convert)(self.resource, object)?)),
             None => Ok(Cow::Borrowed(&object.fields)),
         }
     }
 
-    /// One object in full, whatever the form: what patches apply to.
-    pub(crate) fn whole(&self, object: &Object) -> serde_json::Result<serde_json::Value> {
+    /// The full object, independent of the negotiated representation. Patches apply to it.
+    pub(crate) fn full(&self, object: &Object) -> serde_json::Result<serde_json::Value> {
         serde_json::to_value(Typed {
             kind: self.resource.kind,
             api_version: &self.resource.api_version(),
@@ -75,16 +79,16 @@ impl Presentation {
         })
     }
 
-    /// One object.
-    pub(crate) fn one(&self, object: &Object) -> serde_json::Result<Vec<u8>> {
+    /// Encodes an object.
+    pub(crate) fn object(&self, object: &Object) -> serde_json::Result<Vec<u8>> {
         self.with_object(object, true, |value| serde_json::to_vec(&value))
     }
 
-    /// A list of objects.
+    /// Encodes a list of objects.
     pub(crate) fn list(&self, objects: &[Arc<Object>], metadata: &ListMeta) -> serde_json::Result<Vec<u8>> {
-        match self.form {
-            Form::Table => serde_json::to_vec(&table::of(self.resource, objects, metadata, true)?),
-            Form::Whole => {
+        match self.representation {
+            Representation::Table => serde_json::to_vec(&table::of(self.resource, objects, metadata, true)?),
+            Representation::Full => {
                 let items: Vec<_> = objects
                     .iter()
                     .map(|object| self.fields(object))
@@ -96,7 +100,7 @@ impl Presentation {
                     items: items.iter().map(AsRef::as_ref).collect(),
                 })
             }
-            Form::Metadata => {
+            Representation::Metadata => {
                 let items: Vec<Fields> = objects.iter().map(|object| object.fields.metadata_only()).collect();
                 let typed = |fields| Typed {
                     kind: "PartialObjectMetadata",
@@ -113,12 +117,12 @@ impl Presentation {
         }
     }
 
-    /// One line of a watch. Only the first line of a table says what its columns are.
-    pub(crate) fn line(&self, event: &str, object: &Object, first: bool) -> serde_json::Result<Bytes> {
-        self.with_object(object, first, |object| line(event, &object))
+    /// Encodes a watch event. In a table representation only the first event has the column definitions.
+    pub(crate) fn watch_event(&self, event_type: &str, object: &Object, first: bool) -> serde_json::Result<Bytes> {
+        self.with_object(object, first, |object| encode_watch_event(event_type, &object))
     }
 
-    /// A line that says how far a watch has come: an object with nothing but a version.
+    /// Encodes a bookmark: an object with only a resourceVersion.
     pub(crate) fn bookmark(&self, revision: u64, initial_events_end: bool) -> serde_json::Result<Bytes> {
         let mut empty = (resources::stored_in(self.resource.table).codec.decode)(b"{}")?;
         if initial_events_end {
@@ -126,32 +130,37 @@ impl Presentation {
             empty.metadata_mut().annotations = Some([end].into());
         }
         let object = Object::new(&mut *empty, self.resource, revision)?;
-        self.line("BOOKMARK", &object, false)
+        self.watch_event("BOOKMARK", &object, false)
     }
 
     fn with_object<R>(
         &self,
         object: &Object,
         columns: bool,
-        encode: impl FnOnce(Shown<'_>) -> serde_json::Result<R>,
+        encode: impl FnOnce(RepresentedObject<'_>) -> serde_json::Result<R>,
     ) -> serde_json::Result<R> {
-        match self.form {
-            Form::Whole => encode(Shown::Object(Typed {
+        match self.representation {
+            Representation::Full => encode(RepresentedObject::Object(Typed {
                 kind: self.resource.kind,
                 api_version: &self.resource.api_version(),
                 fields: &*self.fields(object)?,
             })),
-            Form::Metadata => encode(Shown::Object(Typed {
+            Representation::Metadata => encode(RepresentedObject::Object(Typed {
                 kind: "PartialObjectMetadata",
                 api_version: META,
                 fields: &object.fields.metadata_only(),
             })),
-            Form::Table => {
+            Representation::Table => {
                 let metadata = ListMeta {
                     resource_version: Some(object.revision.to_string()),
                     ..ListMeta::default()
                 };
-                encode(Shown::Table(table::of(self.resource, &[object], &metadata, columns)?))
+                encode(RepresentedObject::Table(table::of(
+                    self.resource,
+                    &[object],
+                    &metadata,
+                    columns,
+                )?))
             }
         }
     }
@@ -159,29 +168,32 @@ impl Presentation {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Shown<'a> {
+enum RepresentedObject<'a> {
     Object(Typed<'a>),
     Table(table::Table<'a>),
 }
 
-/// A line of a watch around any object.
-pub(crate) fn line(event: &str, object: &impl Serialize) -> serde_json::Result<Bytes> {
-    let mut text = serde_json::to_vec(&Event { r#type: event, object })?;
+/// Encodes a watch event with any object, as one line.
+pub(crate) fn encode_watch_event(event_type: &str, object: &impl Serialize) -> serde_json::Result<Bytes> {
+    let mut text = serde_json::to_vec(&WatchEvent {
+        r#type: event_type,
+        object,
+    })?;
     text.push(b'\n');
     Ok(text.into())
 }
 
-/// The form that one range of an `Accept` header asks for, if it can be served.
-fn form(range: &str) -> Option<Form> {
+/// The representation for one media range of an `Accept` header, if the server supports it.
+fn representation(range: &str) -> Option<Representation> {
     let mut parts = range.split(';').map(str::trim);
     let media_type = parts.next().unwrap_or_default();
     if !matches!(media_type, "" | "*/*" | "application/*" | "application/json") {
         return None;
     }
     match parts.find_map(|part| part.strip_prefix("as=")) {
-        None => Some(Form::Whole),
-        Some("Table") => Some(Form::Table),
-        Some("PartialObjectMetadata" | "PartialObjectMetadataList") => Some(Form::Metadata),
+        None => Some(Representation::Full),
+        Some("Table") => Some(Representation::Table),
+        Some("PartialObjectMetadata" | "PartialObjectMetadataList") => Some(Representation::Metadata),
         Some(_) => None,
     }
 }
@@ -193,25 +205,25 @@ mod tests {
     #[test]
     fn accept_headers() {
         for (accept, expected) in [
-            ("", Some(Form::Whole)),
-            ("*/*", Some(Form::Whole)),
-            ("application/json", Some(Form::Whole)),
+            ("", Some(Representation::Full)),
+            ("*/*", Some(Representation::Full)),
+            ("application/json", Some(Representation::Full)),
             (
                 "application/vnd.kubernetes.protobuf,application/json",
-                Some(Form::Whole),
+                Some(Representation::Full),
             ),
             (
                 "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
-                Some(Form::Table),
+                Some(Representation::Table),
             ),
             (
                 "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
-                Some(Form::Metadata),
+                Some(Representation::Metadata),
             ),
-            ("application/json;stream=watch", Some(Form::Whole)),
+            ("application/json;stream=watch", Some(Representation::Full)),
             ("text/html", None),
         ] {
-            assert_eq!(accept.split(',').find_map(form), expected, "{accept}");
+            assert_eq!(accept.split(',').find_map(representation), expected, "{accept}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The other face of Events: the group `events.k8s.io`.
+//! Conversion of Events between the core group and `events.k8s.io/v1`.
 
 use k8s_openapi::{
     api::{
@@ -11,7 +11,7 @@ use k8s_openapi::{
 
 use crate::validation::{FieldError, event};
 
-/// An Event as clients of `events.k8s.io/v1` see it.
+/// Converts a stored Event to `events.k8s.io/v1`.
 pub(crate) fn to_events_v1(event: Event) -> events::Event {
     events::Event {
         action: event.action,
@@ -35,7 +35,7 @@ pub(crate) fn to_events_v1(event: Event) -> events::Event {
     }
 }
 
-/// An Event that a client of `events.k8s.io/v1` wrote, as it is stored.
+/// Converts an Event of `events.k8s.io/v1` to the storage kind.
 pub(crate) fn from_events_v1(event: events::Event) -> Event {
     Event {
         action: event.action,
@@ -59,17 +59,17 @@ pub(crate) fn from_events_v1(event: events::Event) -> Event {
     }
 }
 
-/// What is wrong with an Event that came through `events.k8s.io/v1`, which asks for more than the core group.
+/// Validates a new Event of `events.k8s.io/v1`, which is stricter than the core group.
 pub(crate) fn validate(event: &Event) -> Vec<FieldError> {
     event::validate_events_v1(event)
 }
 
-/// What is wrong with the change of an Event that came through `events.k8s.io/v1`.
+/// Validates an update of an Event of `events.k8s.io/v1`.
 pub(crate) fn validate_update(new: &Event, old: &Event) -> Vec<FieldError> {
     event::validate_events_v1_update(new, old)
 }
 
-/// The field selectors of `events.k8s.io/v1`, by the names that the stored form has for them.
+/// The selectable fields of `events.k8s.io/v1` and their names in the storage kind.
 pub(crate) const FIELD_NAMES: [(&str, &str); 8] = [
     ("regarding.kind", "involvedObject.kind"),
     ("regarding.namespace", "involvedObject.namespace"),
@@ -81,7 +81,7 @@ pub(crate) const FIELD_NAMES: [(&str, &str); 8] = [
     ("reportingController", "reportingComponent"),
 ];
 
-/// What an absent time is read as where the field must have one.
+/// The value of an absent time in a required field.
 const NEVER: MicroTime = MicroTime(Timestamp::UNIX_EPOCH);
 
 #[cfg(test)]

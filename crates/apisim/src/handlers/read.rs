@@ -88,7 +88,7 @@ impl ListOptions {
         let token = token.map(ContinueToken::parse).transpose()?;
         if token.is_some() && number > 0 {
             return Err(ApiError::bad_request(
-                "the continue token says the version already: leave resourceVersion out",
+                "resourceVersion cannot be combined with continue",
             ));
         }
         Ok(Self {

@@ -40,12 +40,12 @@ pub(super) fn check_name(call: &Call<'_>, object: &dyn AnyKind) -> Result<(), Ap
     let (requested, given) = (call.name(), object.metadata().name.as_deref().unwrap_or_default());
     if given.is_empty() {
         return Err(ApiError::bad_request(format!(
-            "the object has no name, the address says {requested}"
+            "the object has no name, the URL has {requested}"
         )));
     }
     if given != requested {
         return Err(ApiError::bad_request(format!(
-            "the object is named {given}, the address says {requested}"
+            "the object is named {given}, the URL has {requested}"
         )));
     }
     Ok(())

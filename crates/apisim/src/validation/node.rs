@@ -60,7 +60,7 @@ fn validate_pod_cidrs(spec: &NodeSpec) -> Vec<FieldError> {
         if families.len() < cidrs.len() {
             errors.push(FieldError::internal(
                 &path,
-                "the families of these ranges cannot be told",
+                "cannot determine the IP families",
             ));
         }
         if !is_dual_stack(&families) || cidrs.len() > 2 {

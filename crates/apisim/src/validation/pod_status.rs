@@ -87,7 +87,7 @@ fn validate_list(path: &Path<'_>, ips: &[String], old_ips: &[String], value: imp
         if parsed.len() < ips.len() {
             errors.push(FieldError::internal(
                 path,
-                "the families of these addresses cannot be told",
+                "cannot determine the IP families",
             ));
         }
         if !is_dual_stack(&parsed) || ips.len() > 2 {

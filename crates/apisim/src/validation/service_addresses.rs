@@ -96,7 +96,7 @@ fn validate_families_of_ips(path: &Path<'_>, ips: &[&str], families: &[&str]) ->
             _ => false,
         };
         if mismatch {
-            let detail = format!("must be {family} as ipFamilies[{i}] says");
+            let detail = format!("must be {family}, as in ipFamilies[{i}]");
             errors.push(FieldError::invalid(&path.index(i), ips[i], detail));
         }
     }

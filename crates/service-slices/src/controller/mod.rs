@@ -5,6 +5,7 @@
 //!   once if a Service or node changed.
 //! * Key → plan: `controller/sync.rs`.
 
+mod events;
 mod index;
 mod metrics;
 mod node_cache;
@@ -18,13 +19,14 @@ use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::Time};
 use slice_controller::{
-    Controller, Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError, SyncFailure,
-    SyncOutcome, SyncResult, WatchSpec,
+    Controller, Event, EventContext, EventSpec, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError,
+    SyncFailure, SyncOutcome, SyncResult, WatchSpec,
 };
 use slice_core::TriggerTimeTracker;
 use slice_reconciler::hints::TopologyCache;
 
 use crate::{NamedPort, NodeState, Pod, Service};
+use events::EVENTS;
 use index::{Labels, NamespaceIndex, ServiceEntry};
 use metrics::{METRICS, Metrics};
 use node_cache::{NodeCache, NodeImpact};
@@ -233,6 +235,10 @@ impl Controller for ServiceController {
 
     fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         self.failure_event_for(key, failures)
+    }
+
+    fn events(&self) -> &'static [&'static EventSpec] {
+        &EVENTS
     }
 
     fn metrics(&self) -> &'static [&'static MetricSpec] {

@@ -95,7 +95,12 @@ impl Harness {
             reserved_names: &[],
             now: Timestamp::UNIX_EPOCH,
         };
-        self.controller.sync(&Key::new("ns", name), &context).unwrap()
+        let result = self.controller.sync(&Key::new("ns", name), &context).unwrap();
+        for event in &result.events {
+            let mut described = self.controller.events().iter();
+            assert!(described.any(|spec| event.is_described_by(spec)), "{event:?}");
+        }
+        result
     }
 
     /// Syncs a Service and executes the plan. Returns the writes, such as `create 2` for two endpoints, and the event messages.

@@ -167,7 +167,7 @@ fn a_bad_endpoint_that_is_stored_goes_with_the_next_change() {
 
 /// A group with bad ports: nothing is written for it, other groups go on.
 #[test]
-fn f25_a_group_with_bad_ports_is_left_out() {
+fn f25_a_group_with_invalid_ports_is_rejected() {
     let odd = |change: fn(&mut Port)| {
         let mut port = named_port("a", 80);
         change(&mut port);
@@ -213,7 +213,7 @@ fn f25_a_group_with_bad_ports_is_left_out() {
 
 /// I4: a slice whose ports others still have keeps what a bad group wants of it, too; also where nobody is left of the others.
 #[test]
-fn f25_a_group_that_turns_bad_stays_in_slices_of_others() {
+fn f25_a_group_whose_ports_become_invalid_stays_in_slices_of_others() {
     let bad = PortMapKey::new([named_port("a", 1), named_port("a", 2)]);
     for options in [crate::support::options(100), one_per_group(100)] {
         for (others, expected) in [
@@ -238,7 +238,7 @@ fn f25_a_group_that_turns_bad_stays_in_slices_of_others() {
 /// I4: slices that hold what a bad group wants stay as they are, under the ports they had; what nobody wants goes; and there is
 /// no placeholder beside them. Once the ports are right, all is as it should be.
 #[test]
-fn f25_a_group_that_turns_bad_keeps_its_slices() {
+fn f25_a_group_whose_ports_become_invalid_keeps_its_slices() {
     let bad = PortMapKey::new([named_port("a", 1), named_port("a", 2)]);
     let mut existing = stored(&[&pods(0..3), &pods(3..6)], &port(80));
     existing[1].ports = port(81);

@@ -137,7 +137,7 @@ fn a_terminating_owner_gets_nothing_new() {
 /// I4: a slice of an owner that is going away gives nothing away for which no new slice is made; those that the owner should not
 /// have go all the same.
 #[test]
-fn i4_a_terminating_owner_keeps_what_it_has() {
+fn i4_a_terminating_owner_keeps_its_published_endpoints() {
     let mut existing = stored(&[&pods(0..4), &pods(0..4)], &port(80));
     existing[1].metadata.owner_references.as_mut().unwrap()[0].uid = "different".into();
     let mut going = Ask::of(&port(81), pods(0..4)).with(existing.clone());
@@ -166,7 +166,7 @@ fn i4_a_slice_of_an_unknown_type_is_replaced() {
 
 /// D8, W3: a slice that is held by a finalizer blocks nobody, and its name is not used again.
 #[test]
-fn a_terminating_slice_blocks_nobody() {
+fn terminating_slices_do_not_block_writes() {
     let groups = [(port(80), pods(0..1))];
     let mut existing = apply(&planned(&groups, &[], 100), &[]);
     existing[0].metadata.deletion_timestamp = Some(serde_json::from_str("\"2024-01-02T03:04:05Z\"").unwrap());

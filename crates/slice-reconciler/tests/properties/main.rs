@@ -52,7 +52,7 @@ proptest! {
     /// I4: at every point of a plan carried out in its order, whichever writes fail, what was published and stays wanted is
     /// in some slice.
     #[test]
-    fn i4_nothing_that_stays_wanted_is_missing_in_between(blueprint in blueprints(), schedule in schedules()) {
+    fn i4_no_desired_endpoint_is_missing_in_between(blueprint in blueprints(), schedule in schedules()) {
         let world = World::new(&blueprint);
         let plan = world.plan();
         let stays = Published::for_good(&world, &finally(&world, &plan));

@@ -179,7 +179,7 @@ impl World {
 
     /// Whether a slice counts at all: it is here to stay, and of the slice set that is meant.
     pub(crate) fn concerns(&self, slice: &CompactSlice) -> bool {
-        slice.metadata.deletion_timestamp.is_none() && self.partition.holds(slice)
+        slice.metadata.deletion_timestamp.is_none() && self.partition.contains(slice)
     }
 
     /// Whether a slice counts for this owner: besides, it is ours or may become ours.

@@ -47,23 +47,21 @@ impl<'a> AddressTypePlanner<'a, '_> {
         // 2.
         let (groups, invalid_groups) = self.split_invalid(desired, rejected);
         // 3.
+        let packing = self.options.packing;
         for mut group in groups {
             let existing = by_ports.remove(&group.ports).unwrap_or_default();
             let desired = group.endpoints.len();
             keep_published(&mut group, &existing, &invalid_groups);
             let mut validator = Validator::new(self.address_type);
-            changes.append(self.options.packing.pack(&existing, group, self.policy, &mut validator));
-            stats.add_group(
-                desired.saturating_sub(validator.rejected.len()),
-                self.options.packing.max(),
-            );
+            changes.append(packing.pack(&existing, group, self.policy, &mut validator));
+            stats.add_group(desired.saturating_sub(validator.rejected.len()), packing.max());
             rejected.append(&mut validator.rejected);
         }
         stats.changes = changes.counts;
         // 4.
         let undesired = by_ports.into_values().flatten();
-        let (retained, undesired): (Vec<_>, Vec<_>) = undesired.partition(|slice| contains_any(slice, &invalid_groups));
-        changes.to_delete.extend(undesired);
+        let (retained, delete): (Vec<_>, Vec<_>) = undesired.partition(|slice| contains_any(slice, &invalid_groups));
+        changes.to_delete.extend(delete);
         // 5.
         if self.options.placeholder {
             stats.min_slices = stats.min_slices.max(1);
@@ -77,8 +75,7 @@ impl<'a> AddressTypePlanner<'a, '_> {
         reuse(&mut changes, self.policy);
         // 8.
         changes.to_delete.extend(foreign);
-        let remaining = changes.unchanged.len() + changes.to_update.len() + retained.len();
-        stats.slices = remaining + changes.to_create.len();
+        stats.slices = changes.unchanged.len() + changes.to_update.len() + changes.to_create.len() + retained.len();
         (changes, stats)
     }
 
@@ -105,10 +102,8 @@ impl<'a> AddressTypePlanner<'a, '_> {
     }
 
     fn adopt<E: EndpointSource>(&self, changes: &mut SliceChanges<'a, E>) {
-        let SliceChanges {
-            unchanged, to_update, ..
-        } = changes;
-        unchanged.retain(|slice| {
+        let to_update = &mut changes.to_update;
+        changes.unchanged.retain(|slice| {
             let adopt = self.options.ownership.needs_owner_reference(&self.owner, slice);
             if adopt {
                 to_update.push(SliceUpdate::unchanged(slice));

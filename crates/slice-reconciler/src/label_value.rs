@@ -34,11 +34,8 @@ pub fn label_value(text: &str) -> Cow<'_, str> {
         _ if character.is_ascii_alphanumeric() => character,
         _ => '-',
     };
-    let prefix: String = text
-        .chars()
-        .map(allowed)
-        .take(LABEL_VALUE_MAX - HASH_LENGTH - 1)
-        .collect();
+    let prefix = text.chars().map(allowed).take(LABEL_VALUE_MAX - HASH_LENGTH - 1);
+    let prefix: String = prefix.collect();
     let prefix = prefix.trim_start_matches(|character: char| !character.is_ascii_alphanumeric());
     let hash: String = encode(&Sha256::digest(text)).take(HASH_LENGTH).collect();
     if prefix.is_empty() {

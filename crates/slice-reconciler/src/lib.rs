@@ -9,8 +9,7 @@
 //! * [`Plan::apply`] executes a plan with any asynchronous client.
 //! * [`hints`] assigns topology hints and traffic distribution.
 //! * [`plan_deletion`] deletes all slices of an owner.
-//!
-//! Endpoints, ports and labels that the API server would reject are omitted and reported in [`Plan::rejected`].
+//! * [`Plan::rejected`] reports endpoints, ports and labels that the API server would reject; the plan omits them.
 //!
 //! ```
 //! use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -28,8 +27,8 @@
 //! # Ok::<(), slice_reconciler::PlanError>(())
 //! ```
 //!
-//! The steps of a plan, each in a private module: `address_type_planner` plans one address type with `packing`,
-//! `placeholder` and `reuse`; `hints` assigns hints; `writes` and `order` sort the writes by their dependencies.
+//! Private modules by step: `plan` runs all; `address_type_planner` plans one address type with `packing`, `placeholder` and
+//! `reuse`; `hints` assigns hints; `writes` and `order` order the writes.
 
 #![deny(clippy::disallowed_methods, reason = "time comes in as an argument")]
 

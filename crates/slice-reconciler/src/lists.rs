@@ -2,7 +2,10 @@
 
 use slice_core::{CompactSlice, EndpointSource, PortMapKey};
 
-use crate::{EndpointCounts, planned::PlannedSlice};
+use crate::{
+    EndpointCounts,
+    planned::{PlannedEndpoint, PlannedSlice},
+};
 
 /// Planned changes to the slices of one group or one address type.
 #[derive(Debug)]
@@ -81,5 +84,15 @@ impl<'a, E: EndpointSource> SliceUpdate<'a, E> {
             existing,
             planned: PlannedSlice::unchanged(existing),
         }
+    }
+
+    /// An update with new ports and endpoints. Metadata of other clients is preserved (W24).
+    pub(crate) fn replacing(
+        existing: &'a CompactSlice,
+        ports: &PortMapKey,
+        endpoints: Vec<PlannedEndpoint<'a, E>>,
+    ) -> Self {
+        let planned = PlannedSlice::replacing(existing, ports.clone(), endpoints);
+        Self { existing, planned }
     }
 }

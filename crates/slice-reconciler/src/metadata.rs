@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// (headless, Service labels, slice labels) → (labels besides service-name and managed-by, needs_update)
+    /// (headless, Service labels, slice labels) → (labels besides service-name and managed-by, `needs_update`)
     /// (T-UTL-24…36, T-LBL-01…13).
     #[test]
     fn r110_desired_labels_and_whether_they_cause_an_update() {

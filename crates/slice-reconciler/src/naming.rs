@@ -1,4 +1,4 @@
-//! NameAllocator of new slices: deterministic, so that a repeated create conflicts with itself.
+//! Names of new slices: deterministic, so that a repeated create conflicts with itself.
 
 use std::{
     borrow::Cow,
@@ -10,7 +10,7 @@ use slice_core::{AddressType, PortMapKey, limits::GENERATED_NAME_PREFIX_MAX};
 
 use crate::{Owner, Partition};
 
-/// The alphabet of `generateName`: no vowels, which could form words, and no encode that are easily misread.
+/// The alphabet of `generateName`: no vowels, which could form words, and no characters that are easily misread.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
 
@@ -22,7 +22,7 @@ pub(crate) struct NameAllocator<'a> {
     owner: Owner<'a>,
     partition: Partition<'a>,
     prefix: &'a str,
-    /// NameAllocator in use, terminating slices included. They move to `in_use` at the first allocation.
+    /// Names in use, terminating slices included. They move to `in_use` at the first allocation.
     initial: Vec<&'a str>,
     in_use: HashSet<Cow<'a, str>>,
     /// The lowest ordinal that was not tried yet.

@@ -79,10 +79,6 @@ impl<'a, E: EndpointSource> Change<'a, E> {
 struct LazyMembers<H>(HashMap<usize, EndpointSet<H>, RandomState>);
 
 impl<H: EndpointSource> LazyMembers<H> {
-    fn new() -> Self {
-        Self(HashMap::default())
-    }
-
     fn contains(&mut self, step: usize, members: impl ExactSizeIterator<Item = H>, key: &impl EndpointSource) -> bool {
         let members = self.0.entry(step).or_insert_with(|| {
             let mut set = EndpointSet::with_capacity(members.len());
@@ -121,7 +117,7 @@ pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<
         return dependencies;
     }
     let removes_address_type = steps.iter().any(|step| step.removes_address_type);
-    let (mut before, mut after) = (LazyMembers::new(), LazyMembers::new());
+    let (mut before, mut after) = (LazyMembers(HashMap::default()), LazyMembers(HashMap::default()));
     for (index, change) in changes.iter().enumerate() {
         for added in change.added {
             let target = Protected::target(added).filter(|_| removes_address_type);
@@ -138,9 +134,7 @@ pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<
             }
         }
     }
-    for dependencies in &mut dependencies {
-        dependencies.dedup();
-    }
+    dependencies.iter_mut().for_each(Vec::dedup);
     dependencies
 }
 

@@ -30,7 +30,7 @@ pub struct OwnerReferenceOptions {
 }
 
 impl Default for OwnerReferenceOptions {
-    /// The options that the built-in controllers set.
+    /// The flags of the built-in controllers.
     fn default() -> Self {
         Self {
             controller: true,

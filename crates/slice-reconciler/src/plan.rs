@@ -198,7 +198,12 @@ pub fn plan<E: EndpointSource>(request: PlanRequest<'_, E>, options: &PlanOption
     existing.retain(|slice| request.partition.contains(slice));
     let (mut existing, unsupported) = split_by_type(&existing, &request.address_types);
     let mut desired = merge_groups(request.desired);
-    let mut writes = UnorderedWrites::default();
+    let mut writes = UnorderedWrites {
+        to_create: Vec::new(),
+        to_update: Vec::new(),
+        to_delete: Vec::new(),
+        unsupported,
+    };
     for address_type in request.address_types {
         // 3.
         let planner = AddressTypePlanner {
@@ -213,8 +218,9 @@ pub fn plan<E: EndpointSource>(request: PlanRequest<'_, E>, options: &PlanOption
         writes.to_delete.extend(&changes.to_delete);
         let mut lists = into_lists(changes, address_type, &mut builder);
         // 4.
-        let hints = request.hints;
-        let outcome = hints.map(|mode| hints::apply(mode, address_type, &mut lists, topology.as_mut()));
+        let outcome = request
+            .hints
+            .map(|mode| hints::apply(mode, address_type, &mut lists, topology.as_mut()));
         plan.hints.extend(outcome);
         // 5.
         stats.slices += split_oversized(&mut lists, address_type, options.packing.max(), &mut builder);
@@ -223,7 +229,6 @@ pub fn plan<E: EndpointSource>(request: PlanRequest<'_, E>, options: &PlanOption
         writes.to_update.extend(lists.to_update);
     }
     // 6.
-    writes.unsupported = unsupported;
     for update in &mut writes.to_update {
         builder.finish_metadata(&mut update.planned.metadata);
     }
@@ -272,9 +277,9 @@ fn split_oversized<'a, E: EndpointSource>(
             let room = max.saturating_sub(slice.endpoints.len()).min(endpoints.len());
             slice.endpoints.extend(endpoints.drain(..room));
         }
-        let new =
-            |endpoints: &[PlannedEndpoint<'a, E>]| builder.new_slice(address_type, ports.clone(), endpoints.to_vec());
-        lists.to_create.extend(endpoints.chunks(max).map(new));
+        let chunks = endpoints.chunks(max);
+        let new = chunks.map(|chunk| builder.new_slice(address_type, ports.clone(), chunk.to_vec()));
+        lists.to_create.extend(new);
     }
     lists.to_create.len() - before
 }
@@ -296,34 +301,25 @@ fn validate<E: EndpointSource>(request: &PlanRequest<'_, E>) -> Result<(), PlanE
     if !is_dns1123_subdomain(&format!("{}a", naming::truncate_prefix(request.name_prefix))) {
         return Err(PlanError::NamePrefix(request.name_prefix.to_owned()));
     }
-    let unsupported = request
-        .desired
-        .iter()
-        .find(|group| !request.address_types.contains(&group.address_type));
-    unsupported.map_or(Ok(()), |group| Err(PlanError::UnsupportedType(group.address_type)))
+    let mut desired = request.desired.iter().map(|group| group.address_type);
+    let unsupported = desired.find(|address_type| !request.address_types.contains(address_type));
+    unsupported.map_or(Ok(()), |address_type| Err(PlanError::UnsupportedType(address_type)))
 }
 
-type ByType<'a> = BTreeMap<AddressType, Vec<&'a CompactSlice>>;
+/// Slices by supported address type, and slices of other types.
+type ByType<'a> = (BTreeMap<AddressType, Vec<&'a CompactSlice>>, Vec<&'a CompactSlice>);
 
-/// Existing slices by supported type, and those of other types. Terminating slices are in neither (G12).
-fn split_by_type<'a>(
-    existing: &[&'a CompactSlice],
-    supported: &BTreeSet<AddressType>,
-) -> (ByType<'a>, Vec<&'a CompactSlice>) {
-    let mut by_type = ByType::new();
-    let mut unsupported = Vec::new();
-    for slice in existing
-        .iter()
-        .filter(|slice| slice.metadata.deletion_timestamp.is_none())
-    {
+/// Splits slices by address type, without terminating slices (G12).
+fn split_by_type<'a>(existing: &[&'a CompactSlice], supported: &BTreeSet<AddressType>) -> ByType<'a> {
+    let (mut live, mut unsupported): ByType<'a> = (BTreeMap::new(), Vec::new());
+    let existing = existing.iter();
+    for slice in existing.filter(|slice| slice.metadata.deletion_timestamp.is_none()) {
         match slice.address_type {
-            Ok(address_type) if supported.contains(&address_type) => {
-                by_type.entry(address_type).or_default().push(slice);
-            }
+            Ok(address_type) if supported.contains(&address_type) => live.entry(address_type).or_default().push(slice),
             _ => unsupported.push(*slice),
         }
     }
-    (by_type, unsupported)
+    (live, unsupported)
 }
 
 /// Desired groups by type and ports, one for each (G8).

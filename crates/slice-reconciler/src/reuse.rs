@@ -7,7 +7,7 @@ use slice_core::{CompactSlice, EndpointSet, EndpointSource, PortMapKey};
 use crate::{
     MetadataPolicy,
     lists::{NewSlice, SliceChanges, SliceUpdate},
-    planned::{PlannedEndpoint, PlannedSlice},
+    planned::PlannedEndpoint,
 };
 
 /// The slices to create with one set of ports.
@@ -99,24 +99,16 @@ fn distribute<'a, E: EndpointSource>(
         endpoints.extend_from_slice(fit);
         remainder = left;
         match existing {
-            Some(existing) => changes.to_update.push(replace(existing, ports, endpoints, policy)),
+            Some(existing) => {
+                let endpoints = endpoints.into_iter().map(PlannedEndpoint::from_desired).collect();
+                let mut update = SliceUpdate::replacing(existing, ports, endpoints);
+                policy.apply(&mut update.planned.metadata);
+                changes.to_update.push(update);
+            }
             None => changes.to_create.push(NewSlice {
                 ports: ports.clone(),
                 endpoints,
             }),
         }
     }
-}
-
-/// An update with new ports and endpoints. Metadata of other clients is preserved (W24).
-fn replace<'a, E: EndpointSource>(
-    existing: &'a CompactSlice,
-    ports: &PortMapKey,
-    endpoints: Vec<E>,
-    policy: &MetadataPolicy,
-) -> SliceUpdate<'a, E> {
-    let endpoints = endpoints.into_iter().map(PlannedEndpoint::from_desired).collect();
-    let mut planned = PlannedSlice::replacing(existing, ports.clone(), endpoints);
-    policy.apply(&mut planned.metadata);
-    SliceUpdate { existing, planned }
 }

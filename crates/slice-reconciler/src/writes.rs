@@ -84,17 +84,6 @@ pub(crate) struct UnorderedWrites<'a, E: EndpointSource> {
     pub(crate) unsupported: Vec<&'a CompactSlice>,
 }
 
-impl<E: EndpointSource> Default for UnorderedWrites<'_, E> {
-    fn default() -> Self {
-        Self {
-            to_create: Vec::new(),
-            to_update: Vec::new(),
-            to_delete: Vec::new(),
-            unsupported: Vec::new(),
-        }
-    }
-}
-
 impl<E: EndpointSource> UnorderedWrites<'_, E> {
     /// Orders the writes: creates, updates, deletes, and each after its dependencies. Slices that are created only to break a
     /// cycle are added to the stats.
@@ -155,16 +144,16 @@ impl<E: EndpointSource> UnorderedWrites<'_, E> {
     /// which has no dependencies. Returns the address type if the number of slices grows.
     fn break_cycle(
         &mut self,
-        cyclic: usize,
+        index: usize,
         one_per_group: bool,
         builder: &mut SliceBuilder<'_>,
     ) -> Option<AddressType> {
-        let SliceUpdate { existing, planned } = &mut self.to_update[cyclic];
+        let SliceUpdate { existing, planned } = &mut self.to_update[index];
         let Ok(address_type) = planned.address_type else {
             return None;
         };
         if one_per_group || existing.ports != planned.ports {
-            let SliceUpdate { existing, planned } = self.to_update.remove(cyclic);
+            let SliceUpdate { existing, planned } = self.to_update.remove(index);
             self.to_create
                 .push(builder.new_slice(address_type, planned.ports, planned.endpoints));
             self.to_delete.push(existing);
@@ -176,7 +165,7 @@ impl<E: EndpointSource> UnorderedWrites<'_, E> {
             .into_iter()
             .partition(|endpoint| published.contains(endpoint));
         if unmoved.is_empty() {
-            let SliceUpdate { existing, planned } = self.to_update.remove(cyclic);
+            let SliceUpdate { existing, planned } = self.to_update.remove(index);
             self.to_delete.push(existing);
             self.to_create
                 .push(builder.new_slice(address_type, planned.ports, added));

@@ -15,18 +15,13 @@ pub(super) fn remove_hints<E: EndpointSource>(lists: &mut SliceLists<'_, E>) {
 }
 
 /// Moves unchanged slices with wrong hints to the end of the update list.
-pub(super) fn mark_for_update<E: EndpointSource>(
-    lists: &mut SliceLists<'_, E>,
-    has_wrong_hints: impl Fn(&CompactSlice) -> bool,
-) {
-    let SliceLists {
-        to_update, unchanged, ..
-    } = lists;
-    unchanged.retain(|slice| {
-        let update = has_wrong_hints(slice);
-        if update {
+pub(super) fn mark_for_update<E: EndpointSource>(lists: &mut SliceLists<'_, E>, wrong: impl Fn(&CompactSlice) -> bool) {
+    let to_update = &mut lists.to_update;
+    lists.unchanged.retain(|slice| {
+        let wrong = wrong(slice);
+        if wrong {
             to_update.push(SliceUpdate::unchanged(slice));
         }
-        !update
+        !wrong
     });
 }

@@ -2,13 +2,13 @@
 
 use std::cmp::Reverse;
 
-use slice_core::{CompactSlice, EndpointSet, EndpointSource};
+use slice_core::{CompactSlice, EndpointSet, EndpointSource, PortMapKey};
 
 use super::matching::SliceMatch;
 use crate::{
     Group, MetadataPolicy,
     lists::{NewSlice, SliceChanges, SliceUpdate},
-    planned::{PlannedEndpoint, PlannedSlice},
+    planned::PlannedEndpoint,
     validate::Validator,
 };
 
@@ -51,7 +51,6 @@ pub(super) fn pack<'a, E: EndpointSource>(
         return changes;
     }
     // 2.
-    let ports = group.ports;
     let sorted = group.endpoints.into_sorted();
     let mut remainder = Vec::with_capacity(sorted.len());
     for endpoint in sorted {
@@ -66,10 +65,7 @@ pub(super) fn pack<'a, E: EndpointSource>(
     // 3.
     let remainder = fill_updates(&mut changes.to_update, &remainder, max);
     // 4.
-    place_remainder(&mut changes, remainder, max, validator, |endpoints| NewSlice {
-        ports: ports.clone(),
-        endpoints: endpoints.to_vec(),
-    });
+    place_remainder(&mut changes, remainder, &group.ports, max, validator);
     changes
 }
 
@@ -94,17 +90,14 @@ fn classify<'a, E: EndpointSource>(
     if !is_unchanged && matched.len() == 0 {
         return Class::Delete;
     }
-    let mut planned = if is_unchanged && matched.len() <= max {
+    let mut update = if is_unchanged && matched.len() <= max {
         // Only the metadata differs: the endpoints stay verbatim, hints included.
-        PlannedSlice::unchanged(slice)
+        SliceUpdate::unchanged(slice)
     } else {
-        PlannedSlice::replacing(slice, slice.ports.clone(), matched.take(max))
+        SliceUpdate::replacing(slice, &slice.ports, matched.take(max))
     };
-    policy.apply(&mut planned.metadata);
-    Class::Update(Box::new(SliceUpdate {
-        existing: slice,
-        planned,
-    }))
+    policy.apply(&mut update.planned.metadata);
+    Class::Update(Box::new(update))
 }
 
 /// Fills slices that are updated anyway, the fullest first (R82). Returns the remainder.
@@ -129,9 +122,9 @@ fn fill_updates<'r, E: EndpointSource>(
 fn place_remainder<E: EndpointSource>(
     changes: &mut SliceChanges<'_, E>,
     mut remainder: &[E],
+    ports: &PortMapKey,
     max: usize,
     validator: &mut Validator,
-    new: impl Fn(&[E]) -> NewSlice<E>,
 ) {
     while !remainder.is_empty() {
         if remainder.len() < max
@@ -147,7 +140,10 @@ fn place_remainder<E: EndpointSource>(
             return;
         }
         let (full, left) = remainder.split_at(max.min(remainder.len()));
-        changes.to_create.push(new(full));
+        changes.to_create.push(NewSlice {
+            ports: ports.clone(),
+            endpoints: full.to_vec(),
+        });
         remainder = left;
     }
 }

@@ -6,7 +6,7 @@ use super::matching::SliceMatch;
 use crate::{
     Group, InvalidEndpoint, MetadataPolicy,
     lists::{NewSlice, SliceChanges, SliceUpdate},
-    planned::{PlannedEndpoint, PlannedSlice},
+    planned::PlannedEndpoint,
     validate::Validator,
 };
 
@@ -53,17 +53,14 @@ pub(super) fn pack<'a, E: EndpointSource>(
         changes.to_delete = existing.to_vec();
         return changes;
     }
-    let mut planned = PlannedSlice::replacing(slice, slice.ports.clone(), matched.take(cap));
-    policy.apply(&mut planned.metadata);
-    let added = added.into_iter().map(PlannedEndpoint::from_desired);
-    planned.endpoints.extend(added);
+    let mut endpoints = matched.take(cap);
+    endpoints.extend(added.into_iter().map(PlannedEndpoint::from_desired));
+    let mut update = SliceUpdate::replacing(slice, &slice.ports, endpoints);
+    policy.apply(&mut update.planned.metadata);
     for endpoint in matched.overflow(cap) {
         validator.reject(&endpoint, InvalidEndpoint::LimitExceeded(cap));
     }
-    changes.to_update.push(SliceUpdate {
-        existing: slice,
-        planned,
-    });
+    changes.to_update.push(update);
     changes
 }
 

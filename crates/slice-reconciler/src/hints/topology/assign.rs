@@ -223,12 +223,8 @@ pub(super) fn assign_hint<E: EndpointSource>(
         Some(ZoneLookup::WithoutNodes) => None,
     };
     let gives = own.is_none_or(|own| moves.give[own] > 0);
-    let receiver = if gives {
-        moves.receive.iter().position(|left| *left > 0)
-    } else {
-        None
-    };
-    let Some(receiver) = receiver else {
+    let receiver = gives.then(|| moves.receive.iter().position(|left| *left > 0));
+    let Some(receiver) = receiver.flatten() else {
         endpoint.hints = Some(interner.get(endpoint.zone(), None, Arc::from));
         return;
     };

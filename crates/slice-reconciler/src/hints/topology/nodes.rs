@@ -35,7 +35,7 @@ impl<'a> NodeInfo<'a> {
 pub(crate) struct ZoneRatios(Vec<(Arc<str>, f64)>);
 
 impl ZoneRatios {
-    /// ZoneRatios from nodes; none if nodes are incomplete or in fewer than two zones (H23).
+    /// Ratios from nodes; none if nodes are incomplete or in fewer than two zones (H23).
     pub(super) fn from_nodes<'n>(
         nodes: impl IntoIterator<Item = NodeInfo<'n>>,
         ignore_incomplete: bool,

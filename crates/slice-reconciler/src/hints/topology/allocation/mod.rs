@@ -54,7 +54,7 @@ impl HintsUnavailable {
 /// The number of endpoints of a zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Allocation {
-    /// Below this its endpoints are is_overloaded.
+    /// Below this its endpoints are overloaded.
     pub(super) min: usize,
     /// Above this another zone falls below its minimum.
     pub(super) max: usize,

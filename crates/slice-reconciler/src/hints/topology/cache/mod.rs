@@ -52,10 +52,7 @@ struct OwnerState {
 #[derive(Debug)]
 enum State {
     Hinted(HintCounts),
-    Unavailable {
-        reason: HintsUnavailable,
-        ready_endpoints: usize,
-    },
+    Unavailable { reason: HintsUnavailable, ready: usize },
 }
 
 impl<K> Default for TopologyCache<K> {
@@ -159,7 +156,7 @@ pub(crate) trait Entry {
     fn record(
         &mut self,
         address_type: AddressType,
-        ready_endpoints: usize,
+        ready: usize,
         result: Result<HintCounts, HintsUnavailable>,
     ) -> Option<HintEvent>;
     fn forget_type(&mut self, address_type: AddressType);
@@ -180,16 +177,13 @@ impl<K: Eq + Hash + Clone> Entry for (&mut TopologyCache<K>, &K) {
     fn record(
         &mut self,
         address_type: AddressType,
-        ready_endpoints: usize,
+        ready: usize,
         result: Result<HintCounts, HintsUnavailable>,
     ) -> Option<HintEvent> {
         let (cache, owner) = self;
         let state = match result {
             Ok(counts) => State::Hinted(counts),
-            Err(reason) => State::Unavailable {
-                reason,
-                ready_endpoints,
-            },
+            Err(reason) => State::Unavailable { reason, ready },
         };
         let sequence = cache.next_sequence;
         let entry = cache.owners.entry(owner.clone()).or_insert_with(|| {
@@ -229,11 +223,8 @@ impl State {
     fn is_outdated(&self, ratios: Option<&ZoneRatios>, changed: bool) -> bool {
         match self {
             Self::Hinted(counts) => is_overloaded(counts, ratios),
-            Self::Unavailable {
-                reason,
-                ready_endpoints,
-            } => {
-                let now = || allocate(ratios, *ready_endpoints).err();
+            Self::Unavailable { reason, ready } => {
+                let now = || allocate(ratios, *ready).err();
                 changed && reason.depends_on_nodes() && now().as_ref().map(discriminant) != Some(discriminant(reason))
             }
         }

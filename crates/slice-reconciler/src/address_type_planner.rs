@@ -42,11 +42,11 @@ impl<'a> AddressTypePlanner<'a, '_> {
     ) -> (SliceChanges<'a, E>, PlanStats) {
         let mut stats = PlanStats::new(self.address_type);
         let mut changes = SliceChanges::default();
-        // 1.
+        // 1. Split the existing slices.
         let (mut by_ports, foreign) = self.split_by_ports(existing);
-        // 2.
+        // 2. Reject groups with invalid ports.
         let (groups, invalid_groups) = self.split_invalid(desired, rejected);
-        // 3.
+        // 3. Pack.
         let packing = self.options.packing;
         for mut group in groups {
             let existing = by_ports.remove(&group.ports).unwrap_or_default();
@@ -58,22 +58,22 @@ impl<'a> AddressTypePlanner<'a, '_> {
             rejected.append(&mut validator.rejected);
         }
         stats.changes = changes.counts;
-        // 4.
+        // 4. Delete slices whose ports are not desired.
         let undesired = by_ports.into_values().flatten();
         let (retained, delete): (Vec<_>, Vec<_>) = undesired.partition(|slice| contains_any(slice, &invalid_groups));
         changes.to_delete.extend(delete);
-        // 5.
+        // 5. Keep or create a placeholder.
         if self.options.placeholder {
             stats.min_slices = stats.min_slices.max(1);
             if changes.to_create.is_empty() && changes.to_delete.len() + foreign.len() == existing.len() {
                 ensure_placeholder(self.policy, &mut changes);
             }
         }
-        // 6.
+        // 6. Adopt.
         self.adopt(&mut changes);
-        // 7.
+        // 7. Reuse.
         reuse(&mut changes, self.policy);
-        // 8.
+        // 8. Delete the slices of other owners.
         changes.to_delete.extend(foreign);
         stats.slices = changes.unchanged.len() + changes.to_update.len() + changes.to_create.len() + retained.len();
         (changes, stats)

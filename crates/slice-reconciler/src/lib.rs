@@ -30,7 +30,7 @@
 //! Private modules by step: `plan` runs all; `address_type_planner` plans one address type with `packing`, `placeholder` and
 //! `reuse`; `hints` assigns hints; `writes` and `order` order the writes.
 
-#![deny(clippy::disallowed_methods, reason = "time comes in as an argument")]
+#![deny(clippy::disallowed_methods, reason = "time is an argument")]
 
 mod address_type_planner;
 mod apply;

@@ -169,7 +169,7 @@ pub enum PlanError {
 /// 5. Split slices that are above the maximum and written anyway.
 /// 6. Order the writes, so that no published endpoint is missing in between.
 pub fn plan<E: EndpointSource>(request: PlanRequest<'_, E>, options: &PlanOptions) -> Result<Plan, PlanError> {
-    // 1.
+    // 1. Validate.
     validate(&request)?;
     let mut topology = request.topology;
     if let Some(topology) = &mut topology {
@@ -183,7 +183,7 @@ pub fn plan<E: EndpointSource>(request: PlanRequest<'_, E>, options: &PlanOption
     let policy = request
         .metadata
         .validated(request.partition, &request.trigger_time, &mut plan.rejected)?;
-    // 2.
+    // 2. Split and merge the input.
     let mut existing: Vec<&CompactSlice> = request.existing.iter().collect();
     existing.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
     let names = existing.iter().filter_map(|slice| slice.metadata.name.as_deref());
@@ -205,7 +205,7 @@ pub fn plan<E: EndpointSource>(request: PlanRequest<'_, E>, options: &PlanOption
         unsupported,
     };
     for address_type in request.address_types {
-        // 3.
+        // 3. Plan the slices of this address type.
         let planner = AddressTypePlanner {
             owner: request.owner,
             address_type,
@@ -217,18 +217,16 @@ pub fn plan<E: EndpointSource>(request: PlanRequest<'_, E>, options: &PlanOption
         let (changes, mut stats) = planner.plan(&existing, desired, &mut plan.rejected);
         writes.to_delete.extend(&changes.to_delete);
         let mut lists = into_lists(changes, address_type, &mut builder);
-        // 4.
-        let outcome = request
-            .hints
-            .map(|mode| hints::apply(mode, address_type, &mut lists, topology.as_mut()));
-        plan.hints.extend(outcome);
-        // 5.
+        // 4. Assign hints.
+        let assign = |mode| hints::apply(mode, address_type, &mut lists, topology.as_mut());
+        plan.hints.extend(request.hints.map(assign));
+        // 5. Split slices above the maximum.
         stats.slices += split_oversized(&mut lists, address_type, options.packing.max(), &mut builder);
         plan.stats.push(stats);
         writes.to_create.extend(lists.to_create);
         writes.to_update.extend(lists.to_update);
     }
-    // 6.
+    // 6. Order the writes.
     for update in &mut writes.to_update {
         builder.finish_metadata(&mut update.planned.metadata);
     }

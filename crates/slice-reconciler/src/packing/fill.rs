@@ -12,8 +12,7 @@ use crate::{
     validate::Validator,
 };
 
-/// Packs one group.
-///
+/// Packs one group:
 /// 1. Match each existing slice with the desired endpoints: it is unchanged, updated or deleted.
 /// 2. Validate the remaining desired endpoints, which are in no slice yet.
 /// 3. Fill the updated slices with them, the fullest first.
@@ -28,7 +27,7 @@ pub(super) fn pack<'a, E: EndpointSource>(
     let mut changes = SliceChanges::default();
     let mut overflow = EndpointSet::default();
     let mut matched = SliceMatch::default();
-    // 1.
+    // 1. Match.
     for slice in existing {
         matched.match_slice(slice, &mut group.endpoints);
         if !matched.is_unchanged() {
@@ -50,7 +49,7 @@ pub(super) fn pack<'a, E: EndpointSource>(
     if group.endpoints.is_empty() {
         return changes;
     }
-    // 2.
+    // 2. Validate.
     let sorted = group.endpoints.into_sorted();
     let mut remainder = Vec::with_capacity(sorted.len());
     for endpoint in sorted {
@@ -62,9 +61,9 @@ pub(super) fn pack<'a, E: EndpointSource>(
         }
         remainder.extend(is_valid.then_some(endpoint));
     }
-    // 3.
+    // 3. Fill updated slices.
     let remainder = fill_updates(&mut changes.to_update, &remainder, max);
-    // 4.
+    // 4. Place the remainder.
     place_remainder(&mut changes, remainder, &group.ports, max, validator);
     changes
 }

@@ -41,18 +41,18 @@ pub(super) fn assign<E: EndpointSource>(
     endpoints: usize,
     lists: &mut SliceLists<'_, E>,
 ) -> Result<HintCounts, HintsUnavailable> {
-    // 1.
+    // 1. Allocate.
     let allocations = allocate(ratios, endpoints)?;
     let ratios = ratios.ok_or(HintsUnavailable::UnknownNodes)?;
-    // 2.
+    // 2. Count.
     let mut slices = Slices::new(lists);
     let rehint = slices.with_invalid_hints(ratios);
     let zones = ZoneCounts::count(ratios, slices.views(&rehint))?;
-    // 3.
+    // 3. Move and assign.
     let moves = zones.balance(&allocations);
     let mut counts = zones.after(&moves);
     slices.assign(&rehint, ratios, moves);
-    // 4.
+    // 4. Reduce the excess.
     while excess(&counts, &allocations) > 0 {
         let improve = |rehint: Rehint| {
             let zones = ZoneCounts::count(ratios, slices.views(&rehint)).ok()?;
@@ -68,7 +68,7 @@ pub(super) fn assign<E: EndpointSource>(
         slices.assign(&rehint, ratios, moves);
         counts = after;
     }
-    // 5.
+    // 5. Drop updates without changes.
     slices.drop_noops();
     Ok(ratios.iter().map(|(zone, _)| zone.clone()).zip(counts).collect())
 }

@@ -15,11 +15,8 @@ pub(super) struct Moves {
 /// greatest need, however small (HD8).
 pub(super) fn balance(target: &[f64], current: &[f64], unassigned: usize) -> Moves {
     let (mut give, mut receive) = (vec![0; target.len()], vec![0; target.len()]);
-    let mut need: Vec<f64> = target
-        .iter()
-        .zip(current)
-        .map(|(target, current)| target - current)
-        .collect();
+    let zones = target.iter().zip(current);
+    let mut need: Vec<f64> = zones.map(|(target, current)| target - current).collect();
     for _ in 0..unassigned {
         if let Some((to, _)) = greatest(&need) {
             receive[to] += 1;

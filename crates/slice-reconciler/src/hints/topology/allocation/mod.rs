@@ -72,10 +72,8 @@ pub(super) fn allocate(ratios: Option<&ZoneRatios>, endpoints: usize) -> Result<
     if zones > endpoints {
         return Err(HintsUnavailable::TooFewEndpoints { endpoints, zones });
     }
-    let mut allocations: Vec<_> = ratios
-        .iter()
-        .map(|(_, ratio)| zone_allocation(ratio, endpoints))
-        .collect();
+    let allocations = ratios.iter().map(|(_, ratio)| zone_allocation(ratio, endpoints));
+    let mut allocations: Vec<_> = allocations.collect();
     let min_total: usize = allocations.iter().map(|allocation| allocation.min).sum();
     let slack = endpoints
         .checked_sub(min_total)

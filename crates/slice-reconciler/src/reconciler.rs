@@ -15,8 +15,8 @@ use crate::{
     plan_deletion,
 };
 
-/// Plans the EndpointSlices for the owners of one controller. Built once by [`Reconciler::builder`]; the [crate](crate)
-/// documentation has an example.
+/// Plans the EndpointSlices for the owners of one controller. Built once by [`Reconciler::builder`]; the
+/// [crate documentation](crate) has an example.
 #[derive(Clone, Debug)]
 pub struct Reconciler {
     managed_by: String,

@@ -14,9 +14,9 @@ use crate::harness::{Harness, Key, is_same, key};
 
 /// The allowed writes.
 #[derive(Debug, Default)]
-pub(crate) struct Budget<'w> {
+pub(crate) struct Budget<'h> {
     /// Our slices of desired groups, and their endpoints that stay desired there.
-    pub(crate) kept: Vec<(&'w CompactSlice, Vec<&'w Endpoint>)>,
+    pub(crate) kept: Vec<(&'h CompactSlice, Vec<&'h Endpoint>)>,
     /// By group. Slices of unknown address types form one group.
     by_group: BTreeMap<Option<Key>, GroupBudget>,
     /// The maximum of extra slices for exchanges of endpoints, over all groups: the last exchanging slice needs none.
@@ -43,26 +43,26 @@ impl GroupBudget {
 
 /// The state of one group while its slices are added.
 #[derive(Default)]
-struct OpenGroup<'w> {
+struct OpenGroup<'h> {
     /// Desired endpoints that are in no slice yet.
-    left: Vec<&'w Endpoint>,
+    remaining: Vec<&'h Endpoint>,
     /// Overflow of slices that are written only for hints or adoption, when added endpoints are already placed.
     overflow: usize,
     has_slice: bool,
 }
 
-impl<'w> Budget<'w> {
-    pub(crate) fn of(harness: &'w Harness, plan: &Plan) -> Self {
+impl<'h> Budget<'h> {
+    pub(crate) fn of(harness: &'h Harness, plan: &Plan) -> Self {
         let mut budget = Self {
             exchanges: max_exchanges(harness),
             ..Self::default()
         };
         let mut groups: BTreeMap<Key, OpenGroup<'_>> = BTreeMap::new();
-        for (key, left) in harness.publishable_by_key() {
+        for (key, remaining) in harness.publishable_by_key() {
             groups.insert(
                 key,
                 OpenGroup {
-                    left,
+                    remaining,
                     ..OpenGroup::default()
                 },
             );
@@ -79,47 +79,47 @@ impl<'w> Budget<'w> {
             match group.filter(|group| harness.fills() || !group.has_slice) {
                 Some(group) => budget.add_slice(harness, plan, slice, group),
                 None if harness.is_retained(slice) => {}
-                None => budget.share(key(slice)).changed += 1,
+                None => budget.group(key(slice)).changed += 1,
             }
         }
         for (key, group) in groups {
             let adds = if harness.fills() {
-                group.left.len()
+                group.remaining.len()
             } else {
-                group.left.len().min(harness.max())
+                group.remaining.len().min(harness.max())
             };
-            budget.share(Some(key)).new = adds.div_ceil(harness.max()) + group.overflow.div_ceil(harness.max());
+            budget.group(Some(key)).new = adds.div_ceil(harness.max()) + group.overflow.div_ceil(harness.max());
         }
         for address_type in placeholders(harness) {
-            budget.share(Some((address_type, PortMapKey::new([])))).placeholders = 1;
+            budget.group(Some((address_type, PortMapKey::new([])))).placeholders = 1;
         }
         budget
     }
 
-    fn share(&mut self, key: Option<Key>) -> &mut GroupBudget {
+    fn group(&mut self, key: Option<Key>) -> &mut GroupBudget {
         self.by_group.entry(key).or_default()
     }
 
-    fn add_slice(&mut self, harness: &Harness, plan: &Plan, slice: &'w CompactSlice, group: &mut OpenGroup<'w>) {
-        let mut kept = match_endpoints(slice, &mut group.left);
+    fn add_slice(&mut self, harness: &Harness, plan: &Plan, slice: &'h CompactSlice, group: &mut OpenGroup<'h>) {
+        let mut kept = match_endpoints(slice, &mut group.remaining);
         group.has_slice = true;
         let is_up_to_date = is_up_to_date(harness, slice, &kept, group);
         let excess = kept.len().saturating_sub(harness.max());
         if !is_up_to_date {
             // A later slice may have the overflow too.
             let overflow = kept.drain(kept.len() - excess..);
-            group.left.extend(overflow.map(|(_, desired)| desired));
+            group.remaining.extend(overflow.map(|(_, desired)| desired));
         }
         if !harness.fills() {
             // There is no other slice.
-            group.left.truncate(harness.max() - kept.len());
+            group.remaining.truncate(harness.max() - kept.len());
         }
         let written =
             !is_up_to_date || is_written_to_adopt(harness, slice) || is_written_for_hints(harness, slice, plan);
-        let share = self.share(key(slice));
-        share.changed += usize::from(written);
+        let group_budget = self.group(key(slice));
+        group_budget.changed += usize::from(written);
         // With one slice per group, a new slice replaces it, which is already counted as an add.
-        share.exchanges += usize::from(harness.fills() && !kept.is_empty() && may_exchange(harness, slice));
+        group_budget.exchanges += usize::from(harness.fills() && !kept.is_empty() && may_exchange(harness, slice));
         if is_up_to_date && written {
             kept.truncate(harness.max());
             group.overflow += excess;
@@ -130,14 +130,14 @@ impl<'w> Budget<'w> {
 
     /// The maximum number of writes.
     pub(crate) fn writes(&self) -> usize {
-        let exchanges: usize = self.by_group.values().map(|share| share.exchanges).sum();
+        let exchanges: usize = self.by_group.values().map(|group_budget| group_budget.exchanges).sum();
         let others: usize = self.by_group.values().map(GroupBudget::writes_without_exchanges).sum();
         others + exchanges.min(self.exchanges)
     }
 
     /// Groups with more writes than allowed, and the number of their writes.
     pub(crate) fn exceeded(&self, harness: &Harness, plan: &Plan) -> Vec<(Option<Key>, usize)> {
-        let max = |share: &GroupBudget| share.writes_without_exchanges() + share.exchanges;
+        let max = |group_budget: &GroupBudget| group_budget.writes_without_exchanges() + group_budget.exchanges;
         let mut writes = writes_by_group(harness, plan);
         writes.retain(|group, writes| *writes > self.by_group.get(group).map_or(0, max));
         writes.into_iter().collect()
@@ -168,10 +168,13 @@ fn writes_by_group(harness: &Harness, plan: &Plan) -> BTreeMap<Option<Key>, usiz
 }
 
 /// The endpoints of a slice that are desired and in no earlier slice, as (existing, desired).
-fn match_endpoints<'w>(slice: &'w CompactSlice, left: &mut Vec<&'w Endpoint>) -> Vec<(&'w Endpoint, &'w Endpoint)> {
-    let take = |existing: &'w Endpoint| {
-        let index = left.iter().position(|desired| is_same(desired, existing))?;
-        Some((existing, left.swap_remove(index)))
+fn match_endpoints<'h>(
+    slice: &'h CompactSlice,
+    remaining: &mut Vec<&'h Endpoint>,
+) -> Vec<(&'h Endpoint, &'h Endpoint)> {
+    let take = |existing: &'h Endpoint| {
+        let index = remaining.iter().position(|desired| is_same(desired, existing))?;
+        Some((existing, remaining.swap_remove(index)))
     };
     slice.endpoints.iter().filter_map(take).collect()
 }
@@ -185,7 +188,7 @@ fn is_up_to_date(
     group: &OpenGroup<'_>,
 ) -> bool {
     let is_equal = |(existing, desired): &(&Endpoint, &Endpoint)| desired.equals_beyond_identity(existing);
-    let fits = kept.len() <= harness.max() && !(kept.is_empty() && group.left.is_empty());
+    let fits = kept.len() <= harness.max() && !(kept.is_empty() && group.remaining.is_empty());
     kept.len() == slice.endpoints.len()
         && kept.iter().all(is_equal)
         && has_desired_metadata(harness, slice)

@@ -262,25 +262,25 @@ fn check_content(harness: &Harness, final_slices: &[CompactSlice]) -> Result<(),
     for (group, desired) in &desired {
         let slices: Vec<&&CompactSlice> = live.iter().filter(|slice| key(slice).as_ref() == Some(group)).collect();
         let published: Vec<&Endpoint> = slices.iter().flat_map(|slice| &slice.endpoints).collect();
-        let mut left = desired.clone();
+        let mut remaining = desired.clone();
         for published in &published {
-            let index = left.iter().position(|desired| is_same(desired, published));
+            let index = remaining.iter().position(|desired| is_same(desired, published));
             prop_assert!(index.is_some(), "{published:?} is not desired, or a duplicate");
-            let desired = left.swap_remove(index.unwrap());
+            let desired = remaining.swap_remove(index.unwrap());
             prop_assert!(
                 desired.equals_beyond_identity(published),
                 "{desired:?} is published as {published:?}"
             );
         }
         if harness.fills() {
-            prop_assert!(left.is_empty(), "{left:?} are missing");
+            prop_assert!(remaining.is_empty(), "{remaining:?} are missing");
         } else {
             prop_assert!(slices.len() <= 1, "several slices: {slices:?}");
             prop_assert_eq!(
                 published.len(),
                 desired.len().min(harness.max()),
                 "{:?} would fit",
-                left
+                remaining
             );
         }
     }

@@ -1,5 +1,5 @@
-//! Plans and applies slices for a custom kind of owner, from a list of addresses, as a controller does on every sync. A map stands
-//! in for the API server.
+//! Plans and applies slices for a custom kind of owner, from a list of addresses, as a controller does on every sync. A map
+//! stands in for the API server.
 //!
 //! `cargo run -p slice-reconciler --example custom_owner -- 10.0.0.1 10.0.0.2 fd00::1`
 

@@ -30,8 +30,8 @@ pub struct Applied<E> {
 }
 
 impl Plan {
-    /// Executes the plan: each write after those it depends on, several in flight. A failed write skips the writes that depend
-    /// on it, and no others.
+    /// Executes the plan: each write after those it depends on, several in flight. A failed write skips the writes that
+    /// depend on it, and no others.
     ///
     /// ```
     /// # use slice_reconciler::{Operation, Plan};

@@ -4,8 +4,8 @@ use slice_core::CompactSlice;
 
 use crate::{DeleteSlice, Operation, Partition, Plan, Write};
 
-/// Plans the deletion of a slice set or of one partition: for an owner that is deleted or no longer has slices (G59, M107), or
-/// for a cluster whose endpoints are removed from all owners (G73, G74).
+/// Plans the deletion of a slice set or of one partition: for an owner that is deleted or no longer has slices (G59, M107),
+/// or for a cluster whose endpoints are removed from all owners (G73, G74).
 ///
 /// `existing` are slices with our labels, of one or many owners. Slices outside the partition and terminating slices are
 /// skipped. Each delete has the uid and resourceVersion of its slice as preconditions (I8), and none depends on another.

@@ -1,8 +1,8 @@
 //! Plans which EndpointSlices to create, update and delete, for any kind of owner.
 //!
-//! Input: the desired endpoints of an owner and its existing slices. Output: a [`Plan`], the writes in dependency order. A plan
-//! is a value: apply it, print it in a dry run, compare it in a test. The crate is pure: no client, no clock, no random
-//! numbers, and equal inputs give equal plans. The rules are in `docs/spec/generic-reconciler.md`.
+//! Input: the desired endpoints of an owner and its existing slices. Output: a [`Plan`], the writes in dependency order. A
+//! plan is a value: apply it, print it in a dry run, compare it in a test. The crate is pure: no client, no clock, no
+//! random numbers, and equal inputs give equal plans. The rules are in `docs/spec/generic-reconciler.md`.
 //!
 //! * [`Reconciler`] plans from a list of addresses and ports. Start here.
 //! * [`plan()`] plans from a [`PlanRequest`], with all options: partitions, copied labels, trigger times, hints.

@@ -16,8 +16,8 @@ const SUFFIX_LENGTH: usize = 5;
 
 /// Allocates names for the new slices of one owner.
 ///
-/// A name is a hash of the owner's uid, the partition, the address type, the ports and the lowest free ordinal, in the form of
-/// `generateName`. A create that is repeated after a lost response or from a stale cache fails with `AlreadyExists`.
+/// A name is a hash of the owner's uid, the partition, the address type, the ports and the lowest free ordinal, in the form
+/// of `generateName`. A create that is repeated after a lost response or from a stale cache fails with `AlreadyExists`.
 pub(crate) struct NameAllocator<'a> {
     owner: Owner<'a>,
     partition: Partition<'a>,

@@ -59,8 +59,8 @@ struct Change<'a, E: EndpointSource> {
 }
 
 impl<'a, E: EndpointSource> Change<'a, E> {
-    /// Relies on the order of a planned slice: unchanged endpoints come first, in their existing order. Duplicates and reordered
-    /// endpoints appear as removed and added; [`LazyMembers`] excludes them later.
+    /// Relies on the order of a planned slice: unchanged endpoints come first, in their existing order. Duplicates and
+    /// reordered endpoints appear as removed and added; [`LazyMembers`] excludes them later.
     fn new(step: &Step<'a, E>) -> Self {
         let mut added = step.after;
         let mut removed = Vec::new();

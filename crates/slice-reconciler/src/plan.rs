@@ -38,7 +38,7 @@ pub struct PlanRequest<'a, E = &'a Endpoint> {
     pub partition: Partition<'a>,
     /// The address types of the owner. Slices of other types are deleted.
     pub address_types: BTreeSet<AddressType>,
-    /// The desired endpoints. Groups of the same type and ports are merged; of two endpoints with one identity the later wins.
+    /// The desired endpoints. Groups of the same type and ports are merged; the later endpoint of an identity wins.
     pub desired: Vec<Group<E>>,
     /// The slices with the owner's labels, terminating ones included. Slices outside the partition do not change, but their
     /// names are reserved.
@@ -159,8 +159,8 @@ pub enum PlanError {
     },
 }
 
-/// Plans the writes for one owner. Equal requests give equal plans, whatever the order of their parts; only of several endpoints
-/// with one identity the last one counts (R78, M63).
+/// Plans the writes for one owner. Equal requests give equal plans, whatever the order of their parts; only of several
+/// endpoints with one identity the last one counts (R78, M63).
 ///
 /// 1. Validate the request. Drop cached topology state of other address types. Omit and report invalid labels.
 /// 2. Split the existing slices by address type, and merge desired groups with the same ports.

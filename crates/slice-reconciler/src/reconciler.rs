@@ -79,8 +79,8 @@ impl Reconciler {
         })
     }
 
-    /// Plans the writes for an owner. `groups` are endpoints with common ports; `existing` are the slices of its namespace, of
-    /// which those with other labels do not change.
+    /// Plans the writes for an owner. `groups` are endpoints with common ports; `existing` are the slices of its namespace,
+    /// of which those with other labels do not change.
     pub fn plan<P, E>(
         &self,
         owner: Owner<'_>,

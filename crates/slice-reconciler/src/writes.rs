@@ -110,8 +110,8 @@ impl<E: EndpointSource> UnorderedWrites<'_, E> {
         }
     }
 
-    /// The writes for a terminating owner: no creates (R107). Updates that would have to wait for a create are omitted, so that
-    /// no published endpoint is missing (I4); deletes do not wait for creates.
+    /// The writes for a terminating owner: no creates (R107). Updates that would have to wait for a create are omitted, so
+    /// that no published endpoint is missing (I4); deletes do not wait for creates.
     fn into_writes_for_terminating_owner(self) -> Vec<Write> {
         let creates = self.to_create.len();
         let first_delete = creates + self.to_update.len();
@@ -140,8 +140,8 @@ impl<E: EndpointSource> UnorderedWrites<'_, E> {
         creates.chain(updates).chain(deletes).chain(unsupported).collect()
     }
 
-    /// Breaks a cycle of updates that move endpoints among each other: the endpoints that one of them adds go into a new slice,
-    /// which has no dependencies. Returns the address type if the number of slices grows.
+    /// Breaks a cycle of updates that move endpoints among each other: the endpoints that one of them adds go into a new
+    /// slice, which has no dependencies. Returns the address type if the number of slices grows.
     fn break_cycle(
         &mut self,
         index: usize,

@@ -15,7 +15,7 @@ pub enum HintMode {
 }
 
 impl HintMode {
-    /// The mode of a Service (R94, H7–H9). The annotation has precedence over the field, and its older key over the newer one.
+    /// The mode of a Service (R94, H7–H9). The annotation precedes the field, and its older key the newer one.
     ///
     /// Without `newer_values`, `PreferClose` is the only valid traffic distribution (H2).
     pub fn of<'a>(

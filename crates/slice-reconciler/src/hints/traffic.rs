@@ -26,7 +26,7 @@ pub(super) fn apply<E: EndpointSource>(distribution: TrafficDistribution, lists:
     }
 }
 
-/// The hinted zone and node of an endpoint. With a node there is also a zone, for consumers that do not know node hints (H56).
+/// The hinted zone and node of an endpoint. The zone serves consumers that do not know node hints (H56).
 fn hint_targets(distribution: TrafficDistribution, endpoint: &impl EndpointSource) -> (Option<&str>, Option<&str>) {
     let node = match distribution {
         TrafficDistribution::PreferClose | TrafficDistribution::PreferSameZone => None,

@@ -4,8 +4,8 @@ use slice_core::{CompactSlice, Endpoint, EndpointSet, EndpointSource, TargetView
 
 use crate::{planned::PlannedEndpoint, validate::Validator};
 
-/// The endpoints of one existing slice that are still desired. Reused for all slices of a group, so that matching an unchanged
-/// slice does not allocate.
+/// The endpoints of one existing slice that are still desired. Reused for all slices of a group, so that matching an
+/// unchanged slice does not allocate.
 #[derive(Debug)]
 pub(super) struct SliceMatch<'a, E: EndpointSource> {
     endpoints: Vec<EndpointMatch<'a, E>>,

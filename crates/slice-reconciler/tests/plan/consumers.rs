@@ -209,8 +209,8 @@ fn mirror(sources: &BTreeMap<&str, CompactSlice>, mut derived: Vec<CompactSlice>
     (derived, writes)
 }
 
-/// Slices mirrored one to one, with port 80 only. Duplicate, orphaned, tampered and mistyped slices are deleted. Slice names are
-/// at most 63 characters by construction (T-CIL-06).
+/// Slices mirrored one to one, with port 80 only. Duplicate, orphaned, tampered and mistyped slices are deleted. Slice
+/// names are at most 63 characters by construction (T-CIL-06).
 #[test]
 fn t_cil_06_slices_mirrored_one_to_one() {
     let source = |address: &str, address_type| {

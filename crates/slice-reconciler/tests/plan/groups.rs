@@ -18,8 +18,8 @@ fn both_types(desired: Groups) -> Harness<'static> {
     }
 }
 
-/// Two lists of groups are equal if syncing from one to the other writes nothing, in both directions. A duplicate group is merged
-/// (G8), unlike in the fork (T-CMP-01…08).
+/// Two lists of groups are equal if syncing from one to the other writes nothing, in both directions. A duplicate group is
+/// merged (G8), unlike in the fork (T-CMP-01…08).
 #[test]
 fn t_cmp_equal_lists_of_groups() {
     let (v4, v6) = (AddressType::IPv4, AddressType::IPv6);

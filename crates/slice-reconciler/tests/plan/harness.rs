@@ -7,8 +7,8 @@ use slice_reconciler::{
 
 use crate::fixtures::{OWNER, options, policy};
 
-/// The input of plans, and the slices that they leave. Default: [`OWNER`], IPv4, no desired endpoints, no existing slices, 100
-/// endpoints per slice, and a placeholder.
+/// The input of plans, and the slices that they leave. Default: [`OWNER`], IPv4, no desired endpoints, no existing slices,
+/// 100 endpoints per slice, and a placeholder.
 #[derive(Clone)]
 pub(crate) struct Harness<'a> {
     pub(crate) owner: Owner<'a>,

@@ -30,7 +30,8 @@ fn t_gx_09_metadata_of_other_clients_is_preserved() {
     }
 }
 
-/// A long owner name is shortened in the label and complete in an annotation, which is restored when it is removed (T-GX-10, G38).
+/// A long owner name is shortened in the label and complete in an annotation, which is restored when it is removed
+/// (T-GX-10, G38).
 #[test]
 fn t_gx_10_an_owner_with_a_long_name() {
     let name = "a".repeat(200);

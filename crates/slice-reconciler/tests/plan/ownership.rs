@@ -22,8 +22,8 @@ fn owners(harness: &Harness<'_>) -> Value {
     json!(harness.existing[0].metadata.owner_references)
 }
 
-/// The writes of each mode for slices with the desired endpoints. Mode `Ignore` adds our owner reference at once (G16, G53, I7,
-/// T-GX-04, T-GMIR-09).
+/// The writes of each mode for slices with the desired endpoints. Mode `Ignore` adds our owner reference at once (G16, G53,
+/// I7, T-GX-04, T-GMIR-09).
 #[test]
 fn g16_three_modes_of_ownership() {
     let reference =

@@ -140,8 +140,8 @@ fn a_terminating_owner_gets_no_new_slices() {
     assert_eq!(writes(&harness.plan()), (0, 1, 0));
 }
 
-/// A slice of a terminating owner keeps endpoints that would have to move into a new slice. Slices of other owners are deleted
-/// anyway (I4).
+/// A slice of a terminating owner keeps endpoints that would have to move into a new slice. Slices of other owners are
+/// deleted anyway (I4).
 #[test]
 fn i4_a_terminating_owner_keeps_its_published_endpoints() {
     let mut existing = existing_slices(&[&pods(0..4), &pods(0..4)], &port(80));

@@ -149,8 +149,8 @@ fn an_endpoint_that_becomes_invalid_is_removed() {
     }
 }
 
-/// An existing endpoint that only an older API server accepted stays until its slice is written. Then it is removed, because the
-/// API server would reject the whole slice (R144).
+/// An existing endpoint that only an older API server accepted stays until its slice is written. Then it is removed,
+/// because the API server would reject the whole slice (R144).
 #[test]
 fn an_existing_invalid_endpoint_is_removed_with_the_next_update() {
     for options in [crate::fixtures::options(100), one_per_group(100)] {
@@ -236,8 +236,8 @@ fn f25_a_group_whose_ports_become_invalid_stays_in_slices_of_others() {
     }
 }
 
-/// Slices with endpoints of a rejected group do not change, other undesired slices are deleted, and no placeholder is created.
-/// With valid ports the slices are updated (I4).
+/// Slices with endpoints of a rejected group do not change, other undesired slices are deleted, and no placeholder is
+/// created. With valid ports the slices are updated (I4).
 #[test]
 fn f25_a_group_whose_ports_become_invalid_keeps_its_slices() {
     let invalid = PortMapKey::new([named_port("a", 1), named_port("a", 2)]);

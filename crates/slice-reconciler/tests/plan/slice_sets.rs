@@ -97,8 +97,8 @@ fn t_hash_names_are_a_function_of_content() {
     assert_ne!(name(&ports("h2c")), first);
 }
 
-/// Deletes a partition for all owners, each slice with preconditions. Other and terminating slices are skipped (M105, T-GX-12,
-/// G59, G73, G74, I8).
+/// Deletes a partition for all owners, each slice with preconditions. Other and terminating slices are skipped (M105,
+/// T-GX-12, G59, G73, G74, I8).
 #[test]
 fn a_set_or_a_partition_is_deleted_with_preconditions() {
     let slice = |name: &str, cluster: &str, terminating: bool| {
@@ -139,8 +139,8 @@ fn a_set_or_a_partition_is_deleted_with_preconditions() {
     assert_eq!(plan_deletion(&slices, Partition(&WEST)), west);
 }
 
-/// A Service and an `EndpointSelector` of the same name in one namespace have separate slices, expectations, metrics and hints
-/// (T-GX-11, G1).
+/// A Service and an `EndpointSelector` of the same name in one namespace have separate slices, expectations, metrics and
+/// hints (T-GX-11, G1).
 #[test]
 fn t_gx_11_owners_of_one_name_are_independent() {
     let kinds = ["Service", "EndpointSelector"];

@@ -144,8 +144,8 @@ impl<'h> Budget<'h> {
     }
 }
 
-/// The writes of a plan by group. Reuse of a slice for other ports counts for both groups: as a delete in one and as a create in
-/// the other (R104).
+/// The writes of a plan by group. Reuse of a slice for other ports counts for both groups: as a delete in one and as a
+/// create in the other (R104).
 fn writes_by_group(harness: &Harness, plan: &Plan) -> BTreeMap<Option<Key>, usize> {
     let existing = |name: Option<&String>| {
         let mut existing = harness.existing.iter();
@@ -179,8 +179,8 @@ fn match_endpoints<'h>(
     slice.endpoints.iter().filter_map(take).collect()
 }
 
-/// Whether a slice needs no update, apart from hints and owner references. The only slice of a group must not be empty or above the
-/// limit.
+/// Whether a slice needs no update, apart from hints and owner references. The only slice of a group must not be empty or
+/// above the limit.
 fn is_up_to_date(
     harness: &Harness,
     slice: &CompactSlice,
@@ -225,8 +225,8 @@ fn is_written_to_adopt(harness: &Harness, slice: &CompactSlice) -> bool {
     harness.options.ownership == Ownership::Ignore && !harness.owner.owns(slice)
 }
 
-/// Whether a slice has to be written for its hints. With topology hints this follows the plan; another property checks that it has no
-/// unnecessary updates.
+/// Whether a slice has to be written for its hints. With topology hints this follows the plan; another property checks that
+/// it has no unnecessary updates.
 fn is_written_for_hints(harness: &Harness, slice: &CompactSlice, plan: &Plan) -> bool {
     let mut ready = slice
         .endpoints
@@ -281,8 +281,8 @@ fn placeholders(harness: &Harness) -> Vec<AddressType> {
     supported.filter(has_none).copied().collect()
 }
 
-/// Whether a slice of ours holds endpoints that another group of its type desires. With one slice per group, duplicate slices give
-/// their endpoints to the first.
+/// Whether a slice of ours holds endpoints that another group of its type desires. With one slice per group, duplicate
+/// slices give their endpoints to the first.
 fn gives(harness: &Harness, slice: &CompactSlice) -> bool {
     let desired = harness.publishable_by_key();
     let of_type = desired

@@ -88,8 +88,8 @@ impl Harness {
         harness
     }
 
-    /// The desired endpoints of supported types. A pod has equal attributes in all groups of one key, so that their order does not
-    /// matter.
+    /// The desired endpoints of supported types. A pod has equal attributes in all groups of one key, so that their order
+    /// does not matter.
     fn groups(&self, groups: &[DesiredGroup]) -> Vec<DesiredEndpoints> {
         let mut attributes = BTreeMap::new();
         let address_types = groups
@@ -202,8 +202,8 @@ impl Harness {
         known.is_ok_and(|known| self.address_types.contains(known))
     }
 
-    /// Desired endpoints of groups with valid ports. Endpoints of rejected groups that slices of another group hold stay desired
-    /// there (I4).
+    /// Desired endpoints of groups with valid ports. Endpoints of rejected groups that slices of another group hold stay
+    /// desired there (I4).
     pub(crate) fn publishable_by_key(&self) -> BTreeMap<Key, Vec<&Endpoint>> {
         let mut publishable_by_key = self.desired_by_key();
         publishable_by_key.retain(|(_, ports), _| ports.validate().is_ok());
@@ -237,7 +237,8 @@ impl Harness {
         desired.into_values().flatten().collect()
     }
 
-    /// Whether a slice of ours holds endpoints of a rejected group, and its own ports are not desired: it does not change (I4).
+    /// Whether a slice of ours holds endpoints of a rejected group, and its own ports are not desired: it does not change
+    /// (I4).
     pub(crate) fn is_retained(&self, slice: &CompactSlice) -> bool {
         let Some(group) = key(slice).filter(|_| self.is_ours(slice) && self.supports(slice)) else {
             return false;

@@ -56,13 +56,15 @@ proptest! {
         let plan = harness.plan();
         let preserved = Published::to_preserve(&harness, &final_slices(&harness, &plan));
         let mut missing = Vec::new();
-        harness.store().execute(&plan, &schedule, |slices| missing.push(preserved.missing_from(&Published::of(&harness, slices))));
+        harness.store().execute(&plan, &schedule, |slices| {
+            missing.push(preserved.missing_from(&Published::of(&harness, slices)));
+        });
         missing.retain(|missing| *missing != Published::default());
         prop_assert_eq!(missing, []);
     }
 
-    /// Every desired endpoint, and no other, is finally in exactly one slice of its group; with one slice per group, up to the limit.
-    /// Slices that only a rejected group needs do not change (G-33, T-GX-17, I1, I5).
+    /// Every desired endpoint, and no other, is finally in exactly one slice of its group; with one slice per group, up to
+    /// the limit. Slices that only a rejected group needs do not change (G-33, T-GX-17, I1, I5).
     #[test]
     fn i1_every_desired_endpoint_is_finally_in_one_slice_of_its_group(mut scenario in scenarios()) {
         scenario.settings.terminating = false;
@@ -80,8 +82,9 @@ proptest! {
         }
     }
 
-    /// A group with invalid ports is reported, and no slice is written with such ports. Its published endpoints stay in slices with
-    /// the same ports, also if another group publishes them; with one slice per group, up to the limit (F25, I4).
+    /// A group with invalid ports is reported, and no slice is written with such ports. Its published endpoints stay in
+    /// slices with the same ports, also if another group publishes them; with one slice per group, up to the limit (F25,
+    /// I4).
     #[test]
     fn f25_i4_a_group_with_invalid_ports_is_reported_and_stays_published(mut scenario in scenarios()) {
         scenario.settings.has_invalid_pod = false;
@@ -95,8 +98,9 @@ proptest! {
         for before in harness.existing.iter().filter(|slice| harness.is_ours(slice) && harness.supports(slice)) {
             let after = final_slices.iter().filter(|after| harness.is_in_set(after) && key(after) == key(before));
             let published: Vec<&Endpoint> = after.flat_map(|slice| &slice.endpoints).collect();
-            let rejected_endpoints = harness.rejected_endpoints(before.address_type.clone().unwrap());
-            for endpoint in before.endpoints.iter().filter(|published| rejected_endpoints.iter().any(|rejected_endpoints| is_same(rejected_endpoints, published))) {
+            let rejected = harness.rejected_endpoints(before.address_type.clone().unwrap());
+            let is_rejected = |endpoint: &&Endpoint| rejected.iter().any(|rejected| is_same(rejected, endpoint));
+            for endpoint in before.endpoints.iter().filter(is_rejected) {
                 let stays = published.iter().any(|published| is_same(published, endpoint));
                 prop_assert!(stays || (!harness.fills() && published.len() == harness.max()), "{endpoint:?} is missing");
             }
@@ -112,8 +116,8 @@ proptest! {
         }
     }
 
-    /// An endpoint that stays desired in its group stays in its slice, unless the slice is above the maximum and has to be written
-    /// (I3), or is the only one of its group and has to exchange endpoints with another (I4).
+    /// An endpoint that stays desired in its group stays in its slice, unless the slice is above the maximum and has to be
+    /// written (I3), or is the only one of its group and has to exchange endpoints with another (I4).
     #[test]
     fn an_endpoint_that_stays_desired_never_moves(mut scenario in scenarios()) {
         scenario.settings.has_invalid_pod = false;
@@ -131,8 +135,8 @@ proptest! {
         }
     }
 
-    /// Writes ≤ changed slices + ⌈adds / max⌉ in each group, plus one for a placeholder and one for each exchange of endpoints (I4).
-    /// Over all groups, at least one of the exchanging slices needs no extra write (I6).
+    /// Writes ≤ changed slices + ⌈adds / max⌉ in each group, plus one for a placeholder and one for each exchange of
+    /// endpoints (I4). Over all groups, at least one of the exchanging slices needs no extra write (I6).
     #[test]
     fn i6_writes_are_bounded(mut scenario in scenarios()) {
         scenario.settings.has_invalid_pod = false;
@@ -143,8 +147,8 @@ proptest! {
         prop_assert_eq!(budget.exceeded(&harness, &plan), [], "{:?}", budget);
     }
 
-    /// Every update changes its slice, except that of a placeholder while other slices are deleted (I6, R89, T-CTL-11). Slices of
-    /// other owners are only deleted, and those of other partitions never change (I7, G68).
+    /// Every update changes its slice, except that of a placeholder while other slices are deleted (I6, R89, T-CTL-11).
+    /// Slices of other owners are only deleted, and those of other partitions never change (I7, G68).
     #[test]
     fn i6_i7_every_update_changes_a_slice_of_ours(scenario in scenarios()) {
         let harness = Harness::new(&scenario);
@@ -199,8 +203,8 @@ proptest! {
     }
 }
 
-/// Applies one plan, or three for a terminating owner: an endpoint that would move into a new slice may fit into another slice
-/// after other writes.
+/// Applies one plan, or three for a terminating owner: an endpoint that would move into a new slice may fit into another
+/// slice after other writes.
 fn converge(harness: &Harness, store: &mut Store, cache: &mut Cache) {
     for _ in 0..if harness.owner.terminating { 3 } else { 1 } {
         let plan = harness.plan_for(store.slices(), cache);

@@ -26,9 +26,9 @@ impl Published {
         }
     }
 
-    /// Published endpoints that stay desired and valid, and pods of removed address types. Exceptions: endpoints above the limit with
-    /// one slice per group, and endpoints that only slices of other owners or types hold, if no new slice is created for them
-    /// because the owner is terminating or the desired ports are invalid.
+    /// Published endpoints that stay desired and valid, and pods of removed address types. Exceptions: endpoints above the
+    /// limit with one slice per group, and endpoints that only slices of other owners or types hold, if no new slice is
+    /// created for them because the owner is terminating or the desired ports are invalid.
     pub(crate) fn to_preserve(harness: &Harness, final_slices: &[CompactSlice]) -> Self {
         let desired: Vec<&Endpoint> = if harness.fills() {
             let desired = harness.publishable_by_key().into_values().flatten();

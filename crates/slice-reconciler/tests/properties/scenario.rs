@@ -188,7 +188,11 @@ fn settings() -> impl Strategy<Value = Settings> {
         1 => subsequence(vec![AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn], 0..=3),
     ];
     let trigger = prop_oneof![Just(Trigger::Unmanaged), Just(Trigger::Clear), Just(Trigger::Set)];
-    let annotations = prop_oneof![3 => Just(AnnotationMode::Preserve), 1 => Just(AnnotationMode::Set), 2 => Just(AnnotationMode::Replace)];
+    let annotations = prop_oneof![
+        3 => Just(AnnotationMode::Preserve),
+        1 => Just(AnnotationMode::Set),
+        2 => Just(AnnotationMode::Replace),
+    ];
     let flags = (weighted(0.1), weighted(0.2), weighted(0.2), weighted(0.2));
     let node = (select(&ZONES[..]), prop_oneof![Just(1000), 1..4000_u64]);
     (

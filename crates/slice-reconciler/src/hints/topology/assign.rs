@@ -28,13 +28,13 @@ pub(super) fn ready_endpoints<E: EndpointSource>(lists: &SliceLists<'_, E>) -> u
     changed.filter(is_ready).count() + unchanged.filter(is_ready).count()
 }
 
-/// Hints every ready endpoint of the changed slices to one zone, and updates unchanged slices whose hints cannot stay (H33–H40).
-/// An error leaves all slices as they are.
+/// Hints every ready endpoint of the changed slices to one zone, and updates unchanged slices whose hints cannot stay
+/// (H33–H40). An error leaves all slices as they are.
 ///
 /// 1. Compute the allocation of each zone.
 /// 2. Count endpoints per zone. A missing zone is an error, before any slice is copied (HD7).
 /// 3. Move endpoints between zones and assign hints to the changed slices.
-/// 4. While a zone is above its maximum, reassign further slices if that reduces the excess. Otherwise the next sync would (HD17).
+/// 4. While a zone is above its maximum, reassign more slices if that helps. Otherwise the next sync would (HD17).
 /// 5. Drop updates that changed no hint.
 pub(super) fn assign<E: EndpointSource>(
     ratios: Option<&ZoneRatios>,

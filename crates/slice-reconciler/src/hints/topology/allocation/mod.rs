@@ -135,8 +135,8 @@ pub(super) fn fits<'e>(
     count_hints(slice, ratios, in_slice) && within(in_slice)
 }
 
-/// Counts the hints of a slice per zone. Returns whether the hints of all ready endpoints can stay: not if they are missing, for
-/// a zone without nodes, or for nodes, which consumers prefer over zones (HD6).
+/// Counts the hints of a slice per zone. Returns whether the hints of all ready endpoints can stay: not if they are
+/// missing, for a zone without nodes, or for nodes, which consumers prefer over zones (HD6).
 pub(super) fn count_hints<'e>(
     mut slice: impl Iterator<Item = HintView<'e>>,
     ratios: &ZoneRatios,

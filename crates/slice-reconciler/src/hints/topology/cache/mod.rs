@@ -27,8 +27,8 @@ pub struct TopologyOptions {
     pub repeat_warnings: bool,
 }
 
-/// The zone ratios of the cluster, and the hint state of each owner. `K` identifies an owner, or one slice set of an owner with
-/// several.
+/// The zone ratios of the cluster, and the hint state of each owner. `K` identifies an owner, or one slice set of an owner
+/// with several.
 ///
 /// Concurrent syncs share one cache behind a mutex.
 #[derive(Debug)]
@@ -75,16 +75,16 @@ impl<K> TopologyCache<K> {
 }
 
 impl<K: Eq + Hash + Clone> TopologyCache<K> {
-    /// Replaces the nodes of the cluster (H22, R95). Returns the owners to enqueue, in the order of their first sync: those with
-    /// an overloaded zone (H46, R103), and those whose hints are unavailable and would get another result (HD3).
+    /// Replaces the nodes of the cluster (H22, R95). Returns the owners to enqueue, in the order of their first sync: those
+    /// with an overloaded zone (H46, R103), and those whose hints are unavailable and would get another result (HD3).
     #[must_use = "these owners need a sync"]
     pub fn set_nodes<'n>(&mut self, nodes: impl IntoIterator<Item = NodeInfo<'n>>) -> Vec<K> {
         let ratios = ZoneRatios::from_nodes(nodes, self.options.ignore_incomplete_nodes);
         self.set_ratios(ratios)
     }
 
-    /// Replaces all zones and their weights, from a source without nodes, such as the clusters of a mesh (G89). Zones with weight
-    /// 0 or an invalid name (R146) are ignored; hints need two others. Returns the owners to enqueue, like
+    /// Replaces all zones and their weights, from a source without nodes, such as the clusters of a mesh (G89). Zones with
+    /// weight 0 or an invalid name (R146) are ignored; hints need two others. Returns the owners to enqueue, like
     /// [`set_nodes`](Self::set_nodes).
     #[must_use = "these owners need a sync"]
     pub fn set_zones<'n>(&mut self, zones: impl IntoIterator<Item = (&'n str, u64)>) -> Vec<K> {
@@ -151,8 +151,8 @@ pub(crate) trait Entry {
     fn ratios(&self) -> Option<&ZoneRatios>;
     /// Removes the state of an owner that is no longer in mode `Auto` (H11.3). Returns an event if it had hints.
     fn disable(&mut self, address_type: AddressType) -> Option<HintEvent>;
-    /// Records the result of hint assignment. Returns an event if hints become available, once per address type (HD9), or if the
-    /// kind of reason why they are unavailable changes (HD10).
+    /// Records the result of hint assignment. Returns an event if hints become available, once per address type (HD9), or
+    /// if the kind of reason why they are unavailable changes (HD10).
     fn record(
         &mut self,
         address_type: AddressType,
@@ -218,8 +218,8 @@ impl fmt::Debug for TopologyEntry<'_> {
 }
 
 impl State {
-    /// Whether a sync with these ratios would have another result. A reason of the same kind is the same result, so that owners
-    /// with too few endpoints are not enqueued for every node change.
+    /// Whether a sync with these ratios would have another result. A reason of the same kind is the same result, so that
+    /// owners with too few endpoints are not enqueued for every node change.
     fn is_outdated(&self, ratios: Option<&ZoneRatios>, changed: bool) -> bool {
         match self {
             Self::Hinted(counts) => is_overloaded(counts, ratios),

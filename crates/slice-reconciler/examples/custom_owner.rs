@@ -1,5 +1,5 @@
-//! Slices for an owner of your own kind, from a list of addresses: what a controller does whenever something changes. A map
-//! takes the place of the API server.
+//! Plans and applies slices for a custom kind of owner, from a list of addresses, as a controller does on every sync. A map
+//! stands in for the API server.
 //!
 //! `cargo run -p slice-reconciler --example custom_owner -- 10.0.0.1 10.0.0.2 fd00::1`
 
@@ -24,7 +24,7 @@ fn main() -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Plans what to write, so that the slices hold these addresses.
+/// Plans slices with these addresses.
 pub(crate) fn plan(addresses: &[String], ready: bool, store: &Store) -> Result<Plan, PlanError> {
     let reconciler = Reconciler::builder("pool-controller.example.com").owner_label("example.com/pool");
     let text = |text: &str| Some(text.to_owned());
@@ -37,8 +37,8 @@ pub(crate) fn plan(addresses: &[String], ready: bool, store: &Store) -> Result<P
     let owner = Owner::from_meta("example.com/v1", "Pool", &pool);
     let endpoints = addresses.iter().map(|ip| EndpointSpec::new(ip).ready(ready));
     let existing: Vec<EndpointSlice> = store.borrow().values().cloned().collect();
-    let groups = [([Port::tcp("postgres", 5432)], endpoints)];
-    reconciler.build().plan(owner, groups, &existing)
+    let desired = [([Port::tcp("postgres", 5432)], endpoints)];
+    reconciler.build().plan(owner, desired, &existing)
 }
 
 /// Sends one write; with kube it is `create`, `replace` or `delete` of an `Api<EndpointSlice>`.

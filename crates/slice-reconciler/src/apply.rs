@@ -25,12 +25,12 @@ pub struct Applied<E> {
     pub succeeded: usize,
     /// The errors of those that failed.
     pub failed: Vec<E>,
-    /// Writes that were not sent, because one that they depend on failed. Plan again to make up for them.
+    /// Writes that were not sent, because one that they depend on failed. The next plan contains them again.
     pub skipped: usize,
 }
 
 impl Plan {
-    /// Executes the plan: each write after those it depends on, some at a time. A write that fails holds back those that
+    /// Executes the plan: each write after those it depends on, several in flight. A failed write skips the writes that
     /// depend on it, and no others.
     ///
     /// ```
@@ -67,8 +67,7 @@ impl Plan {
     }
 }
 
-/// Executes writes as [`Plan::apply`] does. `send` also gets the index of the write; the results are in the order of the
-/// writes.
+/// Like [`Plan::apply`], with the index of each write as an argument of `send`. The results are in the order of the writes.
 ///
 /// # Panics
 /// If writes depend on each other in a cycle, which those of a plan never do.
@@ -126,15 +125,15 @@ mod tests {
     use super::*;
     use crate::DeleteSlice;
 
-    fn writes(after: &[&[usize]]) -> Vec<Write> {
-        let write = |after: &&[usize]| Write {
+    fn writes(dependencies: &[&[usize]]) -> Vec<Write> {
+        let write = |dependencies: &&[usize]| Write {
             operation: Operation::Delete(DeleteSlice::default()),
-            after: after.to_vec(),
+            after: dependencies.to_vec(),
         };
-        after.iter().map(write).collect()
+        dependencies.iter().map(write).collect()
     }
 
-    /// Lets the other writes in flight go on once.
+    /// Lets the other writes in flight proceed once.
     async fn yield_now() {
         let mut yielded = false;
         poll_fn(|context| {
@@ -148,8 +147,8 @@ mod tests {
         .await;
     }
 
-    /// Executes writes of which some fail; returns what was sent in order, what was skipped, and how many were in flight.
-    fn run(after: &[&[usize]], fail: &[usize]) -> (Vec<usize>, Vec<usize>, usize) {
+    /// Executes writes of which some fail. Returns the sent and the skipped indices, and the maximum in flight.
+    fn run(dependencies: &[&[usize]], fail: &[usize]) -> (Vec<usize>, Vec<usize>, usize) {
         let (order, in_flight, most) = (RefCell::new(Vec::new()), Cell::new(0), Cell::new(0));
         let send = |index: usize, _| {
             order.borrow_mut().push(index);
@@ -162,7 +161,7 @@ mod tests {
                 if fail.contains(&index) { Err(()) } else { Ok(()) }
             }
         };
-        let mut executed = Box::pin(execute(writes(after), send));
+        let mut executed = Box::pin(execute(writes(dependencies), send));
         let results = loop {
             if let Some(results) = executed.as_mut().now_or_never() {
                 break results;
@@ -183,7 +182,7 @@ mod tests {
         assert_eq!(run(&[], &[]), (vec![], vec![], 0));
     }
 
-    /// M100, I4, W12, D13.
+    /// A failed write skips its dependents only (M100, I4, W12, D13).
     #[test]
     fn a_failure_skips_dependents_and_nothing_else() {
         let (sent, skipped, _) = run(&[&[], &[], &[0], &[1], &[2, 3]], &[0]);
@@ -203,10 +202,10 @@ mod tests {
             writes: writes(&[&[], &[0]]),
             ..Plan::default()
         };
-        let applied = plan.apply(async |_| Err::<(), _>("refused")).now_or_never();
+        let applied = plan.apply(async |_| Err::<(), _>("rejected")).now_or_never();
         let expected = Applied {
             succeeded: 0,
-            failed: vec!["refused"],
+            failed: vec!["rejected"],
             skipped: 1,
         };
         assert_eq!(applied, Some(expected));

@@ -1,24 +1,24 @@
-//! Whole slices from what was decided about them.
+//! Construction of slices: names, labels, owner references and annotations.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::{AddressType, EndpointSource, PortMapKey};
 
 use crate::{
     MetadataPolicy, Owner, OwnerReferenceOptions, TriggerTime,
-    naming::Names,
+    naming::NameAllocator,
     planned::{PlannedEndpoint, PlannedSlice},
 };
 
-/// Makes slices of one owner.
-pub(crate) struct Builder<'a> {
+/// Builds the slices of one owner.
+pub(crate) struct SliceBuilder<'a> {
     pub(crate) owner: Owner<'a>,
-    pub(crate) flags: OwnerReferenceOptions,
+    pub(crate) owner_reference: OwnerReferenceOptions,
     pub(crate) policy: &'a MetadataPolicy,
     pub(crate) trigger_time: &'a TriggerTime,
-    pub(crate) names: Names<'a>,
+    pub(crate) names: NameAllocator<'a>,
 }
 
-impl Builder<'_> {
+impl SliceBuilder<'_> {
     /// A slice that does not exist yet (R110a).
     pub(crate) fn new_slice<'e, E: EndpointSource>(
         &mut self,
@@ -27,9 +27,9 @@ impl Builder<'_> {
         endpoints: Vec<PlannedEndpoint<'e, E>>,
     ) -> PlannedSlice<'e, E> {
         let mut metadata = ObjectMeta {
-            name: Some(self.names.next(address_type, &ports)),
+            name: Some(self.names.allocate(address_type, &ports)),
             namespace: Some(self.owner.namespace.to_owned()),
-            owner_references: Some(vec![self.owner.reference(self.flags)]),
+            owner_references: Some(vec![self.owner.reference(self.owner_reference)]),
             ..ObjectMeta::default()
         };
         self.policy.apply(&mut metadata);
@@ -42,10 +42,10 @@ impl Builder<'_> {
         }
     }
 
-    /// Completes a changed copy of a stored slice; one that we adopt becomes ours (G16).
-    pub(crate) fn complete(&self, metadata: &mut ObjectMeta) {
+    /// Finishes the metadata of an update: adds our owner reference to an adopted slice (G16), and sets the trigger time.
+    pub(crate) fn finish_metadata(&self, metadata: &mut ObjectMeta) {
         if !self.owner.is_owner_in(metadata) {
-            self.owner.adopt(metadata, self.flags);
+            self.owner.adopt(metadata, self.owner_reference);
         }
         self.trigger_time.apply(metadata);
     }

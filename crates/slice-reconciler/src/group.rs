@@ -1,16 +1,16 @@
-//! What is wanted: endpoints that share an address type and ports.
+//! Groups: desired endpoints that share an address type and ports.
 
 use slice_core::{AddressType, EndpointSet, PortMapKey};
 
-/// Endpoints that belong into slices of one address type with one set of ports (G2).
+/// Desired endpoints of one address type with one set of ports (G2).
 ///
-/// A group without endpoints is not the same as no group: its slices are emptied as unwanted endpoints are, not dropped as
-/// slices of unknown ports are (G40).
+/// A group without endpoints differs from a missing group: its slices are processed like any group's, which removes their
+/// endpoints, while slices with undesired ports are deleted (G40).
 #[derive(Debug)]
 pub struct Group<E> {
-    /// The type of their addresses.
+    /// The address type of the endpoints.
     pub address_type: AddressType,
-    /// Their ports.
+    /// The ports of the endpoints.
     pub ports: PortMapKey,
     /// The endpoints, each identity once.
     pub endpoints: EndpointSet<E>,

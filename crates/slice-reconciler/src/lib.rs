@@ -1,24 +1,40 @@
 //! Plans which EndpointSlices to create, update and delete, for any kind of owner.
 //!
-//! Desired endpoints + existing slices → a [`Plan`], as a value. A controller applies it, a dry run prints it, a test compares
-//! it. Equal inputs give equal plans; nothing here talks to a network, reads a clock or draws a random number. The rules are
-//! those of `docs/spec/generic-reconciler.md`.
+//! Input: the desired endpoints of an owner and its existing slices. Output: a [`Plan`], the writes in dependency order. A
+//! plan is a value: apply it, print it in a dry run, compare it in a test. The crate is pure: no client, no clock, no
+//! random numbers, and equal inputs give equal plans. The rules are in `docs/spec/generic-reconciler.md`.
 //!
-//! What the API server would refuse is left out and reported ([`Plan::rejected`]); the rest goes on.
+//! * [`Reconciler`] plans from a list of addresses and ports. Start here.
+//! * [`plan()`] plans from a [`PlanRequest`], with all options: partitions, copied labels, trigger times, hints.
+//! * [`Plan::apply`] executes a plan with any asynchronous client.
+//! * [`hints`] assigns topology hints and traffic distribution.
+//! * [`plan_deletion`] deletes all slices of an owner.
+//! * [`Plan::rejected`] reports endpoints, ports and labels that the API server would reject; the plan omits them.
 //!
-//! Start with [`Reconciler`]: it plans for any kind of owner from a list of addresses, and [`Plan::apply`] executes the plan
-//! with any asynchronous client. The program `examples/custom_owner.rs` shows both.
+//! ```
+//! use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+//! use slice_reconciler::{EndpointSpec, Owner, Port, Reconciler};
 //!
-//! Below it, [`plan`] takes a [`PlanRequest`] with everything spelled out: partitions, copied labels, trigger times, and [`hints`].
-//! On the way to a [`Plan`], groups are packed into their existing slices ([`Packing`]), slices that would be deleted are
-//! reused, hints are assigned, and the writes are put into an order in which no endpoint is missing in between. A set of slices
-//! ends by [`plan_deletion`].
+//! let reconciler = Reconciler::builder("pool-controller.example.com").owner_label("example.com/pool").build();
+//! let pool = ObjectMeta {
+//!     namespace: Some("shop".into()), name: Some("db".into()), uid: Some("3f2a".into()), ..ObjectMeta::default()
+//! };
+//! let owner = Owner::from_meta("example.com/v1", "Pool", &pool);
+//! let endpoints = ["10.0.0.1", "fd00::1"].map(|ip| EndpointSpec::new(ip).ready(true).node("node-1"));
+//! let existing = []; // the slices of the namespace, from a cache or a list request
+//! let plan = reconciler.plan(owner, [([Port::tcp("postgres", 5432)], endpoints)], &existing)?;
+//! assert_eq!(plan.writes.len(), 2, "one slice for each address type");
+//! # Ok::<(), slice_reconciler::PlanError>(())
+//! ```
+//!
+//! Private modules by step: `plan` runs all; `address_type_planner` plans one address type with `packing`, `placeholder` and
+//! `reuse`; `hints` assigns hints; `writes` and `order` order the writes.
 
-#![deny(clippy::disallowed_methods, reason = "time comes in as an argument")]
+#![deny(clippy::disallowed_methods, reason = "time is an argument")]
 
+mod address_type_planner;
 mod apply;
 mod builder;
-mod check;
 mod deletion;
 mod group;
 pub mod hints;
@@ -36,7 +52,7 @@ mod planned;
 mod reconciler;
 mod rejected;
 mod reuse;
-mod stage;
+mod validate;
 mod writes;
 
 pub use apply::{Applied, WriteStatus, execute};

@@ -1,21 +1,23 @@
-//! The slices of one owner and address type between packing and writing.
+//! The slices of one owner and address type between packing and ordering.
 
 use slice_core::{CompactSlice, EndpointSource, PortMapKey};
 
-use crate::{EndpointCounts, planned::PlannedSlice};
+use crate::{
+    EndpointCounts,
+    planned::{PlannedEndpoint, PlannedSlice},
+};
 
-/// What becomes of slices: of one group, or of one address type.
+/// Planned changes to the slices of one group or one address type.
 #[derive(Debug)]
 pub(crate) struct SliceChanges<'a, E> {
-    /// Existing slices that stay as they are.
     pub(crate) unchanged: Vec<&'a CompactSlice>,
-    pub(crate) create: Vec<NewSlice<E>>,
-    pub(crate) update: Vec<Update<'a, E>>,
-    pub(crate) delete: Vec<&'a CompactSlice>,
-    pub(crate) changes: EndpointCounts,
+    pub(crate) to_create: Vec<NewSlice<E>>,
+    pub(crate) to_update: Vec<SliceUpdate<'a, E>>,
+    pub(crate) to_delete: Vec<&'a CompactSlice>,
+    pub(crate) counts: EndpointCounts,
 }
 
-/// A slice that does not exist yet.
+/// A slice to create, without metadata.
 #[derive(Debug)]
 pub(crate) struct NewSlice<E> {
     pub(crate) ports: PortMapKey,
@@ -26,10 +28,10 @@ impl<E> Default for SliceChanges<'_, E> {
     fn default() -> Self {
         Self {
             unchanged: Vec::new(),
-            create: Vec::new(),
-            update: Vec::new(),
-            delete: Vec::new(),
-            changes: EndpointCounts::default(),
+            to_create: Vec::new(),
+            to_update: Vec::new(),
+            to_delete: Vec::new(),
+            counts: EndpointCounts::default(),
         }
     }
 }
@@ -38,48 +40,59 @@ impl<E> SliceChanges<'_, E> {
     /// Adds the changes of another group.
     pub(crate) fn append(&mut self, mut other: Self) {
         self.unchanged.append(&mut other.unchanged);
-        self.create.append(&mut other.create);
-        self.update.append(&mut other.update);
-        self.delete.append(&mut other.delete);
-        self.changes += other.changes;
+        self.to_create.append(&mut other.to_create);
+        self.to_update.append(&mut other.to_update);
+        self.to_delete.append(&mut other.to_delete);
+        self.counts += other.counts;
     }
 }
 
-/// Which slices will be created, which updated, and which stay as they are. Slices to be deleted are not listed: hints do not concern them.
+/// The slices of one address type that remain, as input of hint assignment.
 #[derive(Debug)]
-pub(crate) struct Lists<'a, E> {
-    pub(crate) create: Vec<PlannedSlice<'a, E>>,
-    pub(crate) update: Vec<Update<'a, E>>,
-    /// Stored slices that need no write so far. One that does is copied to the end of `update`.
+pub(crate) struct SliceLists<'a, E> {
+    pub(crate) to_create: Vec<PlannedSlice<'a, E>>,
+    pub(crate) to_update: Vec<SliceUpdate<'a, E>>,
+    /// Existing slices without changes so far. One whose hints change moves to the end of `to_update`.
     pub(crate) unchanged: Vec<&'a CompactSlice>,
 }
 
-/// A stored slice, and what becomes of it.
+/// An existing slice and its planned content.
 #[derive(Clone, Debug)]
-pub(crate) struct Update<'a, E> {
-    pub(crate) from: &'a CompactSlice,
-    pub(crate) to: PlannedSlice<'a, E>,
+pub(crate) struct SliceUpdate<'a, E> {
+    pub(crate) existing: &'a CompactSlice,
+    pub(crate) planned: PlannedSlice<'a, E>,
 }
 
-impl<'a, E> Lists<'a, E> {
-    /// The slices to be written.
-    pub(crate) fn written(&self) -> impl Iterator<Item = &PlannedSlice<'a, E>> {
-        self.create.iter().chain(self.update.iter().map(|update| &update.to))
+impl<'a, E> SliceLists<'a, E> {
+    /// The slices to create and to update.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &PlannedSlice<'a, E>> {
+        let updates = self.to_update.iter().map(|update| &update.planned);
+        self.to_create.iter().chain(updates)
     }
 
-    /// The slices to be written.
-    pub(crate) fn written_mut(&mut self) -> impl Iterator<Item = &mut PlannedSlice<'a, E>> {
-        let updates = self.update.iter_mut().map(|update| &mut update.to);
-        self.create.iter_mut().chain(updates)
+    /// The slices to create and to update.
+    pub(crate) fn changed_mut(&mut self) -> impl Iterator<Item = &mut PlannedSlice<'a, E>> {
+        let updates = self.to_update.iter_mut().map(|update| &mut update.planned);
+        self.to_create.iter_mut().chain(updates)
     }
 }
 
-impl<'a, E: EndpointSource> Update<'a, E> {
-    /// A slice that is written, though nothing about its endpoints changes yet.
-    pub(crate) fn unchanged(from: &'a CompactSlice) -> Self {
+impl<'a, E: EndpointSource> SliceUpdate<'a, E> {
+    /// An update that does not change the endpoints yet.
+    pub(crate) fn unchanged(existing: &'a CompactSlice) -> Self {
         Self {
-            from,
-            to: PlannedSlice::unchanged(from),
+            existing,
+            planned: PlannedSlice::unchanged(existing),
         }
+    }
+
+    /// An update with new ports and endpoints. Metadata of other clients is preserved (W24).
+    pub(crate) fn replacing(
+        existing: &'a CompactSlice,
+        ports: &PortMapKey,
+        endpoints: Vec<PlannedEndpoint<'a, E>>,
+    ) -> Self {
+        let planned = PlannedSlice::replacing(existing, ports.clone(), endpoints);
+        Self { existing, planned }
     }
 }

@@ -1,56 +1,56 @@
-//! What is written into the metadata of slices: what is copied, what is ours, what is kept.
+//! Labels and annotations of slices: copied from the owner, managed by us, or preserved.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::well_known::TRIGGER_TIME_ANNOTATION;
 
-use crate::{Partition, PlanError, Rejected, check, label_value};
+use crate::{Partition, PlanError, Rejected, label_value, validate::validate_label};
 
 type Map = BTreeMap<String, String>;
 
-/// Labels and annotations of the slices of one owner (§5 of the specification).
+/// The desired labels and annotations of the slices of one owner (§5 of the specification).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetadataPolicy {
-    /// Labels copied from the owner. A difference in them causes a write.
+    /// Labels copied from the owner. A difference causes a write.
     pub labels: Map,
-    /// Whether labels that others put on a slice stay. Otherwise it has the copied ones and the reserved ones and no more, as
-    /// the built-in controllers have it. Where they stay, so does a label that the owner no longer has.
+    /// Whether labels set by other clients are preserved, and with them labels that the owner no longer has. Otherwise a
+    /// slice has only copied and managed labels, as with the built-in controllers.
     pub keep_other_labels: bool,
-    /// Labels that are ours to set (`Some`) or to keep away (`None`): those by which the slices are found among them. They
-    /// never come from the owner, and a difference in them alone causes no write (R110).
+    /// Managed labels, to set (`Some`) or to remove (`None`), among them those that select the slices. They are never copied
+    /// from the owner, and a difference in them alone causes no write (R110).
     pub reserved: BTreeMap<String, Option<String>>,
-    /// What is done with annotations.
+    /// Handling of annotations.
     pub annotations: Annotations,
 }
 
-/// What is done with the annotations of slices.
+/// Handling of the annotations of slices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Annotations {
-    /// Those that others made are kept (G36).
+    /// Preserve all annotations (G36).
     #[default]
     Preserve,
-    /// These are ours, and a difference in them causes a write; those that others made are kept.
+    /// Set these and preserve the others. A difference in these causes a write.
     Set(Map),
-    /// A slice has exactly these; a difference causes a write (G37).
+    /// Replace all annotations by these. A difference causes a write (G37).
     Replace(Map),
 }
 
-/// What is written into the annotation that tells when a change began (G30). It never causes a write.
+/// The annotation with the time of the change that triggered the sync (G30). It never causes a write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum TriggerTime {
-    /// This time, in the form of the annotation.
+    /// Set this time, in the format of the annotation.
     Set(String),
-    /// No time: the annotation is removed from what is written.
+    /// Remove the annotation from written slices.
     Clear,
-    /// The annotation is none of our business.
+    /// Do not change the annotation.
     #[default]
     Unmanaged,
 }
 
 impl MetadataPolicy {
-    /// Makes the owner's name the label by which its slices are found (G34). A name that is too long for a label is
-    /// [shortened](label_value), and an annotation of the same key has it in full (G38).
+    /// Sets the managed label that selects the slices of an owner by its name (G34). A name that is too long for a label is
+    /// [shortened](label_value), and an annotation with the same key has the full name (G38).
     pub fn set_owner_label(&mut self, label: &str, name: &str) {
         let value = label_value(name);
         if value != name {
@@ -59,9 +59,9 @@ impl MetadataPolicy {
         self.reserved.insert(label.to_owned(), Some(value.into_owned()));
     }
 
-    /// The policy for one of an owner's slice sets: the labels of its partition are ours, and so is the time of the change,
-    /// where it is managed. Labels of the owner that no slice may have are left out.
-    pub(crate) fn checked(
+    /// The policy with the labels of the partition and a managed trigger time added. Invalid copied labels are omitted and
+    /// reported; an invalid managed label is an error.
+    pub(crate) fn validated(
         &self,
         partition: Partition<'_>,
         trigger_time: &TriggerTime,
@@ -76,14 +76,14 @@ impl MetadataPolicy {
             reserved.insert((*key).to_owned(), Some((*value).to_owned()));
         }
         for (key, value) in &policy.reserved {
-            check::label(key, value.as_deref().unwrap_or_default()).map_err(|reason| PlanError::Label {
+            validate_label(key, value.as_deref().unwrap_or_default()).map_err(|reason| PlanError::Label {
                 key: key.clone(),
                 reason,
             })?;
         }
         let copied = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
         for (key, value) in copied {
-            if let Err(reason) = check::label(key, value) {
+            if let Err(reason) = validate_label(key, value) {
                 policy.to_mut().labels.remove(key);
                 let key = key.clone();
                 rejected.push(Rejected::Label { key, reason });
@@ -92,24 +92,24 @@ impl MetadataPolicy {
         Ok(policy)
     }
 
-    /// Whether a slice has to be written for its metadata alone.
-    pub(crate) fn differs(&self, metadata: &ObjectMeta) -> bool {
-        let stored = metadata.labels.iter().flatten();
-        let mut stored = stored.filter(|(key, _)| !self.reserved.contains_key(*key));
-        let mut wanted = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
+    /// Whether a slice has to be updated for its metadata alone.
+    pub(crate) fn needs_update(&self, metadata: &ObjectMeta) -> bool {
+        let existing = metadata.labels.iter().flatten();
+        let mut existing = existing.filter(|(key, _)| !self.reserved.contains_key(*key));
+        let mut desired = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
         let labels_differ = if self.keep_other_labels {
-            // Both come in the order of their keys.
-            !wanted.all(|wanted| stored.any(|stored| stored == wanted))
+            // Both are sorted by key.
+            !desired.all(|desired| existing.any(|existing| existing == desired))
         } else {
-            !stored.eq(wanted)
+            !existing.eq(desired)
         };
-        labels_differ || self.annotations.differ(metadata)
+        labels_differ || self.annotations.need_update(metadata)
     }
 
-    /// The labels of a slice that has these, if any.
-    pub(crate) fn labels(&self, stored: Option<&Map>) -> Map {
-        let kept = stored.filter(|_| self.keep_other_labels);
-        let mut labels = kept.cloned().unwrap_or_default();
+    /// The desired labels of a slice with these existing labels.
+    pub(crate) fn labels_for(&self, existing: Option<&Map>) -> Map {
+        let preserved = existing.filter(|_| self.keep_other_labels);
+        let mut labels = preserved.cloned().unwrap_or_default();
         labels.extend(self.labels.clone());
         for (key, value) in &self.reserved {
             match value {
@@ -120,9 +120,9 @@ impl MetadataPolicy {
         labels
     }
 
-    /// Puts labels and annotations right.
+    /// Sets the desired labels and annotations.
     pub(crate) fn apply(&self, metadata: &mut ObjectMeta) {
-        metadata.labels = Some(self.labels(metadata.labels.as_ref()));
+        metadata.labels = Some(self.labels_for(metadata.labels.as_ref()));
         match &self.annotations {
             Annotations::Preserve => {}
             Annotations::Set(ours) => metadata.annotations.get_or_insert_default().extend(ours.clone()),
@@ -141,20 +141,20 @@ impl Annotations {
         }
     }
 
-    fn differ(&self, metadata: &ObjectMeta) -> bool {
+    fn need_update(&self, metadata: &ObjectMeta) -> bool {
         match self {
             Self::Preserve => false,
             Self::Set(ours) => {
-                let stored = metadata.annotations.as_ref();
+                let existing = metadata.annotations.as_ref();
                 let mut ours = ours.iter();
-                ours.any(|(key, value)| stored.and_then(|stored| stored.get(key)) != Some(value))
+                ours.any(|(key, value)| existing.and_then(|existing| existing.get(key)) != Some(value))
             }
-            Self::Replace(wanted) => {
-                // A time that is ours to set never causes a write (G30); one that is not goes like any other annotation (M83).
-                let is_time = |key: &str| key == TRIGGER_TIME_ANNOTATION && wanted.contains_key(key);
+            Self::Replace(desired) => {
+                // A managed trigger time never causes a write (G30); otherwise it is an annotation like any other (M83).
+                let is_time = |key: &str| key == TRIGGER_TIME_ANNOTATION && desired.contains_key(key);
                 let counts = |(key, _): &(&String, &String)| !is_time(key);
-                let stored = metadata.annotations.iter().flatten();
-                !stored.filter(counts).eq(wanted.iter().filter(counts))
+                let existing = metadata.annotations.iter().flatten();
+                !existing.filter(counts).eq(desired.iter().filter(counts))
             }
         }
     }
@@ -188,7 +188,7 @@ mod tests {
             .collect()
     }
 
-    /// A Service named foo, headless or not, with these labels.
+    /// The policy of Service foo, headless or not, with these labels.
     fn policy(headless: bool, labels: &[(&str, &str)]) -> MetadataPolicy {
         let ours = [
             ("service-name", Some("foo")),
@@ -211,14 +211,15 @@ mod tests {
         }
     }
 
-    /// T-UTL-24…36, T-LBL-01…13: (headless, Service labels, slice labels) → (labels besides service-name and managed-by, differs).
+    /// (headless, Service labels, slice labels) → (labels besides service-name and managed-by, `needs_update`)
+    /// (T-UTL-24…36, T-LBL-01…13).
     #[test]
-    fn r110_labels_and_whether_they_differ() {
+    fn r110_desired_labels_and_whether_they_cause_an_update() {
         let foo = ("foo", "bar");
         let head = ("headless", "");
         let ours = [("service-name", "foo"), ("managed-by", "me")];
         let hostile = [("service-name", "x"), ("managed-by", "x"), ("headless", "x")];
-        for (id, headless, service, stored, labels, differs) in [
+        for (id, headless, service, existing, labels, needs_update) in [
             (24, false, vec![], vec![], vec![], false),
             (25, true, vec![foo], vec![], vec![head, foo], true),
             (26, true, vec![], vec![], vec![head], false),
@@ -235,30 +236,30 @@ mod tests {
         ] {
             let policy = policy(headless, &service);
             let expected = [&ours[..], &labels].concat();
-            assert_eq!(policy.labels(None), map(&expected), "T-UTL-{id}");
-            assert_eq!(policy.differs(&slice(&stored)), differs, "T-UTL-{id}");
+            assert_eq!(policy.labels_for(None), map(&expected), "T-UTL-{id}");
+            assert_eq!(policy.needs_update(&slice(&existing)), needs_update, "T-UTL-{id}");
         }
     }
 
-    /// G37, T-GMIR-10, T-GMIR-28: a mirrored slice has exactly the annotations of its source.
+    /// A mirrored slice has exactly the annotations of its source (G37, T-GMIR-10, T-GMIR-28).
     #[test]
-    fn replaced_annotations_count_preserved_ones_do_not() {
+    fn replaced_annotations_cause_an_update_and_preserved_ones_do_not() {
         let mut metadata = slice(&[]);
         metadata.annotations = Some(map(&[("foreign", "yes")]));
         let mut policy = MetadataPolicy::default();
-        assert!(!policy.differs(&metadata));
+        assert!(!policy.needs_update(&metadata));
         policy.apply(&mut metadata);
         assert_eq!(metadata.annotations, Some(map(&[("foreign", "yes")])));
         policy.annotations = Annotations::Replace(map(&[("a", "b")]));
-        assert!(policy.differs(&metadata));
+        assert!(policy.needs_update(&metadata));
         policy.apply(&mut metadata);
         assert_eq!(metadata.annotations, Some(map(&[("a", "b")])));
-        assert!(!policy.differs(&metadata));
+        assert!(!policy.needs_update(&metadata));
     }
 
-    /// G30, M83: the trigger time is an annotation like any other, unless it is ours.
+    /// The trigger time is an annotation like any other, unless it is managed (G30, M83).
     #[test]
-    fn a_trigger_time_of_ours_is_no_difference() {
+    fn managed_trigger_time_causes_no_update() {
         let mut metadata = slice(&[]);
         let policy = MetadataPolicy {
             annotations: Annotations::Replace(map(&[("a", "b")])),
@@ -272,16 +273,16 @@ mod tests {
             (TriggerTime::Clear, false),
             (TriggerTime::Unmanaged, true),
         ] {
-            let checked = policy
-                .checked(Partition::default(), &trigger_time, &mut Vec::new())
+            let validated = policy
+                .validated(Partition::default(), &trigger_time, &mut Vec::new())
                 .unwrap();
-            assert_eq!(checked.differs(&metadata), expected, "{trigger_time:?}");
+            assert_eq!(validated.needs_update(&metadata), expected, "{trigger_time:?}");
         }
     }
 
-    /// G30, R115.
+    /// The trigger time is set, removed or not changed (G30, R115).
     #[test]
-    fn the_trigger_time_is_set_cleared_or_left_alone() {
+    fn trigger_time_is_set_cleared_or_unmanaged() {
         let mut metadata = slice(&[]);
         TriggerTime::Set("now".into()).apply(&mut metadata);
         assert_eq!(metadata.annotations, Some(map(&[(TRIGGER_TIME_ANNOTATION, "now")])));

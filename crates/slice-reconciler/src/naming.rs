@@ -1,4 +1,4 @@
-//! Names of new slices, chosen so that a repeated create meets itself.
+//! Names of new slices: deterministic, so that a repeated create conflicts with itself.
 
 use std::{
     borrow::Cow,
@@ -10,62 +10,61 @@ use slice_core::{AddressType, PortMapKey, limits::GENERATED_NAME_PREFIX_MAX};
 
 use crate::{Owner, Partition};
 
-/// The characters that API servers generate names from: nothing that spells words or is easily misread.
+/// The alphabet of `generateName`: no vowels, which could form words, and no characters that are easily misread.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX_LENGTH: usize = 5;
 
-/// Hands out names for the new slices of one owner.
+/// Allocates names for the new slices of one owner.
 ///
-/// A name is a function of the owner's uid, the partition, the address type, the ports and the lowest ordinal that is not in
-/// use, with the look of a generated one. A create whose answer was lost, or that somebody with an old view repeats, meets itself.
-pub(crate) struct Names<'a> {
+/// A name is a hash of the owner's uid, the partition, the address type, the ports and the lowest free ordinal, in the form
+/// of `generateName`. A create that is repeated after a lost response or from a stale cache fails with `AlreadyExists`.
+pub(crate) struct NameAllocator<'a> {
     owner: Owner<'a>,
     partition: Partition<'a>,
     prefix: &'a str,
-    /// Names in use, those of slices that are being deleted included, until the first new one is wanted.
-    given: Vec<&'a str>,
-    /// Names in use, from then on.
-    taken: HashSet<Cow<'a, str>>,
-    /// Ordinals that were not tried yet; those below are in use.
-    untried: BTreeMap<(AddressType, PortMapKey), u64>,
+    /// Names in use, terminating slices included. They move to `in_use` at the first allocation.
+    initial: Vec<&'a str>,
+    in_use: HashSet<Cow<'a, str>>,
+    /// The lowest ordinal that was not tried yet.
+    next_ordinal: BTreeMap<(AddressType, PortMapKey), u64>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> NameAllocator<'a> {
     pub(crate) fn new(
         owner: Owner<'a>,
         partition: Partition<'a>,
         prefix: &'a str,
-        taken: impl IntoIterator<Item = &'a str>,
+        in_use: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         Self {
             owner,
             partition,
             prefix,
-            given: taken.into_iter().collect(),
-            taken: HashSet::new(),
-            untried: BTreeMap::new(),
+            initial: in_use.into_iter().collect(),
+            in_use: HashSet::new(),
+            next_ordinal: BTreeMap::new(),
         }
     }
 
     /// The next free name for a slice of this type with these ports.
-    pub(crate) fn next(&mut self, address_type: AddressType, ports: &PortMapKey) -> String {
+    pub(crate) fn allocate(&mut self, address_type: AddressType, ports: &PortMapKey) -> String {
         let seed = seed(self.owner.uid, self.partition, address_type, ports);
-        let prefix = cut(self.prefix);
-        let ordinal = self.untried.entry((address_type, ports.clone())).or_default();
-        self.taken.extend(self.given.drain(..).map(Cow::Borrowed));
-        // There are more ordinals than names, and more names than slices.
+        let prefix = truncate_prefix(self.prefix);
+        let ordinal = self.next_ordinal.entry((address_type, ports.clone())).or_default();
+        self.in_use.extend(self.initial.drain(..).map(Cow::Borrowed));
+        // Terminates: there are more ordinals than names, and more names than slices.
         loop {
             let name = format!("{prefix}{}", suffix(&seed, *ordinal));
             *ordinal += 1;
-            if self.taken.insert(Cow::Owned(name.clone())) {
+            if self.in_use.insert(Cow::Owned(name.clone())) {
                 return name;
             }
         }
     }
 }
 
-/// As much of a prefix as the API server would take.
-pub(crate) fn cut(prefix: &str) -> &str {
+/// Truncates a prefix to the length that the API server allows.
+pub(crate) fn truncate_prefix(prefix: &str) -> &str {
     let mut end = prefix.len().min(GENERATED_NAME_PREFIX_MAX);
     while !prefix.is_char_boundary(end) {
         end -= 1;
@@ -73,7 +72,7 @@ pub(crate) fn cut(prefix: &str) -> &str {
     &prefix[..end]
 }
 
-/// Every part goes in with its length, so that no two lists of parts run together.
+/// The hash of everything but the ordinal. Each part is preceded by its length, so that the encoding is unambiguous.
 fn seed(uid: &str, partition: Partition<'_>, address_type: AddressType, ports: &PortMapKey) -> Sha256 {
     let mut hash = Sha256::new();
     let mut add = |part: &[u8]| {
@@ -85,7 +84,7 @@ fn seed(uid: &str, partition: Partition<'_>, address_type: AddressType, ports: &
         add(key.as_bytes());
         add(value.as_bytes());
     }
-    // What is in no label keeps the labels apart from what follows.
+    // A separator that is no valid label ends the list of labels.
     add(b"/");
     add(address_type.as_str().as_bytes());
     for port in ports.ports() {
@@ -101,11 +100,11 @@ fn seed(uid: &str, partition: Partition<'_>, address_type: AddressType, ports: &
 fn suffix(seed: &Sha256, ordinal: u64) -> String {
     let mut hash = seed.clone();
     hash.update(ordinal.to_le_bytes());
-    characters(&hash.finalize()).take(SUFFIX_LENGTH).collect()
+    encode(&hash.finalize()).take(SUFFIX_LENGTH).collect()
 }
 
-/// A hash in characters that are good in any name.
-pub(crate) fn characters(hash: &[u8]) -> impl Iterator<Item = char> {
+/// Encodes a hash in characters that are valid in any name.
+pub(crate) fn encode(hash: &[u8]) -> impl Iterator<Item = char> {
     hash.iter()
         .map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()]))
 }
@@ -125,9 +124,10 @@ mod tests {
         }
     }
 
-    fn name(uid: &str, address_type: AddressType, taken: &[&str]) -> String {
-        let taken = taken.iter().copied();
-        Names::new(owner(uid), Partition::default(), "web-", taken).next(address_type, &PortMapKey::new([]))
+    fn name(uid: &str, address_type: AddressType, in_use: &[&str]) -> String {
+        let in_use = in_use.iter().copied();
+        NameAllocator::new(owner(uid), Partition::default(), "web-", in_use)
+            .allocate(address_type, &PortMapKey::new([]))
     }
 
     #[test]
@@ -138,26 +138,26 @@ mod tests {
         assert_ne!(first, name("1", AddressType::IPv6, &[]));
         let second = name("1", AddressType::IPv4, &[&first]);
         assert_ne!(first, second);
-        // The lowest ordinal that is free, not the next one.
+        // The lowest free ordinal, not the next one.
         assert_eq!(first, name("1", AddressType::IPv4, &[&second]));
     }
 
     #[test]
-    fn two_new_slices_of_one_plan_get_two_names() {
-        let mut names = Names::new(owner("1"), Partition::default(), "web-", []);
+    fn new_slices_of_one_plan_get_different_names() {
+        let mut names = NameAllocator::new(owner("1"), Partition::default(), "web-", []);
         let ports = PortMapKey::new([]);
         assert_ne!(
-            names.next(AddressType::IPv4, &ports),
-            names.next(AddressType::IPv4, &ports)
+            names.allocate(AddressType::IPv4, &ports),
+            names.allocate(AddressType::IPv4, &ports)
         );
     }
 
-    /// R142, T-MIR-N22: the look of a generated name.
+    /// Names have the form of `generateName` (R142, T-MIR-N22).
     #[test]
-    fn names_look_generated() {
+    fn names_have_the_form_of_generate_name() {
         let long = format!("{}-", "a".repeat(63));
-        let name =
-            Names::new(owner("1"), Partition::default(), &long, []).next(AddressType::IPv4, &PortMapKey::new([]));
+        let name = NameAllocator::new(owner("1"), Partition::default(), &long, [])
+            .allocate(AddressType::IPv4, &PortMapKey::new([]));
         let (prefix, suffix) = name.split_at(58);
         assert_eq!(prefix, "a".repeat(58));
         assert_eq!(suffix.len(), 5);

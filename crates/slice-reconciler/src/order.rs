@@ -1,4 +1,4 @@
-//! The order among writes: what is taken out of a slice must first be somewhere else (I4).
+//! The order of writes: an endpoint is removed from a slice only after another slice has it (I4).
 
 use std::{
     borrow::Cow,
@@ -10,26 +10,25 @@ use slice_core::{Address, Endpoint, EndpointSet, EndpointSource, TargetView};
 
 use crate::planned::PlannedEndpoint;
 
-/// A write as far as its place in the order goes: what a slice held before, and what it will hold.
+/// One write in the dependency graph: the endpoints of a slice before and after it.
 pub(crate) struct Step<'a, E: EndpointSource> {
     pub(crate) before: &'a [Endpoint],
     pub(crate) after: &'a [PlannedEndpoint<'a, E>],
-    /// Whether what it takes away may come back as an address of another type.
-    pub(crate) leaves_type: bool,
+    /// Whether the write removes an address type, so that its targets may be added with addresses of another type.
+    pub(crate) removes_address_type: bool,
 }
 
-/// What must not be missing in between.
+/// A published item that must not be missing in between.
 #[derive(PartialEq, Eq, Hash)]
-enum Wanted<'a> {
-    /// An endpoint, by what makes it the same one: with another address or hostname it is another, with its addresses in another
-    /// order it is not (G5).
+enum Protected<'a> {
+    /// An endpoint by its identity: addresses in any order, hostname and target name (G5).
     Endpoint(Cow<'a, [Address]>, &'a str, &'a str),
-    /// What is behind endpoints, whatever their address: a pod that changes its address family is still the same pod, while one
-    /// that was made anew under the same name is not.
+    /// A target by its uid, with any address: a pod that changes its address family is the same pod, a recreated pod of the
+    /// same name is not.
     Target(&'a str),
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> Protected<'a> {
     fn endpoint(endpoint: &'a impl EndpointSource) -> Self {
         let name = endpoint.target().and_then(TargetView::name);
         Self::Endpoint(
@@ -53,144 +52,136 @@ fn sorted(addresses: &[Address]) -> Cow<'_, [Address]> {
     sorted.into()
 }
 
-/// What a step takes out of its slice and what it puts there.
+/// The endpoints that a step removes from its slice and adds to it.
 struct Change<'a, E: EndpointSource> {
-    taken: Vec<&'a Endpoint>,
-    put: &'a [PlannedEndpoint<'a, E>],
+    removed: Vec<&'a Endpoint>,
+    added: &'a [PlannedEndpoint<'a, E>],
 }
 
 impl<'a, E: EndpointSource> Change<'a, E> {
-    /// What a slice keeps comes first and as it was before. What it holds twice, or in another order, is found here too; see
-    /// [`Holds`].
-    fn of(step: &Step<'a, E>) -> Self {
-        let mut put = step.after;
-        let mut taken = Vec::new();
+    /// Relies on the order of a planned slice: unchanged endpoints come first, in their existing order. Duplicates and
+    /// reordered endpoints appear as removed and added; [`LazyMembers`] excludes them later.
+    fn new(step: &Step<'a, E>) -> Self {
+        let mut added = step.after;
+        let mut removed = Vec::new();
         for endpoint in step.before {
-            match put.split_first() {
-                Some((first, rest)) if first.replaces(endpoint) => put = rest,
-                _ => taken.push(endpoint),
+            match added.split_first() {
+                Some((first, rest)) if first.replaces(endpoint) => added = rest,
+                _ => removed.push(endpoint),
             }
         }
-        Self { taken, put }
+        Self { removed, added }
     }
 }
 
-/// Which endpoints the slices of some steps hold, made when it is asked: hardly ever is one put somewhere that another slice
-/// lost. A slice that goes holds nothing afterwards, and so all counts that it held, be it twice: that may stand for two pods.
-struct Holds<H>(HashMap<usize, EndpointSet<H>, RandomState>);
+/// Endpoint sets of steps, built on the first lookup: endpoints rarely move between slices. A deleted slice has an empty set
+/// afterwards, so that each of its duplicates counts, which may stand for different pods.
+struct LazyMembers<H>(HashMap<usize, EndpointSet<H>, RandomState>);
 
-impl<H: EndpointSource> Holds<H> {
-    fn new() -> Self {
-        Self(HashMap::default())
-    }
-
-    fn contains(&mut self, step: usize, held: impl ExactSizeIterator<Item = H>, like: &impl EndpointSource) -> bool {
-        let held = self.0.entry(step).or_insert_with(|| {
-            let mut set = EndpointSet::with_capacity(held.len());
-            set.extend(held);
+impl<H: EndpointSource> LazyMembers<H> {
+    fn contains(&mut self, step: usize, members: impl ExactSizeIterator<Item = H>, key: &impl EndpointSource) -> bool {
+        let members = self.0.entry(step).or_insert_with(|| {
+            let mut set = EndpointSet::with_capacity(members.len());
+            set.extend(members);
             set
         });
-        held.contains(like)
+        members.contains(key)
     }
 }
 
-/// Who takes what out of its slice.
-type Takers<'a> = HashMap<Wanted<'a>, Vec<(usize, &'a Endpoint)>, RandomState>;
+/// The steps that remove an item, with the removed endpoint.
+type RemovedBy<'a> = HashMap<Protected<'a>, Vec<(usize, &'a Endpoint)>, RandomState>;
 
-/// For each step, the steps that must have succeeded before it.
+/// For each step, the steps that must succeed before it.
 pub(crate) fn dependencies<E: EndpointSource>(steps: &[Step<'_, E>]) -> Vec<Vec<usize>> {
-    let mut waits = vec![Vec::new(); steps.len()];
-    let changes: Vec<Change<'_, E>> = steps.iter().map(Change::of).collect();
-    if changes.iter().all(|change| change.taken.is_empty()) {
-        return waits;
+    let mut dependencies = vec![Vec::new(); steps.len()];
+    let changes: Vec<Change<'_, E>> = steps.iter().map(Change::new).collect();
+    if changes.iter().all(|change| change.removed.is_empty()) {
+        return dependencies;
     }
-    let put = changes.iter().flat_map(|change| change.put);
-    let put_at: HashSet<_, RandomState> = put.map(|put| sorted(put.addresses())).collect();
-    let mut takers: Takers<'_> = HashMap::default();
+    let added = changes.iter().flat_map(|change| change.added);
+    let added_addresses: HashSet<_, RandomState> = added.map(|added| sorted(added.addresses())).collect();
+    let mut removed_by: RemovedBy<'_> = HashMap::default();
     for (index, change) in changes.iter().enumerate() {
-        for taken in &change.taken {
-            // Hardly any is put elsewhere, which comparing its addresses shows.
-            let is_put = put_at.contains(&*sorted(&taken.addresses));
-            let endpoint = is_put.then(|| Wanted::endpoint(*taken));
-            let target = Wanted::target(*taken).filter(|_| steps[index].leaves_type);
-            for wanted in [endpoint, target].into_iter().flatten() {
-                takers.entry(wanted).or_default().push((index, taken));
+        for removed in &change.removed {
+            // Few removed endpoints are added elsewhere. Comparing addresses first rules out the others.
+            let is_added = added_addresses.contains(&*sorted(&removed.addresses));
+            let endpoint = is_added.then(|| Protected::endpoint(*removed));
+            let target = Protected::target(*removed).filter(|_| steps[index].removes_address_type);
+            for protected in [endpoint, target].into_iter().flatten() {
+                removed_by.entry(protected).or_default().push((index, removed));
             }
         }
     }
-    if takers.is_empty() {
-        return waits;
+    if removed_by.is_empty() {
+        return dependencies;
     }
-    let type_left = steps.iter().any(|step| step.leaves_type);
-    let (mut before, mut after) = (Holds::new(), Holds::new());
+    let removes_address_type = steps.iter().any(|step| step.removes_address_type);
+    let (mut before, mut after) = (LazyMembers(HashMap::default()), LazyMembers(HashMap::default()));
     for (index, change) in changes.iter().enumerate() {
-        for put in change.put {
-            let target = Wanted::target(put).filter(|_| type_left);
-            for wanted in [Some(Wanted::endpoint(put)), target].into_iter().flatten() {
-                for (taker, taken) in takers.get(&wanted).into_iter().flatten() {
+        for added in change.added {
+            let target = Protected::target(added).filter(|_| removes_address_type);
+            for protected in [Some(Protected::endpoint(added)), target].into_iter().flatten() {
+                for (remover, removed) in removed_by.get(&protected).into_iter().flatten() {
                     let mut stays = || {
-                        after.contains(*taker, steps[*taker].after.iter(), taken)
-                            || before.contains(index, steps[index].before.iter(), put)
+                        after.contains(*remover, steps[*remover].after.iter(), removed)
+                            || before.contains(index, steps[index].before.iter(), added)
                     };
-                    if *taker != index && !stays() {
-                        waits[*taker].push(index);
+                    if *remover != index && !stays() {
+                        dependencies[*remover].push(index);
                     }
                 }
             }
         }
     }
-    for waits in &mut waits {
-        waits.dedup();
-    }
-    waits
+    dependencies.iter_mut().for_each(Vec::dedup);
+    dependencies
 }
 
-/// The steps in an order in which each comes after those it waits for, and otherwise as they were given; or one of those that
-/// wait for each other.
-pub(crate) fn sort(waits: &[Vec<usize>]) -> Result<Vec<usize>, usize> {
-    let (sorted, open) = sort_possible(waits, 0);
-    if sorted.len() == waits.len() {
+/// Sorts steps after their dependencies, otherwise in the given order. Returns a step of a cycle if there is one.
+pub(crate) fn topological_sort(dependencies: &[Vec<usize>]) -> Result<Vec<usize>, usize> {
+    let (sorted, unmet) = sort_executable(dependencies, 0);
+    if sorted.len() == dependencies.len() {
         Ok(sorted)
     } else {
-        Err(in_cycle(waits, &open))
+        Err(find_cycle(dependencies, &unmet))
     }
 }
 
-/// The steps that are possible without the first ones, in the same order: what waits for one of these, or for itself, is left
-/// out.
-pub(crate) fn sort_without_first(waits: &[Vec<usize>], first: usize) -> Vec<usize> {
-    sort_possible(waits, first).0
+/// Sorts the steps that can be executed without the first ones. Omits steps that depend on those or on a cycle.
+pub(crate) fn topological_sort_without_first(dependencies: &[Vec<usize>], first: usize) -> Vec<usize> {
+    sort_executable(dependencies, first).0
 }
 
-/// What can be done, and for how many others each step still waits then.
-fn sort_possible(waits: &[Vec<usize>], first: usize) -> (Vec<usize>, Vec<usize>) {
-    let mut open: Vec<usize> = waits.iter().map(Vec::len).collect();
-    let mut awaited_by = vec![Vec::new(); waits.len()];
-    for (index, waits) in waits.iter().enumerate() {
-        for other in waits {
-            awaited_by[*other].push(index);
+/// The executable steps in order, and for each step the number of its unmet dependencies (Kahn's algorithm).
+fn sort_executable(dependencies: &[Vec<usize>], first: usize) -> (Vec<usize>, Vec<usize>) {
+    let mut unmet: Vec<usize> = dependencies.iter().map(Vec::len).collect();
+    let mut dependents = vec![Vec::new(); dependencies.len()];
+    for (index, dependencies) in dependencies.iter().enumerate() {
+        for dependency in dependencies {
+            dependents[*dependency].push(index);
         }
     }
-    let ready = open.iter().enumerate().skip(first).filter(|(_, open)| **open == 0);
+    let ready = unmet.iter().enumerate().skip(first).filter(|(_, unmet)| **unmet == 0);
     let mut ready: BTreeSet<usize> = ready.map(|(index, _)| index).collect();
-    let mut sorted = Vec::with_capacity(waits.len());
+    let mut sorted = Vec::with_capacity(dependencies.len());
     while let Some(index) = ready.pop_first() {
         sorted.push(index);
-        for waiting in &awaited_by[index] {
-            open[*waiting] -= 1;
-            if open[*waiting] == 0 {
-                ready.insert(*waiting);
+        for dependent in &dependents[index] {
+            unmet[*dependent] -= 1;
+            if unmet[*dependent] == 0 {
+                ready.insert(*dependent);
             }
         }
     }
-    (sorted, open)
+    (sorted, unmet)
 }
 
-/// Whoever waits leads to a cycle when followed for long enough.
-fn in_cycle(waits: &[Vec<usize>], open: &[usize]) -> usize {
-    let mut index = open.iter().position(|open| *open > 0).unwrap_or_default();
-    for _ in 0..waits.len() {
-        let next = waits[index].iter().find(|other| open[**other] > 0);
+/// Returns a step of a cycle: following dependencies of an unsorted step n times ends inside one.
+fn find_cycle(dependencies: &[Vec<usize>], unmet: &[usize]) -> usize {
+    let mut index = unmet.iter().position(|unmet| *unmet > 0).unwrap_or_default();
+    for _ in 0..dependencies.len() {
+        let next = dependencies[index].iter().find(|other| unmet[**other] > 0);
         index = next.copied().unwrap_or(index);
     }
     index
@@ -214,40 +205,40 @@ mod tests {
         names.chars().map(pod).collect()
     }
 
-    fn drafts(endpoints: &[Endpoint]) -> Vec<PlannedEndpoint<'_, &Endpoint>> {
+    fn planned(endpoints: &[Endpoint]) -> Vec<PlannedEndpoint<'_, &Endpoint>> {
         endpoints.iter().map(PlannedEndpoint::from_desired).collect()
     }
 
-    fn waits(steps: &[(&str, &str)]) -> Vec<Vec<usize>> {
+    fn depends_on(steps: &[(&str, &str)]) -> Vec<Vec<usize>> {
         let owned: Vec<_> = steps
             .iter()
             .map(|(before, after)| (endpoints(before), endpoints(after)))
             .collect();
-        let after: Vec<_> = owned.iter().map(|(_, after)| drafts(after)).collect();
+        let after: Vec<_> = owned.iter().map(|(_, after)| planned(after)).collect();
         let steps = owned.iter().zip(&after).map(|((before, _), after)| Step {
             before,
             after,
-            leaves_type: false,
+            removes_address_type: false,
         });
         dependencies(&steps.collect::<Vec<_>>())
     }
 
     #[test]
-    fn i4_a_write_that_takes_waits_for_the_write_that_puts() {
-        // A deletion waits for the creation that takes the endpoint over, an update for the update; others wait for nobody.
-        assert_eq!(waits(&[("", "a"), ("a", "")]), [vec![], vec![0]]);
+    fn i4_a_removing_write_depends_on_the_adding_write() {
+        // A delete depends on the create that adds the endpoint, an update on the update; other writes have no dependencies.
+        assert_eq!(depends_on(&[("", "a"), ("a", "")]), [vec![], vec![0]]);
         assert_eq!(
-            waits(&[("ab", "b"), ("c", "ca"), ("d", "e")]),
+            depends_on(&[("ab", "b"), ("c", "ca"), ("d", "e")]),
             [vec![1], vec![], vec![]]
         );
-        assert_eq!(waits(&[("a", "a"), ("b", "")]), [Vec::<usize>::new(), vec![]]);
-        // What a slice holds twice, or in another order, is not taken out of it.
-        assert_eq!(waits(&[("aab", "ba"), ("", "a")]), [Vec::<usize>::new(), vec![]]);
-        assert_eq!(waits(&[("b", ""), ("ba", "ab")]), [Vec::<usize>::new(), vec![]]);
+        assert_eq!(depends_on(&[("a", "a"), ("b", "")]), [Vec::<usize>::new(), vec![]]);
+        // Removing a duplicate or reordering endpoints is no removal.
+        assert_eq!(depends_on(&[("aab", "ba"), ("", "a")]), [Vec::<usize>::new(), vec![]]);
+        assert_eq!(depends_on(&[("b", ""), ("ba", "ab")]), [Vec::<usize>::new(), vec![]]);
     }
 
     #[test]
-    fn i4_a_slice_that_leaves_with_two_pods_of_one_name_waits_for_both() {
+    fn i4_deleting_a_slice_with_duplicate_endpoints_depends_on_each_target() {
         let pod = |address: &str, uid: &str| Endpoint {
             addresses: [Address::from_canonical(address)].into_iter().collect(),
             target: Some(Target::from(&ObjectReference {
@@ -256,20 +247,20 @@ mod tests {
             })),
             ..Endpoint::default()
         };
-        let leaving = [pod("fd00::1", "old"), pod("fd00::1", "new")];
+        let deleted = [pod("fd00::1", "old"), pod("fd00::1", "new")];
         for uid in ["old", "new"] {
-            let taken_over = [pod("10.0.0.1", uid)];
-            let taken_over = drafts(&taken_over);
+            let replacement = [pod("10.0.0.1", uid)];
+            let replacement = planned(&replacement);
             let steps = [
                 Step {
                     before: &[][..],
-                    after: &taken_over[..],
-                    leaves_type: false,
+                    after: &replacement[..],
+                    removes_address_type: false,
                 },
                 Step {
-                    before: &leaving,
+                    before: &deleted,
                     after: &[],
-                    leaves_type: true,
+                    removes_address_type: true,
                 },
             ];
             assert_eq!(dependencies(&steps), [vec![], vec![0]], "{uid}");
@@ -277,36 +268,39 @@ mod tests {
     }
 
     #[test]
-    fn i4_addresses_in_another_order_are_the_same_endpoint() {
+    fn i4_reordered_addresses_are_the_same_endpoint() {
         let with = |addresses: [&str; 2]| Endpoint {
             addresses: addresses.map(Address::from_canonical).into_iter().collect(),
             ..Endpoint::default()
         };
         let (before, after) = ([with(["10.0.0.2", "10.0.0.1"])], [with(["10.0.0.1", "10.0.0.2"])]);
-        let after = drafts(&after);
+        let after = planned(&after);
         let step = |before, after| Step {
             before,
             after,
-            leaves_type: false,
+            removes_address_type: false,
         };
         let steps: [Step<'_, &Endpoint>; 2] = [step(&before[..], &[]), step(&[], &after[..])];
         assert_eq!(dependencies(&steps), [vec![1], vec![]]);
     }
 
     #[test]
-    fn steps_are_sorted_and_a_cycle_is_found() {
-        assert_eq!(sort(&[vec![], vec![2], vec![], vec![]]), Ok(vec![0, 2, 1, 3]));
-        assert_eq!(sort(&[vec![1], vec![], vec![0]]), Ok(vec![1, 0, 2]));
-        let in_cycle = sort(&[vec![1], vec![2], vec![1]]).unwrap_err();
-        assert!([1, 2].contains(&in_cycle));
+    fn topological_sort_orders_steps_and_finds_cycles() {
+        assert_eq!(
+            topological_sort(&[vec![], vec![2], vec![], vec![]]),
+            Ok(vec![0, 2, 1, 3])
+        );
+        assert_eq!(topological_sort(&[vec![1], vec![], vec![0]]), Ok(vec![1, 0, 2]));
+        let cyclic = topological_sort(&[vec![1], vec![2], vec![1]]).unwrap_err();
+        assert!([1, 2].contains(&cyclic));
     }
 
     #[test]
-    fn steps_that_need_one_that_is_left_out_are_left_out() {
+    fn steps_that_depend_on_omitted_steps_are_omitted() {
         assert_eq!(
-            sort_without_first(&[vec![], vec![0], vec![1], vec![4], vec![]], 1),
+            topological_sort_without_first(&[vec![], vec![0], vec![1], vec![4], vec![]], 1),
             [4, 3]
         );
-        assert_eq!(sort_without_first(&[vec![1], vec![0], vec![]], 0), [2]);
+        assert_eq!(topological_sort_without_first(&[vec![1], vec![0], vec![]], 0), [2]);
     }
 }

@@ -1,26 +1,26 @@
-//! For whom slices exist.
+//! Owners of slices and their owner references.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use slice_core::CompactSlice;
 
-/// The object that slices exist for, of whatever kind.
+/// The API object that slices exist for, of any kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner<'a> {
-    /// Its API group and version, such as `v1`; objects read through typed clients do not know theirs.
+    /// Its API group and version, such as `v1`. Objects from typed clients do not carry it.
     pub api_version: &'a str,
     /// Its kind, such as `Service`.
     pub kind: &'a str,
-    /// Its namespace, which is also that of its slices.
+    /// Its namespace, and that of its slices.
     pub namespace: &'a str,
     /// Its name.
     pub name: &'a str,
-    /// Its uid: an object of the same name that comes after it is another owner.
+    /// Its uid. A later object of the same name is another owner.
     pub uid: &'a str,
-    /// Whether it is being deleted. No new slices are made for it then.
+    /// Whether it is terminating. No new slices are created for it then.
     pub terminating: bool,
 }
 
-/// How an owner reference reads.
+/// Flags of an owner reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerReferenceOptions {
     /// Whether the owner is the managing controller of the slice.
@@ -30,7 +30,7 @@ pub struct OwnerReferenceOptions {
 }
 
 impl Default for OwnerReferenceOptions {
-    /// As the built-in controllers have it.
+    /// The flags of the built-in controllers.
     fn default() -> Self {
         Self {
             controller: true,
@@ -39,37 +39,37 @@ impl Default for OwnerReferenceOptions {
     }
 }
 
-/// What is done with slices that carry our labels but belong to another owner.
+/// Handling of slices that have our labels but belong to another owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ownership {
-    /// They are deleted, and never reused (I7).
+    /// Delete them, and never reuse them (I7).
     #[default]
     Enforce,
-    /// They are adopted: used like our own, and given our owner reference at once, so that they do not outlive us (G16).
+    /// Adopt them: use them like ours, and add our owner reference at once, so that they are garbage collected with us (G16).
     Ignore,
-    /// Those of an earlier owner of the same kind and name are deleted (I7). Others are adopted, and given our owner reference
-    /// when they are next written: none is written for that alone (G53, M83).
+    /// Delete those of an earlier owner of the same kind and name (I7). Adopt the others, and add our owner reference with
+    /// their next write, never by a write of its own (G53, M83).
     RebuildOnForeignUid,
 }
 
 impl Ownership {
-    /// Whether a slice with our labels is ours to use.
-    pub(crate) fn takes(self, owner: &Owner<'_>, slice: &CompactSlice) -> bool {
+    /// Whether a slice with our labels may be used.
+    pub(crate) fn accepts(self, owner: &Owner<'_>, slice: &CompactSlice) -> bool {
         match self {
             Self::Enforce => owner.owns(slice),
             Self::Ignore => true,
-            Self::RebuildOnForeignUid => owner.owns(slice) || !owner.succeeds_owner_of(slice),
+            Self::RebuildOnForeignUid => owner.owns(slice) || !owner.replaces_owner_of(slice),
         }
     }
 
-    /// Whether a slice that is ours to use has to be written for its owner reference alone.
-    pub(crate) fn differs(self, owner: &Owner<'_>, slice: &CompactSlice) -> bool {
+    /// Whether a slice has to be written for its owner reference alone.
+    pub(crate) fn needs_owner_reference(self, owner: &Owner<'_>, slice: &CompactSlice) -> bool {
         self == Self::Ignore && !owner.owns(slice)
     }
 }
 
 impl<'a> Owner<'a> {
-    /// The owner that an object is; what its metadata lacks is empty.
+    /// The owner from the metadata of an object. Missing fields are empty.
     #[must_use]
     pub fn from_meta(api_version: &'a str, kind: &'a str, metadata: &'a ObjectMeta) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl<'a> Owner<'a> {
         }
     }
 
-    /// Whether a slice has a reference to this owner: by uid, kind and API group, whatever the version (G16, R109).
+    /// Whether a slice has an owner reference to this owner, by uid, kind and API group, with any version (G16, R109).
     #[must_use]
     pub fn owns(&self, slice: &CompactSlice) -> bool {
         self.is_owner_in(&slice.metadata)
@@ -92,8 +92,8 @@ impl<'a> Owner<'a> {
         references_in(metadata).any(|reference| reference.uid == self.uid && self.is_of_kind(reference))
     }
 
-    /// Whether a slice has a reference to an owner of the same kind and name that was there before.
-    fn succeeds_owner_of(&self, slice: &CompactSlice) -> bool {
+    /// Whether a slice has an owner reference to an earlier owner of the same kind and name.
+    fn replaces_owner_of(&self, slice: &CompactSlice) -> bool {
         references_in(&slice.metadata)
             .any(|reference| reference.name == self.name && reference.uid != self.uid && self.is_of_kind(reference))
     }
@@ -102,25 +102,25 @@ impl<'a> Owner<'a> {
         reference.kind == self.kind && group(&reference.api_version) == group(self.api_version)
     }
 
-    /// Adds our reference to those that a slice has. An object has one managing controller at most.
-    pub(crate) fn adopt(&self, metadata: &mut ObjectMeta, flags: OwnerReferenceOptions) {
+    /// Adds our owner reference. It is no controller reference if there already is one: an object has at most one.
+    pub(crate) fn adopt(&self, metadata: &mut ObjectMeta, options: OwnerReferenceOptions) {
         let has_controller = references_in(metadata).any(|reference| reference.controller == Some(true));
-        let flags = OwnerReferenceOptions {
-            controller: flags.controller && !has_controller,
-            ..flags
+        let options = OwnerReferenceOptions {
+            controller: options.controller && !has_controller,
+            ..options
         };
         let references = metadata.owner_references.get_or_insert_default();
-        references.push(self.reference(flags));
+        references.push(self.reference(options));
     }
 
-    pub(crate) fn reference(&self, flags: OwnerReferenceOptions) -> OwnerReference {
+    pub(crate) fn reference(&self, options: OwnerReferenceOptions) -> OwnerReference {
         OwnerReference {
             api_version: self.api_version.to_owned(),
             kind: self.kind.to_owned(),
             name: self.name.to_owned(),
             uid: self.uid.to_owned(),
-            controller: Some(flags.controller),
-            block_owner_deletion: Some(flags.block_owner_deletion),
+            controller: Some(options.controller),
+            block_owner_deletion: Some(options.block_owner_deletion),
         }
     }
 }
@@ -154,15 +154,15 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_is_read_from_its_metadata() {
+    fn owner_from_metadata() {
         let metadata = |extra: Value| -> ObjectMeta {
             let mut metadata = json!({"namespace": "ns", "name": "web", "uid": "1"});
             metadata["deletionTimestamp"] = extra;
             serde_json::from_value(metadata).unwrap()
         };
         assert_eq!(Owner::from_meta("v1", "Service", &metadata(Value::Null)), SERVICE);
-        let going = metadata(json!("2026-01-02T03:04:05Z"));
-        assert!(Owner::from_meta("v1", "Service", &going).terminating);
+        let terminating = metadata(json!("2026-01-02T03:04:05Z"));
+        assert!(Owner::from_meta("v1", "Service", &terminating).terminating);
         assert_eq!(Owner::from_meta("v1", "Service", &ObjectMeta::default()).uid, "");
     }
 

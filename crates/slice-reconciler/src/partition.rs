@@ -1,18 +1,18 @@
-//! Slice sets that one owner keeps apart.
+//! Partitions: several slice sets of one owner.
 
 use slice_core::CompactSlice;
 
-/// Which of an owner's slice sets is meant, as labels that every slice of the set carries and no other slice does: one set
-/// for each cluster that endpoints come from, say (G1, G68). The order of the labels does not matter.
+/// One of several slice sets of an owner, selected by labels that every slice of the set has and no other slice: one set for
+/// each source cluster, for example (G1, G68). The order of the labels does not matter.
 ///
-/// Without labels, which is the default, the owner has one set, and all slices that are listed for it belong to that.
+/// The default has no labels: the owner has one set, which contains all its slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Partition<'a>(pub &'a [(&'a str, &'a str)]);
 
 impl<'a> Partition<'a> {
     /// Whether a slice belongs to the set.
     #[must_use]
-    pub fn holds(self, slice: &CompactSlice) -> bool {
+    pub fn contains(self, slice: &CompactSlice) -> bool {
         let labels = slice.metadata.labels.as_ref();
         self.0.iter().all(|(key, value)| {
             labels
@@ -21,7 +21,7 @@ impl<'a> Partition<'a> {
         })
     }
 
-    /// The labels in an order that only depends on what they are.
+    /// The labels in a canonical order.
     pub(crate) fn sorted(self) -> Vec<(&'a str, &'a str)> {
         let mut labels = self.0.to_vec();
         labels.sort_unstable();

@@ -1,4 +1,4 @@
-//! The empty slice of an owner without endpoints (R88–R92, G25).
+//! The placeholder: the empty slice of an owner without endpoints (R88–R92, G25).
 
 use slice_core::{CompactSlice, EndpointSource, PortMapKey};
 
@@ -7,24 +7,25 @@ use crate::{
     lists::{NewSlice, SliceChanges},
 };
 
-/// Provides for a placeholder where everything there is would be deleted: one of ours that already is one stays, also beside
-/// others (I6), otherwise one is created (and reusing slices usually turns that into an update).
-pub(crate) fn provide<E: EndpointSource>(policy: &MetadataPolicy, slices: &mut SliceChanges<'_, E>) {
-    if let Some(place) = slices.delete.iter().position(|slice| is_placeholder(slice, policy)) {
-        slices.unchanged.push(slices.delete.remove(place));
+/// Keeps one existing placeholder among the slices to delete, also if there are several (I6). Otherwise creates one, which
+/// [`reuse`](crate::reuse) usually turns into an update.
+pub(crate) fn ensure_placeholder<E: EndpointSource>(policy: &MetadataPolicy, changes: &mut SliceChanges<'_, E>) {
+    let to_delete = &mut changes.to_delete;
+    if let Some(index) = to_delete.iter().position(|slice| is_placeholder(slice, policy)) {
+        changes.unchanged.push(to_delete.remove(index));
         return;
     }
-    slices.create.push(NewSlice {
+    changes.to_create.push(NewSlice {
         ports: PortMapKey::new([]),
         endpoints: Vec::new(),
     });
 }
 
-/// Whether a slice is an empty one with the right labels; a label with an empty value is as good as none (R90).
+/// Whether a slice is empty and has the desired labels. A label with an empty value equals a missing one (R90).
 fn is_placeholder(slice: &CompactSlice, policy: &MetadataPolicy) -> bool {
-    let stored = slice.metadata.labels.as_ref();
-    let labels = policy.labels(stored);
-    let wanted = labels.iter().filter(|(_, value)| !value.is_empty());
-    let stored = stored.into_iter().flatten().filter(|(_, value)| !value.is_empty());
-    slice.endpoints.is_empty() && slice.ports.ports().is_empty() && stored.eq(wanted)
+    let existing = slice.metadata.labels.as_ref();
+    let labels = policy.labels_for(existing);
+    let desired = labels.iter().filter(|(_, value)| !value.is_empty());
+    let existing = existing.into_iter().flatten().filter(|(_, value)| !value.is_empty());
+    slice.endpoints.is_empty() && slice.ports.ports().is_empty() && existing.eq(desired)
 }

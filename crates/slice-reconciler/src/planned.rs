@@ -28,9 +28,9 @@ pub(crate) struct PlannedEndpoint<'a, E> {
 enum Origin<'a, E> {
     /// As it is desired.
     Desired(E),
-    /// As it exists, but for the field that only old API versions could write (R67).
+    /// As it exists, without `deprecatedTopology`, which only old API versions wrote (R67).
     Existing(&'a Endpoint),
-    /// As it exists, in every respect: its slice is written for other reasons.
+    /// As it exists, with all fields: its slice is written for other reasons.
     Verbatim(&'a Endpoint),
 }
 
@@ -58,7 +58,7 @@ impl<'a, E: EndpointSource> PlannedSlice<'a, E> {
         }
     }
 
-    /// The slice as it is sent.
+    /// The slice to send.
     pub(crate) fn into_slice(self) -> CompactSlice {
         CompactSlice {
             endpoints: self.endpoints.into_iter().map(PlannedEndpoint::into_endpoint).collect(),
@@ -86,11 +86,11 @@ impl<'a, E: EndpointSource> PlannedEndpoint<'a, E> {
         }
     }
 
-    /// Whether this takes the place of an existing endpoint. One that stays as it is is known by its address in memory.
+    /// Whether this replaces or keeps an existing endpoint. Kept endpoints are compared by pointer.
     pub(crate) fn replaces(&self, existing: &Endpoint) -> bool {
         match &self.origin {
             Origin::Desired(desired) => desired.same_identity(existing),
-            Origin::Existing(kept) | Origin::Verbatim(kept) => ptr::eq(*kept, existing),
+            Origin::Existing(own) | Origin::Verbatim(own) => ptr::eq(*own, existing),
         }
     }
 
@@ -101,7 +101,7 @@ impl<'a, E: EndpointSource> PlannedEndpoint<'a, E> {
             hints: self.hints,
             ..match self.origin {
                 Origin::Desired(desired) => desired.to_endpoint(),
-                Origin::Existing(kept) | Origin::Verbatim(kept) => kept.to_endpoint(),
+                Origin::Existing(existing) | Origin::Verbatim(existing) => existing.to_endpoint(),
             }
         }
     }
@@ -114,12 +114,12 @@ impl<'a, E: EndpointSource> PlannedEndpoint<'a, E> {
     }
 }
 
-/// Reads a field from wherever the endpoint comes from.
+/// Reads a field from the origin of an endpoint.
 macro_rules! read {
     ($endpoint:expr, $field:ident) => {
         match &$endpoint.origin {
             Origin::Desired(desired) => desired.$field(),
-            Origin::Existing(kept) | Origin::Verbatim(kept) => EndpointSource::$field(*kept),
+            Origin::Existing(existing) | Origin::Verbatim(existing) => EndpointSource::$field(*existing),
         }
     };
 }
@@ -161,16 +161,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn planned_slice_is_written_as_planned() {
+    fn planned_slices_are_written_as_planned() {
         let endpoint = |ip: &str| {
             json!({
                 "addresses": [ip], "nodeName": "node", "targetRef": {"kind": "Pod", "name": ip, "uid": "1"},
-                "hints": {"forZones": [{"name": "zone"}]}, "deprecatedTopology": {"old": "fact"},
+                "hints": {"forZones": [{"name": "zone"}]}, "deprecatedTopology": {"old": "value"},
             })
         };
         let slice = CompactSlice::from(
             &serde_json::from_value(json!({
-                "metadata": {"name": "web-a", "annotations": {"kept": "yes"}}, "addressType": "IPv4",
+                "metadata": {"name": "web-a", "annotations": {"other": "yes"}}, "addressType": "IPv4",
                 "ports": [{"name": "http", "port": 80}],
                 "endpoints": [endpoint("10.0.0.1"), endpoint("10.0.0.2"), endpoint("10.0.0.3")],
             }))

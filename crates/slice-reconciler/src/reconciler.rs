@@ -15,22 +15,8 @@ use crate::{
     plan_deletion,
 };
 
-/// Plans the EndpointSlices for the owners of one controller. Built once by [`Reconciler::builder`].
-///
-/// ```
-/// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-/// use slice_reconciler::{EndpointSpec, Owner, Port, Reconciler};
-///
-/// let reconciler = Reconciler::builder("pool-controller.example.com").owner_label("example.com/pool").build();
-/// let pool = ObjectMeta {
-///     namespace: Some("shop".into()), name: Some("db".into()), uid: Some("3f2a".into()), ..ObjectMeta::default()
-/// };
-/// let owner = Owner::from_meta("example.com/v1", "Pool", &pool);
-/// let endpoints = ["10.0.0.1", "fd00::1"].map(|ip| EndpointSpec::new(ip).ready(true).node("node-1"));
-/// let plan = reconciler.plan(owner, [([Port::tcp("postgres", 5432)], endpoints)], &[])?;
-/// assert_eq!(plan.writes.len(), 2, "one slice for each address type");
-/// # Ok::<(), slice_reconciler::PlanError>(())
-/// ```
+/// Plans the EndpointSlices for the owners of one controller. Built once by [`Reconciler::builder`]; the
+/// [crate documentation](crate) has an example.
 #[derive(Clone, Debug)]
 pub struct Reconciler {
     managed_by: String,
@@ -45,14 +31,14 @@ pub struct Reconciler {
 pub struct ReconcilerBuilder(Reconciler);
 
 impl ReconcilerBuilder {
-    /// The label by which the slices of an owner are found; its value is the owner's name. By default
-    /// `kubernetes.io/service-name`, for Services.
+    /// The label that selects the slices of an owner; its value is the owner's name. Default: `kubernetes.io/service-name`,
+    /// for Services.
     pub fn owner_label(mut self, label: impl Into<String>) -> Self {
         self.0.owner_label = label.into();
         self
     }
 
-    /// Endpoints per slice; 100 by default, and 1000 at most.
+    /// Maximum endpoints per slice: 100 by default, at most 1000.
     ///
     /// # Panics
     /// If it is zero.
@@ -62,14 +48,13 @@ impl ReconcilerBuilder {
         self
     }
 
-    /// The address types that owners have slices of, in place of those of their endpoints. Endpoints of other types are
-    /// left out.
+    /// The address types of all owners. Default: the types of their endpoints. Endpoints of other types are rejected.
     pub fn address_types(mut self, address_types: impl IntoIterator<Item = AddressType>) -> Self {
         self.0.address_types = Some(address_types.into_iter().collect());
         self
     }
 
-    /// All options, in place of the defaults.
+    /// Replaces all options.
     pub fn options(mut self, options: PlanOptions) -> Self {
         self.0.options = options;
         self
@@ -83,8 +68,8 @@ impl ReconcilerBuilder {
 }
 
 impl Reconciler {
-    /// A reconciler for slices with this value of the label `endpointslice.kubernetes.io/managed-by`. There must be one
-    /// writer per value.
+    /// A reconciler for slices with this value of the label `endpointslice.kubernetes.io/managed-by`. Each value must have
+    /// only one writer.
     pub fn builder(managed_by: impl Into<String>) -> ReconcilerBuilder {
         ReconcilerBuilder(Self {
             managed_by: managed_by.into(),
@@ -94,8 +79,8 @@ impl Reconciler {
         })
     }
 
-    /// Plans the writes for an owner: `groups` are endpoints that share ports, `existing` the slices of its namespace, of
-    /// which those with other labels are not changed.
+    /// Plans the writes for an owner. `groups` are endpoints with common ports; `existing` are the slices of its namespace,
+    /// of which those with other labels do not change.
     pub fn plan<P, E>(
         &self,
         owner: Owner<'_>,
@@ -110,7 +95,7 @@ impl Reconciler {
         self.plan_slices(owner, groups, &existing, &reserved_names)
     }
 
-    /// Plans as [`plan`](Self::plan) does, from the compact slices of the owner and names that new slices must not have.
+    /// Like [`plan`](Self::plan), from compact slices of the owner and names that new slices must not use.
     pub fn plan_slices<P, E>(
         &self,
         owner: Owner<'_>,
@@ -128,7 +113,7 @@ impl Reconciler {
             let ports = PortMapKey::new(ports);
             for spec in endpoints {
                 let (endpoint, address_type) = spec.into_parts();
-                match address_type.filter(|address_type| self.takes(*address_type)) {
+                match address_type.filter(|address_type| self.supports(*address_type)) {
                     Some(address_type) => desired.entry((address_type, ports.clone())).or_default().push(endpoint),
                     None => rejected.push(Rejected::Address {
                         address: endpoint.addresses[0].to_string(),
@@ -161,16 +146,16 @@ impl Reconciler {
         Ok(plan)
     }
 
-    /// Deletes all slices of an owner, for one that is gone or wants none any more.
+    /// Plans the deletion of all slices of an owner, which is deleted or no longer has endpoints to publish.
     #[must_use]
     pub fn plan_deletion(&self, owner: Owner<'_>, existing: &[EndpointSlice]) -> Plan {
         let (existing, _) = self.split(owner, existing);
         plan_deletion(&existing, Partition::default())
     }
 
-    fn takes(&self, address_type: AddressType) -> bool {
-        let taken = self.address_types.as_ref();
-        taken.is_none_or(|taken| taken.contains(&address_type))
+    fn supports(&self, address_type: AddressType) -> bool {
+        let supported = self.address_types.as_ref();
+        supported.is_none_or(|supported| supported.contains(&address_type))
     }
 
     fn metadata(&self, owner: Owner<'_>) -> MetadataPolicy {
@@ -181,7 +166,7 @@ impl Reconciler {
             .insert(well_known::MANAGED_BY_LABEL.to_owned(), managed_by);
         policy.set_owner_label(&self.owner_label, owner.name);
         if self.owner_label != well_known::SERVICE_NAME_LABEL {
-            // kube-proxy skips slices with this label; it would log an error for each without a Service.
+            // kube-proxy ignores slices with this label; it would log an error for each slice without a Service.
             policy
                 .reserved
                 .insert(well_known::HEADLESS_LABEL.to_owned(), Some(String::new()));
@@ -189,7 +174,7 @@ impl Reconciler {
         policy
     }
 
-    /// The slices of an owner, and the names of the others in its namespace.
+    /// The slices of an owner, and the names of the other slices in its namespace.
     fn split(&self, owner: Owner<'_>, existing: &[EndpointSlice]) -> (Vec<CompactSlice>, Vec<String>) {
         let policy = self.metadata(owner);
         let mut interner = Interner::default();

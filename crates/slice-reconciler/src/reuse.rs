@@ -1,4 +1,4 @@
-//! Slices that would be deleted become those that would be created: fewer objects churn (R104, G26, M96).
+//! Reuse: update slices that would be deleted in place of creating new ones, for less object churn (R104, G26, M96).
 
 use std::{cmp::Reverse, collections::BTreeMap, mem};
 
@@ -6,129 +6,109 @@ use slice_core::{CompactSlice, EndpointSet, EndpointSource, PortMapKey};
 
 use crate::{
     MetadataPolicy,
-    lists::{NewSlice, SliceChanges, Update},
-    planned::{PlannedEndpoint, PlannedSlice},
+    lists::{NewSlice, SliceChanges, SliceUpdate},
+    planned::PlannedEndpoint,
 };
 
-/// The new slices of one set of ports: their sizes, the largest first, and what goes into them.
-struct Wanted<'a, E: EndpointSource> {
+/// The slices to create with one set of ports.
+struct NewSlices<'a, E: EndpointSource> {
+    /// Endpoints per slice, in descending order.
     sizes: Vec<usize>,
+    /// The endpoints of all these slices.
     endpoints: EndpointSet<E>,
-    /// Doomed slices that are reused here, with how many of the wanted endpoints each holds.
-    reuses: Vec<(usize, &'a CompactSlice)>,
+    /// Slices to reuse, in place of creates.
+    reused: Vec<&'a CompactSlice>,
 }
 
-/// Pairs doomed slices with new ones of the same address type, as many as there are of both. Which of them is free: a doomed
-/// slice goes where most of its endpoints are wanted, and keeps them as far as they fit. So a slice gives endpoints away only
-/// when it is full of its own, and takes others only when it gives none away: among the slices of one set of ports, no write
-/// ever waits for itself.
-pub(crate) fn reuse<E: EndpointSource>(slices: &mut SliceChanges<'_, E>, policy: &MetadataPolicy) {
-    if slices.create.is_empty() || slices.delete.is_empty() {
+/// Pairs slices to delete with slices to create, as many as there are of both. A slice is reused for the ports that have
+/// most of its endpoints, and keeps these up to the planned size. So it gives endpoints away only when it is full of its own,
+/// and receives others only when it gives none away: writes of one set of ports never form a cycle.
+pub(crate) fn reuse<E: EndpointSource>(changes: &mut SliceChanges<'_, E>, policy: &MetadataPolicy) {
+    if changes.to_create.is_empty() || changes.to_delete.is_empty() {
         return;
     }
-    let mut wanted = by_ports(mem::take(&mut slices.create));
-    slices.delete = pair(&mut wanted, &slices.delete);
-    for (ports, wanted) in wanted {
-        distribute(&ports, wanted, policy, slices);
+    let mut new = by_ports(mem::take(&mut changes.to_create));
+    changes.to_delete = pair(&mut new, &changes.to_delete);
+    for (ports, new) in new {
+        distribute(&ports, new, policy, changes);
     }
 }
 
-fn by_ports<'a, E: EndpointSource>(create: Vec<NewSlice<E>>) -> BTreeMap<PortMapKey, Wanted<'a, E>> {
-    let mut wanted: BTreeMap<PortMapKey, Wanted<'a, E>> = BTreeMap::new();
-    for new in create {
-        let wanted = wanted.entry(new.ports).or_insert_with(|| Wanted {
+fn by_ports<'a, E: EndpointSource>(to_create: Vec<NewSlice<E>>) -> BTreeMap<PortMapKey, NewSlices<'a, E>> {
+    let mut by_ports: BTreeMap<PortMapKey, NewSlices<'a, E>> = BTreeMap::new();
+    for slice in to_create {
+        let new = by_ports.entry(slice.ports).or_insert_with(|| NewSlices {
             sizes: Vec::new(),
             endpoints: EndpointSet::default(),
-            reuses: Vec::new(),
+            reused: Vec::new(),
         });
-        wanted.sizes.push(new.endpoints.len());
-        wanted.endpoints.extend(new.endpoints);
+        new.sizes.push(slice.endpoints.len());
+        new.endpoints.extend(slice.endpoints);
     }
-    for wanted in wanted.values_mut() {
-        wanted.sizes.sort_unstable_by_key(|size| Reverse(*size));
+    for new in by_ports.values_mut() {
+        new.sizes.sort_unstable_by_key(|size| Reverse(*size));
     }
-    wanted
+    by_ports
 }
 
-/// Gives each set of ports doomed slices, the best matches first, and answers those that nobody needs.
+/// Assigns slices to reuse to each set of ports, best matches first. Returns the slices that are still to be deleted.
 fn pair<'a, E: EndpointSource>(
-    wanted: &mut BTreeMap<PortMapKey, Wanted<'a, E>>,
-    doomed: &[&'a CompactSlice],
+    by_ports: &mut BTreeMap<PortMapKey, NewSlices<'a, E>>,
+    to_delete: &[&'a CompactSlice],
 ) -> Vec<&'a CompactSlice> {
     let mut matches = Vec::new();
-    for (place, slice) in doomed.iter().enumerate() {
-        for (ports, wanted) in wanted.iter() {
-            let held = slice
-                .endpoints
-                .iter()
-                .filter(|endpoint| wanted.endpoints.contains(endpoint));
-            matches.push((Reverse(held.count()), place, ports.clone()));
+    for (index, slice) in to_delete.iter().enumerate() {
+        for (ports, new) in by_ports.iter() {
+            let endpoints = slice.endpoints.iter();
+            let matching = endpoints.filter(|endpoint| new.endpoints.contains(endpoint));
+            matches.push((Reverse(matching.count()), index, ports.clone()));
         }
     }
     matches.sort_unstable();
-    let mut free: Vec<Option<&'a CompactSlice>> = doomed.iter().copied().map(Some).collect();
-    for (Reverse(held), place, ports) in matches {
-        let Some(wanted) = wanted
-            .get_mut(&ports)
-            .filter(|wanted| wanted.reuses.len() < wanted.sizes.len())
-        else {
-            continue;
-        };
-        if let Some(slice) = free[place].take() {
-            wanted.reuses.push((held, slice));
+    let mut free: Vec<Option<&'a CompactSlice>> = to_delete.iter().copied().map(Some).collect();
+    for (_, index, ports) in matches {
+        let new = by_ports.get_mut(&ports);
+        if let Some(new) = new.filter(|new| new.reused.len() < new.sizes.len()) {
+            new.reused.extend(free[index].take());
         }
     }
     free.into_iter().flatten().collect()
 }
 
-/// Fills the slices of one set of ports: what each reused one holds already, then the rest.
+/// Distributes the endpoints of one set of ports: each reused slice keeps its own, then all are filled up.
 fn distribute<'a, E: EndpointSource>(
     ports: &PortMapKey,
-    mut wanted: Wanted<'a, E>,
+    mut new: NewSlices<'a, E>,
     policy: &MetadataPolicy,
-    slices: &mut SliceChanges<'a, E>,
+    changes: &mut SliceChanges<'a, E>,
 ) {
-    let kept: Vec<Vec<E>> = wanted
-        .reuses
-        .iter()
-        .zip(&wanted.sizes)
-        .map(|((_, slice), size)| {
-            let stored = slice.endpoints.iter();
-            stored
-                .filter_map(|endpoint| wanted.endpoints.remove(endpoint))
-                .take(*size)
-                .collect()
-        })
-        .collect();
-    let rest = wanted.endpoints.into_sorted();
-    let mut rest = rest.as_slice();
-    let mut reuses = wanted.reuses.into_iter().zip(kept);
-    for size in wanted.sizes {
-        let (from, mut endpoints) = reuses
+    let mut kept = Vec::with_capacity(new.reused.len());
+    for (slice, size) in new.reused.iter().zip(&new.sizes) {
+        let existing = slice.endpoints.iter();
+        let own = existing.filter_map(|endpoint| new.endpoints.remove(endpoint));
+        kept.push(own.take(*size).collect::<Vec<E>>());
+    }
+    let remainder = new.endpoints.into_sorted();
+    let mut remainder = remainder.as_slice();
+    let mut reused = new.reused.into_iter().zip(kept);
+    for size in new.sizes {
+        let (existing, mut endpoints) = reused
             .next()
-            .map_or((None, Vec::new()), |((_, slice), kept)| (Some(slice), kept));
-        let (fit, left) = rest.split_at((size - endpoints.len()).min(rest.len()));
+            .map_or((None, Vec::new()), |(slice, kept)| (Some(slice), kept));
+        let (fit, left) = remainder.split_at((size - endpoints.len()).min(remainder.len()));
         endpoints.extend_from_slice(fit);
-        rest = left;
-        match from {
-            Some(from) => slices.update.push(rewrite(from, ports, endpoints, policy)),
-            None => slices.create.push(NewSlice {
+        remainder = left;
+        match existing {
+            Some(existing) => {
+                let endpoints = endpoints.into_iter().map(PlannedEndpoint::from_desired).collect();
+                let mut update = SliceUpdate::replacing(existing, ports, endpoints);
+                policy.apply(&mut update.planned.metadata);
+                changes.to_update.push(update);
+            }
+            None => changes.to_create.push(NewSlice {
                 ports: ports.clone(),
                 endpoints,
             }),
         }
     }
-}
-
-/// Other content for a stored slice, which keeps what others put into its metadata (W24).
-fn rewrite<'a, E: EndpointSource>(
-    from: &'a CompactSlice,
-    ports: &PortMapKey,
-    endpoints: Vec<E>,
-    policy: &MetadataPolicy,
-) -> Update<'a, E> {
-    let endpoints = endpoints.into_iter().map(PlannedEndpoint::from_desired).collect();
-    let mut to = PlannedSlice::replacing(from, ports.clone(), endpoints);
-    policy.apply(&mut to.metadata);
-    Update { from, to }
 }

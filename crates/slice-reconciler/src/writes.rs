@@ -1,4 +1,4 @@
-//! The writes of a plan, and the order among them.
+//! The writes of a plan and their dependencies.
 
 use std::fmt;
 
@@ -6,42 +6,42 @@ use slice_core::{AddressType, CompactSlice, EndpointSet, EndpointSource};
 
 use crate::{
     PlanStats,
-    builder::Builder,
-    lists::Update,
+    builder::SliceBuilder,
+    lists::SliceUpdate,
     order::{self, Step},
     planned::PlannedSlice,
 };
 
-/// One write, and what has to happen before it.
+/// One write and its dependencies.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Write {
-    /// What is to be done.
+    /// The API request.
     pub operation: Operation,
-    /// Writes of the same plan, by their place in it, that put elsewhere what this one takes away. It may only be sent when all
-    /// of them have succeeded.
+    /// Indices of the writes it depends on: they add endpoints elsewhere that this write removes. Send it only after all of
+    /// them succeeded.
     pub after: Vec<usize>,
 }
 
-/// What is done to one slice.
+/// A create, update or delete of one slice.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// Create it.
+    /// Create the slice.
     Create(CompactSlice),
-    /// Replace it; the metadata holds the version that it replaces.
+    /// Replace the slice. The resourceVersion in its metadata is the precondition.
     Update(CompactSlice),
-    /// Delete it, if it is still the one that was seen.
+    /// Delete the slice, with preconditions.
     Delete(DeleteSlice),
 }
 
 impl Operation {
-    /// Does to slices in memory what an API server does to those it stores: for simulations, and for tests of what comes next.
+    /// Applies the operation to slices in memory, as an API server would: for simulations and tests.
     pub fn apply_to(&self, slices: &mut Vec<CompactSlice>) {
         match self {
             Self::Create(new) => slices.push(new.clone()),
-            Self::Update(to) => {
-                let mut stored = slices.iter_mut();
-                if let Some(from) = stored.find(|slice| slice.metadata.name == to.metadata.name) {
-                    from.clone_from(to);
+            Self::Update(new) => {
+                let mut existing = slices.iter_mut();
+                if let Some(old) = existing.find(|slice| slice.metadata.name == new.metadata.name) {
+                    old.clone_from(new);
                 }
             }
             Self::Delete(deletion) => slices.retain(|slice| slice.metadata.name.as_ref() != Some(&deletion.name)),
@@ -61,152 +61,136 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Which slice is deleted, at which version.
+/// A slice to delete, with uid and resourceVersion as preconditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeleteSlice {
     /// Its namespace.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its uid, if it was stored.
+    /// Precondition: its uid.
     pub uid: Option<String>,
-    /// The version that was seen.
+    /// Precondition: its resourceVersion in the cache.
     pub resource_version: Option<String>,
 }
 
-/// Writes that are not in order yet.
+/// Planned writes before they are ordered.
 #[derive(Debug)]
-pub(crate) struct Pending<'a, E: EndpointSource> {
-    pub(crate) create: Vec<PlannedSlice<'a, E>>,
-    pub(crate) update: Vec<Update<'a, E>>,
-    pub(crate) delete: Vec<&'a CompactSlice>,
+pub(crate) struct UnorderedWrites<'a, E: EndpointSource> {
+    pub(crate) to_create: Vec<PlannedSlice<'a, E>>,
+    pub(crate) to_update: Vec<SliceUpdate<'a, E>>,
+    pub(crate) to_delete: Vec<&'a CompactSlice>,
     /// Slices to delete because the owner no longer has their address type.
     pub(crate) unsupported: Vec<&'a CompactSlice>,
 }
 
-impl<E: EndpointSource> Default for Pending<'_, E> {
-    fn default() -> Self {
-        Self {
-            create: Vec::new(),
-            update: Vec::new(),
-            delete: Vec::new(),
-            unsupported: Vec::new(),
-        }
-    }
-}
-
-impl<E: EndpointSource> Pending<'_, E> {
-    /// Puts the writes in order: creates, updates, deletes, and each after those it waits for. Slices that only the order needs
-    /// are added to the stats.
-    pub(crate) fn into_writes(
+impl<E: EndpointSource> UnorderedWrites<'_, E> {
+    /// Orders the writes: creates, updates, deletes, and each after its dependencies. Slices that are created only to break a
+    /// cycle are added to the stats.
+    pub(crate) fn into_ordered(
         mut self,
         one_per_group: bool,
-        builder: &mut Builder<'_>,
+        builder: &mut SliceBuilder<'_>,
         stats: &mut [PlanStats],
     ) -> Vec<Write> {
         if builder.owner.terminating {
-            return self.into_writes_of_existing();
+            return self.into_writes_for_terminating_owner();
         }
         loop {
-            let waits = order::dependencies(&self.steps());
-            match order::sort(&waits) {
-                Ok(sorted) => return self.write(&sorted, &waits),
-                Err(stuck) => {
-                    let more = self.untangle(stuck - self.create.len(), one_per_group, builder);
-                    for summary in stats.iter_mut().filter(|summary| Some(summary.address_type) == more) {
-                        summary.slices += 1;
+            let dependencies = order::dependencies(&self.steps());
+            match order::topological_sort(&dependencies) {
+                Ok(sorted) => return self.into_writes(&sorted, &dependencies),
+                Err(cyclic) => {
+                    let created = self.break_cycle(cyclic - self.to_create.len(), one_per_group, builder);
+                    for stats in stats.iter_mut().filter(|stats| Some(stats.address_type) == created) {
+                        stats.slices += 1;
                     }
                 }
             }
         }
     }
 
-    /// The writes for an owner that is going away: it gets nothing new (R107). No slice of its own gives away then what would
-    /// have to be in something new first (I4); slices that it should not have go all the same.
-    fn into_writes_of_existing(self) -> Vec<Write> {
-        let creates = self.create.len();
-        let deletes = creates + self.update.len();
-        let mut waits = order::dependencies(&self.steps());
-        for waits in &mut waits[deletes..] {
-            waits.retain(|other| *other >= creates);
+    /// The writes for a terminating owner: no creates (R107). Updates that would have to wait for a create are omitted, so
+    /// that no published endpoint is missing (I4); deletes do not wait for creates.
+    fn into_writes_for_terminating_owner(self) -> Vec<Write> {
+        let creates = self.to_create.len();
+        let first_delete = creates + self.to_update.len();
+        let mut dependencies = order::dependencies(&self.steps());
+        for dependencies in &mut dependencies[first_delete..] {
+            dependencies.retain(|other| *other >= creates);
         }
-        let sorted = order::sort_without_first(&waits, creates);
-        self.write(&sorted, &waits)
+        let sorted = order::topological_sort_without_first(&dependencies, creates);
+        self.into_writes(&sorted, &dependencies)
     }
 
     fn steps(&self) -> Vec<Step<'_, E>> {
-        let step = |before, after, leaves_type| Step {
+        let step = |before, after, removes_address_type| Step {
             before,
             after,
-            leaves_type,
+            removes_address_type,
         };
-        let create = self
-            .create
-            .iter()
-            .map(|slice| step(&[][..], &slice.endpoints[..], false));
-        let update = self
-            .update
-            .iter()
-            .map(|update| step(&update.from.endpoints[..], &update.to.endpoints[..], false));
-        let delete = self
-            .delete
-            .iter()
-            .map(|slice| step(&slice.endpoints[..], &[][..], false));
-        let unsupported = self
-            .unsupported
-            .iter()
-            .map(|slice| step(&slice.endpoints[..], &[][..], true));
-        create.chain(update).chain(delete).chain(unsupported).collect()
+        let creates = self.to_create.iter();
+        let creates = creates.map(|slice| step(&[][..], &slice.endpoints[..], false));
+        let updates = self.to_update.iter();
+        let updates = updates.map(|update| step(&update.existing.endpoints[..], &update.planned.endpoints[..], false));
+        let deletes = self.to_delete.iter();
+        let deletes = deletes.map(|slice| step(&slice.endpoints[..], &[][..], false));
+        let unsupported = self.unsupported.iter();
+        let unsupported = unsupported.map(|slice| step(&slice.endpoints[..], &[][..], true));
+        creates.chain(updates).chain(deletes).chain(unsupported).collect()
     }
 
-    /// Slices that take endpoints from each other cannot both be written first. What one of them was to take goes into a new
-    /// slice, which waits for nobody. Answers the type of that slice if there is one more then.
-    fn untangle(&mut self, stuck: usize, one_per_group: bool, builder: &mut Builder<'_>) -> Option<AddressType> {
-        let Update { from, to } = &mut self.update[stuck];
-        let Ok(address_type) = to.address_type else {
+    /// Breaks a cycle of updates that move endpoints among each other: the endpoints that one of them adds go into a new
+    /// slice, which has no dependencies. Returns the address type if the number of slices grows.
+    fn break_cycle(
+        &mut self,
+        index: usize,
+        one_per_group: bool,
+        builder: &mut SliceBuilder<'_>,
+    ) -> Option<AddressType> {
+        let SliceUpdate { existing, planned } = &mut self.to_update[index];
+        let Ok(address_type) = planned.address_type else {
             return None;
         };
-        if one_per_group || from.ports != to.ports {
-            let Update { from, to } = self.update.remove(stuck);
-            self.create
-                .push(builder.new_slice(address_type, to.ports, to.endpoints));
-            self.delete.push(from);
+        if one_per_group || existing.ports != planned.ports {
+            let SliceUpdate { existing, planned } = self.to_update.remove(index);
+            self.to_create
+                .push(builder.new_slice(address_type, planned.ports, planned.endpoints));
+            self.to_delete.push(existing);
             return None;
         }
-        let mut held = EndpointSet::with_capacity(from.endpoints.len());
-        held.extend(&from.endpoints);
-        let (kept, taken): (Vec<_>, Vec<_>) = std::mem::take(&mut to.endpoints)
+        let mut published = EndpointSet::with_capacity(existing.endpoints.len());
+        published.extend(&existing.endpoints);
+        let (unmoved, added): (Vec<_>, Vec<_>) = std::mem::take(&mut planned.endpoints)
             .into_iter()
-            .partition(|endpoint| held.contains(endpoint));
-        if kept.is_empty() {
-            let Update { from, to } = self.update.remove(stuck);
-            self.delete.push(from);
-            self.create.push(builder.new_slice(address_type, to.ports, taken));
+            .partition(|endpoint| published.contains(endpoint));
+        if unmoved.is_empty() {
+            let SliceUpdate { existing, planned } = self.to_update.remove(index);
+            self.to_delete.push(existing);
+            self.to_create
+                .push(builder.new_slice(address_type, planned.ports, added));
             return None;
         }
-        to.endpoints = kept;
-        let ports = to.ports.clone();
-        self.create.push(builder.new_slice(address_type, ports, taken));
+        planned.endpoints = unmoved;
+        let ports = planned.ports.clone();
+        self.to_create.push(builder.new_slice(address_type, ports, added));
         Some(address_type)
     }
 
-    fn write(self, sorted: &[usize], waits: &[Vec<usize>]) -> Vec<Write> {
-        let create = self.create.into_iter();
-        let create = create.map(|planned| Operation::Create(planned.into_slice()));
-        let update = self.update.into_iter();
-        let update = update.map(|update| Operation::Update(update.to.into_slice()));
-        let delete = self
-            .delete
-            .into_iter()
-            .chain(self.unsupported)
-            .map(|slice| Operation::Delete(DeleteSlice::of(slice)));
-        let mut operations: Vec<Option<Operation>> = create.chain(update).chain(delete).map(Some).collect();
-        let mut place = vec![0; operations.len()];
+    fn into_writes(self, sorted: &[usize], dependencies: &[Vec<usize>]) -> Vec<Write> {
+        let creates = self.to_create.into_iter();
+        let creates = creates.map(|planned| Operation::Create(planned.into_slice()));
+        let updates = self.to_update.into_iter();
+        let updates = updates.map(|update| Operation::Update(update.planned.into_slice()));
+        let deletes = self.to_delete.into_iter().chain(self.unsupported);
+        let deletes = deletes.map(|slice| Operation::Delete(DeleteSlice::from_slice(slice)));
+        let mut operations: Vec<Option<Operation>> = creates.chain(updates).chain(deletes).map(Some).collect();
+        let mut position = vec![0; operations.len()];
         for (now, before) in sorted.iter().enumerate() {
-            place[*before] = now;
+            position[*before] = now;
         }
         let write = |index: &usize| {
-            let after = waits[*index].iter().map(|other| place[*other]).collect();
+            let after = dependencies[*index].iter().map(|other| position[*other]).collect();
             operations[*index].take().map(|operation| Write { operation, after })
         };
         sorted.iter().filter_map(write).collect()
@@ -214,7 +198,7 @@ impl<E: EndpointSource> Pending<'_, E> {
 }
 
 impl DeleteSlice {
-    pub(crate) fn of(slice: &CompactSlice) -> Self {
+    pub(crate) fn from_slice(slice: &CompactSlice) -> Self {
         Self {
             namespace: slice.metadata.namespace.clone().unwrap_or_default(),
             name: slice.metadata.name.clone().unwrap_or_default(),

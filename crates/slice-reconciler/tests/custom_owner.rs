@@ -1,7 +1,7 @@
-//! The example publishes what it is given and then converges.
+//! The example publishes its addresses and converges.
 
 #[path = "../examples/custom_owner.rs"]
-#[expect(dead_code, reason = "its `main` prints what these functions return")]
+#[expect(dead_code, reason = "only its functions are tested")]
 mod custom_owner;
 
 use std::cell::RefCell;
@@ -15,9 +15,9 @@ fn texts(addresses: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn an_owner_of_any_kind_gets_slices_and_converges() {
+fn a_custom_owner_gets_slices_and_converges() {
     let (store, addresses) = (RefCell::default(), texts(&["10.0.0.1", "10.0.0.2", "fd00::1"]));
-    // A slice for each type, nothing, and the conditions in both slices.
+    // Creates a slice for each type, writes nothing, updates the conditions in both slices.
     for (ready, writes) in [(true, 2), (true, 0), (false, 2)] {
         let plan = plan(&addresses, ready, &store).unwrap();
         let applied = block_on(plan.apply(|operation| std::future::ready(send(&store, operation))));
@@ -37,7 +37,7 @@ fn an_owner_of_any_kind_gets_slices_and_converges() {
 }
 
 #[test]
-fn addresses_that_cannot_be_published_are_reported_and_the_rest_goes_on() {
+fn invalid_addresses_are_reported_and_the_others_published() {
     let addresses = texts(&["127.0.0.1", "db.example.com", "10.0.0.256", "fd00::1"]);
     let plan = plan(&addresses, true, &RefCell::default()).unwrap();
     let rejected: Vec<String> = plan.rejected.iter().map(ToString::to_string).collect();

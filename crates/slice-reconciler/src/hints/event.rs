@@ -1,17 +1,17 @@
-//! What an owner is told about its topology hints.
+//! Events about topology hints.
 
 use std::fmt::Display;
 
 use slice_core::{AddressType, EventType, well_known};
 
-/// An event to be recorded on the owner.
+/// An event to record on the owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HintEvent {
-    /// How it is meant.
+    /// Normal or warning.
     pub event_type: EventType,
     /// One of the reasons in [`slice_core::well_known`].
     pub reason: &'static str,
-    /// For people, with the address type at the end (H41).
+    /// The message, with the address type at the end (H41).
     pub message: String,
 }
 

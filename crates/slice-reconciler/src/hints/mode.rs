@@ -1,23 +1,23 @@
-//! Which hints an owner asks for.
+//! The hint mode of an owner.
 
 use slice_core::well_known;
 
-/// Which hints an owner asks for, for a Service by annotations and `spec.trafficDistribution`.
+/// The hint mode of an owner. A Service sets it by annotations and `spec.trafficDistribution`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HintMode {
     /// No hints.
     #[default]
     None,
-    /// Zones by the CPUs of their nodes.
+    /// Zone hints in proportion to the CPUs of the nodes.
     Auto,
-    /// The endpoint's own zone or node.
+    /// Hints for the endpoint's own zone or node.
     TrafficDistribution(TrafficDistribution),
 }
 
 impl HintMode {
-    /// Reads the mode of a Service (R94, H7–H9). The annotation wins over the field, and its older key over the newer one.
+    /// The mode of a Service (R94, H7–H9). The annotation precedes the field, and its older key the newer one.
     ///
-    /// Without `newer_values`, only `PreferClose` is taken for a traffic distribution (H2).
+    /// Without `newer_values`, `PreferClose` is the only valid traffic distribution (H2).
     pub fn of<'a>(
         annotation: impl Fn(&str) -> Option<&'a str>,
         traffic_distribution: Option<&str>,
@@ -29,7 +29,7 @@ impl HintMode {
             return Self::Auto;
         }
         traffic_distribution
-            .and_then(TrafficDistribution::known)
+            .and_then(TrafficDistribution::parse)
             .filter(|distribution| newer_values || *distribution == TrafficDistribution::PreferClose)
             .map_or(Self::None, Self::TrafficDistribution)
     }
@@ -47,7 +47,7 @@ pub enum TrafficDistribution {
 }
 
 impl TrafficDistribution {
-    /// As the API spells it.
+    /// The value in the API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -57,11 +57,11 @@ impl TrafficDistribution {
         }
     }
 
-    /// Nothing for a value that is not known, which counts as unset (H3).
-    fn known(text: &str) -> Option<Self> {
+    /// Parses a value. An unknown one counts as unset (H3).
+    fn parse(text: &str) -> Option<Self> {
         [Self::PreferClose, Self::PreferSameZone, Self::PreferSameNode]
             .into_iter()
-            .find(|known| known.as_str() == text)
+            .find(|value| value.as_str() == text)
     }
 }
 
@@ -82,9 +82,9 @@ mod tests {
         HintMode::of(read, traffic_distribution, newer_values)
     }
 
-    /// T-UTL-47…60, T-ANN-01…19 (13…17 repeat 08…12).
+    /// Only `Auto` and `auto` enable topology hints (T-UTL-47…60, T-ANN-01…19; 13…17 repeat 08…12).
     #[test]
-    fn h8_the_annotation_is_auto_or_it_is_off() {
+    fn h8_annotation_enables_topology_hints_only_if_auto() {
         let cases: &[(&[(&str, &str)], HintMode)] = &[
             (&[], HintMode::None),
             (&[("topology-hints", "enabled")], HintMode::None),
@@ -108,9 +108,9 @@ mod tests {
         }
     }
 
-    /// H2, H3, H9, T-RTD-02, T-RTD-03, T-RTD-05.
+    /// A known field value counts if the annotation is off (H2, H3, H9, T-RTD-02, T-RTD-03, T-RTD-05).
     #[test]
-    fn h9_the_field_counts_when_it_is_known_and_the_annotation_is_off() {
+    fn h9_known_traffic_distribution_counts_if_the_annotation_is_off() {
         use TrafficDistribution::{PreferClose, PreferSameNode, PreferSameZone};
         let traffic = HintMode::TrafficDistribution;
         for (annotation, field, newer_values, expected) in [

@@ -1,142 +1,153 @@
-//! Fill slices up to a maximum, writing as few of them as possible (R80–R85, G18–G24).
+//! Packing that fills slices up to a maximum with as few writes as possible (R80–R85, G18–G24).
 
 use std::cmp::Reverse;
 
-use slice_core::{CompactSlice, EndpointSet, EndpointSource};
+use slice_core::{CompactSlice, EndpointSet, EndpointSource, PortMapKey};
 
-use super::keep::Kept;
+use super::matching::SliceMatch;
 use crate::{
     Group, MetadataPolicy,
-    check::Sieve,
-    lists::{NewSlice, SliceChanges, Update},
-    planned::{PlannedEndpoint, PlannedSlice},
+    lists::{NewSlice, SliceChanges, SliceUpdate},
+    planned::PlannedEndpoint,
+    validate::Validator,
 };
 
+/// Packs one group:
+/// 1. Match each existing slice with the desired endpoints: it is unchanged, updated or deleted.
+/// 2. Validate the remaining desired endpoints, which are in no slice yet.
+/// 3. Fill the updated slices with them, the fullest first.
+/// 4. Put the others into new full slices, and the remainder into the unchanged slice that it fills best.
 pub(super) fn pack<'a, E: EndpointSource>(
     existing: &[&'a CompactSlice],
     mut group: Group<E>,
     max: usize,
     policy: &MetadataPolicy,
-    sieve: &mut Sieve,
+    validator: &mut Validator,
 ) -> SliceChanges<'a, E> {
-    let mut packed = SliceChanges::default();
+    let mut changes = SliceChanges::default();
     let mut overflow = EndpointSet::default();
-    let mut kept = Kept::default();
+    let mut matched = SliceMatch::default();
+    // 1. Match.
     for slice in existing {
-        kept.look_at(slice, &mut group.endpoints);
-        if !kept.is_intact() {
-            kept.sift(sieve);
+        matched.match_slice(slice, &mut group.endpoints);
+        if !matched.is_unchanged() {
+            matched.drop_invalid(validator);
         }
-        packed.changes.removed += kept.dropped;
-        packed.changes.changed += kept.changed;
-        match classify(slice, &kept, max, policy) {
-            Class::Unchanged => packed.unchanged.push(slice),
-            Class::Delete => packed.delete.push(slice),
+        changes.counts.removed += matched.removed;
+        changes.counts.changed += matched.changed;
+        match classify(slice, &matched, max, policy) {
+            Class::Unchanged => changes.unchanged.push(slice),
+            Class::Delete => changes.to_delete.push(slice),
             Class::Update(update) => {
-                // What is too much may be in a later slice too, and then stays there.
-                group.endpoints.extend(kept.beyond(max));
-                overflow.extend(kept.beyond(max));
-                packed.update.push(*update);
+                // A later slice may have these endpoints too. Then they stay there.
+                group.endpoints.extend(matched.overflow(max));
+                overflow.extend(matched.overflow(max));
+                changes.to_update.push(*update);
             }
         }
     }
     if group.endpoints.is_empty() {
-        return packed;
+        return changes;
     }
-    let ports = group.ports;
+    // 2. Validate.
     let sorted = group.endpoints.into_sorted();
-    let mut rest = Vec::with_capacity(sorted.len());
+    let mut remainder = Vec::with_capacity(sorted.len());
     for endpoint in sorted {
-        let passes = sieve.passes(&endpoint);
-        match (!overflow.is_empty() && overflow.contains(&endpoint), passes) {
-            (false, true) => packed.changes.added += 1,
-            (true, false) => packed.changes.removed += 1,
+        let is_valid = validator.accept(&endpoint);
+        match (!overflow.is_empty() && overflow.contains(&endpoint), is_valid) {
+            (false, true) => changes.counts.added += 1,
+            (true, false) => changes.counts.removed += 1,
             _ => {}
         }
-        rest.extend(passes.then_some(endpoint));
+        remainder.extend(is_valid.then_some(endpoint));
     }
-    let rest = fill_updates(&mut packed.update, &rest, max);
-    place_rest(&mut packed, rest, max, sieve, |endpoints| NewSlice {
-        ports: ports.clone(),
-        endpoints: endpoints.to_vec(),
-    });
-    packed
+    // 3. Fill updated slices.
+    let remainder = fill_updates(&mut changes.to_update, &remainder, max);
+    // 4. Place the remainder.
+    place_remainder(&mut changes, remainder, &group.ports, max, validator);
+    changes
 }
 
 enum Class<'a, E: EndpointSource> {
     Unchanged,
-    Update(Box<Update<'a, E>>),
+    Update(Box<SliceUpdate<'a, E>>),
     Delete,
 }
 
-/// What becomes of a stored slice, by what is left of it. A slice that is written anyway also gets down to the maximum; none
-/// is written just for that (R84, I3).
+/// Classifies an existing slice by its match. A slice that is updated also shrinks to the maximum; none is updated only for
+/// that (R84, I3).
 fn classify<'a, E: EndpointSource>(
     slice: &'a CompactSlice,
-    kept: &Kept<'a, E>,
+    matched: &SliceMatch<'a, E>,
     max: usize,
     policy: &MetadataPolicy,
 ) -> Class<'a, E> {
-    let intact = kept.is_intact();
-    if intact && !policy.differs(&slice.metadata) {
+    let is_unchanged = matched.is_unchanged();
+    if is_unchanged && !policy.needs_update(&slice.metadata) {
         return Class::Unchanged;
     }
-    if !intact && kept.len() == 0 {
+    if !is_unchanged && matched.len() == 0 {
         return Class::Delete;
     }
-    let mut to = if intact && kept.len() <= max {
-        // Only the metadata differs: the endpoints stay as they are, hints included.
-        PlannedSlice::unchanged(slice)
+    let mut update = if is_unchanged && matched.len() <= max {
+        // Only the metadata differs: the endpoints stay verbatim, hints included.
+        SliceUpdate::unchanged(slice)
     } else {
-        PlannedSlice::replacing(slice, slice.ports.clone(), kept.first(max))
+        SliceUpdate::replacing(slice, &slice.ports, matched.take(max))
     };
-    policy.apply(&mut to.metadata);
-    Class::Update(Box::new(Update { from: slice, to }))
+    policy.apply(&mut update.planned.metadata);
+    Class::Update(Box::new(update))
 }
 
-/// Slices that are written anyway are filled first, the fullest first (R82).
-fn fill_updates<'r, E: EndpointSource>(updates: &mut [Update<'_, E>], rest: &'r [E], max: usize) -> &'r [E] {
-    let mut rest = rest;
-    let mut order: Vec<usize> = (0..updates.len()).collect();
-    order.sort_by_key(|index| Reverse(updates[*index].to.endpoints.len()));
-    for index in order {
-        let endpoints = &mut updates[index].to.endpoints;
-        let room = max.saturating_sub(endpoints.len()).min(rest.len());
-        let (fit, left) = rest.split_at(room);
-        endpoints.extend(fit.iter().cloned().map(PlannedEndpoint::from_desired));
-        rest = left;
-    }
-    rest
-}
-
-/// Full slices are always new; a remainder goes into the one unchanged slice that it fills best, or into a new one (R83).
-fn place_rest<E: EndpointSource>(
-    packed: &mut SliceChanges<'_, E>,
-    mut rest: &[E],
+/// Fills slices that are updated anyway, the fullest first (R82). Returns the remainder.
+fn fill_updates<'r, E: EndpointSource>(
+    updates: &mut [SliceUpdate<'_, E>],
+    mut remainder: &'r [E],
     max: usize,
-    sieve: &mut Sieve,
-    new: impl Fn(&[E]) -> NewSlice<E>,
+) -> &'r [E] {
+    let mut order: Vec<usize> = (0..updates.len()).collect();
+    order.sort_by_key(|index| Reverse(updates[*index].planned.endpoints.len()));
+    for index in order {
+        let endpoints = &mut updates[index].planned.endpoints;
+        let room = max.saturating_sub(endpoints.len()).min(remainder.len());
+        let (fit, left) = remainder.split_at(room);
+        endpoints.extend(fit.iter().cloned().map(PlannedEndpoint::from_desired));
+        remainder = left;
+    }
+    remainder
+}
+
+/// Creates full slices. The last, partial one goes into the unchanged slice that it fills best, or into a new slice (R83).
+fn place_remainder<E: EndpointSource>(
+    changes: &mut SliceChanges<'_, E>,
+    mut remainder: &[E],
+    ports: &PortMapKey,
+    max: usize,
+    validator: &mut Validator,
 ) {
-    while !rest.is_empty() {
-        if rest.len() < max
-            && let Some(index) = best_fit(&packed.unchanged, rest.len(), max)
+    while !remainder.is_empty() {
+        if remainder.len() < max
+            && let Some(index) = best_fit(&changes.unchanged, remainder.len(), max)
         {
-            let mut update = Update::unchanged(packed.unchanged.remove(index));
-            let endpoints = &mut update.to.endpoints;
+            let mut update = SliceUpdate::unchanged(changes.unchanged.remove(index));
+            let endpoints = &mut update.planned.endpoints;
             let before = endpoints.len();
-            endpoints.retain(|endpoint| sieve.passes(endpoint));
-            packed.changes.removed += before - endpoints.len();
-            endpoints.extend(rest.iter().cloned().map(PlannedEndpoint::from_desired));
-            packed.update.push(update);
+            endpoints.retain(|endpoint| validator.accept(endpoint));
+            changes.counts.removed += before - endpoints.len();
+            endpoints.extend(remainder.iter().cloned().map(PlannedEndpoint::from_desired));
+            changes.to_update.push(update);
             return;
         }
-        let (full, left) = rest.split_at(max.min(rest.len()));
-        packed.create.push(new(full));
-        rest = left;
+        let (full, left) = remainder.split_at(max.min(remainder.len()));
+        changes.to_create.push(NewSlice {
+            ports: ports.clone(),
+            endpoints: full.to_vec(),
+        });
+        remainder = left;
     }
 }
 
-/// The slice that takes all of `count` and is fullest then.
+/// The index of the slice that has room for `count` more endpoints and is fullest with them.
 fn best_fit(slices: &[&CompactSlice], count: usize, max: usize) -> Option<usize> {
     let filled = |slice: &CompactSlice| slice.endpoints.len() + count;
     let fitting = slices.iter().enumerate().filter(|(_, slice)| filled(slice) <= max);

@@ -1,34 +1,33 @@
-//! How the endpoints of a group (one address type, one set of ports) come into slices.
+//! Packing: distributes the endpoints of a group (one address type, one set of ports) over slices.
 
 mod fill;
-mod keep;
+mod matching;
 mod one_per_group;
 
 use std::{num::NonZeroUsize, ops::AddAssign};
 
 use slice_core::{CompactSlice, EndpointSource, limits::ENDPOINTS_PER_SLICE_MAX};
 
-use crate::{Group, MetadataPolicy, check::Sieve, lists::SliceChanges};
+use crate::{Group, MetadataPolicy, lists::SliceChanges, validate::Validator};
 
-/// How the endpoints of a group are spread over slices.
+/// How the endpoints of a group are distributed over slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// Fill slices up to a maximum, as for Services.
     Fill {
-        /// Endpoints per slice; above 1000 it is 1000. Where it was more before, slices are brought down when they are
-        /// written anyway (R84).
+        /// Maximum endpoints per slice, at most 1000. Slices above it shrink when they are written anyway (R84).
         max: NonZeroUsize,
     },
-    /// One slice per group, and no more endpoints than fit, as for mirrored Endpoints.
+    /// One slice per group with limited endpoints, as for mirrored Endpoints.
     OnePerGroup {
-        /// Endpoints of the group that are published; above 1000 it is 1000. Where it was more before, slices are brought
-        /// down at once: what is beyond is not published elsewhere.
+        /// Maximum endpoints of a group, at most 1000. Slices above it shrink at once, because the overflow is not published
+        /// elsewhere.
         cap: NonZeroUsize,
     },
 }
 
 impl Default for Packing {
-    /// Slices of up to 100, as the built-in controller has it.
+    /// Up to 100 endpoints per slice, the default of the built-in controller.
     fn default() -> Self {
         Self::Fill {
             max: NonZeroUsize::MIN.saturating_add(99),
@@ -36,14 +35,14 @@ impl Default for Packing {
     }
 }
 
-/// How many endpoints come, go, and change where they are.
+/// Counters of endpoint changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointCounts {
-    /// Wanted, and in no slice.
+    /// Desired and in no existing slice.
     pub added: usize,
-    /// In a slice, and not wanted.
+    /// In an existing slice and not desired.
     pub removed: usize,
-    /// In a slice, but with other facts.
+    /// In an existing slice with other attributes.
     pub changed: usize,
 }
 
@@ -56,21 +55,21 @@ impl AddAssign for EndpointCounts {
 }
 
 impl Packing {
-    /// Packs a group into its own slices, which come in the order of their names.
+    /// Packs a group into its existing slices, which are sorted by name.
     pub(crate) fn pack<'a, E: EndpointSource>(
         self,
         existing: &[&'a CompactSlice],
         group: Group<E>,
         policy: &MetadataPolicy,
-        sieve: &mut Sieve,
+        validator: &mut Validator,
     ) -> SliceChanges<'a, E> {
         match self {
-            Self::Fill { .. } => fill::pack(existing, group, self.max(), policy, sieve),
-            Self::OnePerGroup { .. } => one_per_group::pack(existing, group, self.max(), policy, sieve),
+            Self::Fill { .. } => fill::pack(existing, group, self.max(), policy, validator),
+            Self::OnePerGroup { .. } => one_per_group::pack(existing, group, self.max(), policy, validator),
         }
     }
 
-    /// Endpoints per slice. The API server takes no more than a thousand, whoever asks (I3).
+    /// Maximum endpoints per slice. The API server accepts at most 1000 (I3).
     pub(crate) fn max(self) -> usize {
         let (Self::Fill { max } | Self::OnePerGroup { cap: max }) = self;
         max.get().min(ENDPOINTS_PER_SLICE_MAX)

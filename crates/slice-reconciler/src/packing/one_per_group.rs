@@ -1,78 +1,80 @@
-//! One slice per group, and no more endpoints than fit (M78–M86).
+//! Packing with one slice per group and a limit of endpoints (M78–M86).
 
 use slice_core::{CompactSlice, EndpointSet, EndpointSource};
 
-use super::keep::Kept;
+use super::matching::SliceMatch;
 use crate::{
     Group, InvalidEndpoint, MetadataPolicy,
-    check::Sieve,
-    lists::{NewSlice, SliceChanges, Update},
-    planned::{PlannedEndpoint, PlannedSlice},
+    lists::{NewSlice, SliceChanges, SliceUpdate},
+    planned::PlannedEndpoint,
+    validate::Validator,
 };
 
+/// Packs one group into its first slice by name. Published endpoints have priority over new ones.
 pub(super) fn pack<'a, E: EndpointSource>(
     existing: &[&'a CompactSlice],
     mut group: Group<E>,
     cap: usize,
     policy: &MetadataPolicy,
-    sieve: &mut Sieve,
+    validator: &mut Validator,
 ) -> SliceChanges<'a, E> {
-    let mut packed = SliceChanges::default();
+    let mut changes = SliceChanges::default();
     let Some((slice, duplicates)) = existing.split_first() else {
-        let endpoints = fitting(validate(group.endpoints, sieve), cap, cap, sieve);
-        packed.changes.added = endpoints.len();
+        let endpoints = limit(accepted(group.endpoints, validator), cap, cap, validator);
+        changes.counts.added = endpoints.len();
         if !endpoints.is_empty() {
-            packed.create.push(NewSlice {
+            changes.to_create.push(NewSlice {
                 ports: group.ports,
                 endpoints,
             });
         }
-        return packed;
+        return changes;
     };
-    packed.delete.extend(duplicates);
-    let mut kept = Kept::default();
-    kept.look_at(slice, &mut group.endpoints);
-    let others = validate(group.endpoints, sieve);
-    let is_intact = kept.is_intact() && (1..=cap).contains(&kept.len()) && !policy.differs(&slice.metadata);
-    if is_intact && (others.is_empty() || kept.len() == cap) {
-        fitting(others, 0, cap, sieve);
-        packed.unchanged.push(slice);
-        return packed;
+    changes.to_delete.extend(duplicates);
+    let mut matched = SliceMatch::default();
+    matched.match_slice(slice, &mut group.endpoints);
+    let others = accepted(group.endpoints, validator);
+    let is_unchanged =
+        matched.is_unchanged() && (1..=cap).contains(&matched.len()) && !policy.needs_update(&slice.metadata);
+    if is_unchanged && (others.is_empty() || matched.len() == cap) {
+        limit(others, 0, cap, validator);
+        changes.unchanged.push(slice);
+        return changes;
     }
-    // Before the room is counted: what the slice loses makes room.
-    kept.sift(sieve);
-    let added = fitting(others, cap.saturating_sub(kept.len()), cap, sieve);
-    packed.changes.added = added.len();
-    packed.changes.removed = kept.dropped;
-    packed.changes.changed = kept.changed;
-    if kept.len() + added.len() == 0 {
-        // Those that go with the group count, while copies of what stays do not (M82).
-        packed.changes.removed = existing.iter().map(|slice| slice.endpoints.len()).sum();
-        packed.delete = existing.to_vec();
-        return packed;
+    // First, because dropped endpoints make room for others.
+    matched.drop_invalid(validator);
+    let added = limit(others, cap.saturating_sub(matched.len()), cap, validator);
+    changes.counts.added = added.len();
+    changes.counts.removed = matched.removed;
+    changes.counts.changed = matched.changed;
+    if matched.len() + added.len() == 0 {
+        // Endpoints of duplicate slices count as removed only if the whole group is removed (M82).
+        changes.counts.removed = existing.iter().map(|slice| slice.endpoints.len()).sum();
+        changes.to_delete = existing.to_vec();
+        return changes;
     }
-    let mut to = PlannedSlice::replacing(slice, slice.ports.clone(), kept.first(cap));
-    policy.apply(&mut to.metadata);
-    to.endpoints
-        .extend(added.into_iter().map(PlannedEndpoint::from_desired));
-    for beyond in kept.beyond(cap) {
-        sieve.leave_out(&beyond, InvalidEndpoint::LimitExceeded(cap));
+    let mut endpoints = matched.take(cap);
+    endpoints.extend(added.into_iter().map(PlannedEndpoint::from_desired));
+    let mut update = SliceUpdate::replacing(slice, &slice.ports, endpoints);
+    policy.apply(&mut update.planned.metadata);
+    for endpoint in matched.overflow(cap) {
+        validator.reject(&endpoint, InvalidEndpoint::LimitExceeded(cap));
     }
-    packed.update.push(Update { from: slice, to });
-    packed
+    changes.to_update.push(update);
+    changes
 }
 
-/// What can be published.
-fn validate<E: EndpointSource>(endpoints: EndpointSet<E>, sieve: &mut Sieve) -> Vec<E> {
+/// The valid endpoints, sorted.
+fn accepted<E: EndpointSource>(endpoints: EndpointSet<E>, validator: &mut Validator) -> Vec<E> {
     let mut endpoints = endpoints.into_sorted();
-    endpoints.retain(|endpoint| sieve.passes(endpoint));
+    endpoints.retain(|endpoint| validator.accept(endpoint));
     endpoints
 }
 
-/// The first of these, as many as there is room for; the others are left out.
-fn fitting<E: EndpointSource>(mut endpoints: Vec<E>, room: usize, cap: usize, sieve: &mut Sieve) -> Vec<E> {
-    for beyond in endpoints.iter().skip(room) {
-        sieve.leave_out(beyond, InvalidEndpoint::LimitExceeded(cap));
+/// The first `room` endpoints. The others are rejected.
+fn limit<E: EndpointSource>(mut endpoints: Vec<E>, room: usize, cap: usize, validator: &mut Validator) -> Vec<E> {
+    for endpoint in endpoints.iter().skip(room) {
+        validator.reject(endpoint, InvalidEndpoint::LimitExceeded(cap));
     }
     endpoints.truncate(room);
     endpoints

@@ -1,14 +1,14 @@
-//! Whole plans: what is written for given endpoints and slices, whoever owns them. The rows of
-//! `docs/spec/generic-reconciler.md` §15 that need pods or Endpoints are with those crates.
+//! Tests of whole plans. The rows of `docs/spec/generic-reconciler.md` §15 that need pods or Endpoints are in those crates.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
-mod bad_input;
 mod consumers;
+mod fixtures;
 mod groups;
+mod harness;
 mod metadata;
 mod metrics;
 mod ownership;
 mod packing;
-mod sets;
-mod support;
+mod rejection;
+mod slice_sets;

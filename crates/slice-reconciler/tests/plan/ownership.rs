@@ -1,4 +1,4 @@
-//! Slices with our labels and other owners, or none.
+//! Slices with our labels and another owner or none.
 
 use serde_json::{Value, json};
 use slice_core::CompactSlice;
@@ -7,20 +7,23 @@ use slice_reconciler::{
     Ownership::{Enforce, Ignore, RebuildOnForeignUid},
 };
 
-use crate::support::{Ask, options, order, pods, port, stored};
+use crate::{
+    fixtures::{existing_slices, options, pods, port},
+    harness::{Harness, order},
+};
 
 fn with_owners(owners: &Value) -> Vec<CompactSlice> {
-    let mut slices = stored(&[&pods(0..1)], &port(80));
+    let mut slices = existing_slices(&[&pods(0..1)], &port(80));
     slices[0].metadata.owner_references = serde_json::from_value(owners.clone()).unwrap();
     slices
 }
 
-fn owners(ask: &Ask<'_>) -> Value {
-    json!(ask.existing[0].metadata.owner_references)
+fn owners(harness: &Harness<'_>) -> Value {
+    json!(harness.existing[0].metadata.owner_references)
 }
 
-/// G16, G53, I7, T-GX-04, T-GMIR-09: what each mode does with slices whose endpoints are as they should be. An adopted slice has
-/// our reference from then on, where it is adopted for good at once.
+/// The writes of each mode for slices with the desired endpoints. Mode `Ignore` adds our owner reference at once (G16, G53,
+/// I7, T-GX-04, T-GMIR-09).
 #[test]
 fn g16_three_modes_of_ownership() {
     let reference =
@@ -33,7 +36,7 @@ fn g16_three_modes_of_ownership() {
         reference("Service", "foo", "uid-0"),
         reference("Service", "foo", "uid-1")
     ]);
-    for (stored, enforce, ignore, rebuild) in [
+    for (existing, enforce, ignore, rebuild) in [
         (&ours, "", "", ""),
         (&Value::Null, "cd", "u", ""),
         (&earlier, "cd", "u", "cd"),
@@ -42,12 +45,12 @@ fn g16_three_modes_of_ownership() {
         (&both, "", "", ""),
     ] {
         for (ownership, expected) in [(Enforce, enforce), (Ignore, ignore), (RebuildOnForeignUid, rebuild)] {
-            let mut ask = Ask::of(&port(80), pods(0..1)).with(with_owners(stored));
-            ask.options.ownership = ownership;
-            assert_eq!(order(&ask.sync()), expected, "{ownership:?} {stored}");
-            assert_eq!(order(&ask.sync()), "", "{ownership:?} {stored}");
+            let mut harness = Harness::of(&port(80), pods(0..1)).with(with_owners(existing));
+            harness.options.ownership = ownership;
+            assert_eq!(order(&harness.sync()), expected, "{ownership:?} {existing}");
+            assert_eq!(order(&harness.sync()), "", "{ownership:?} {existing}");
             if ownership == Ignore || !expected.is_empty() {
-                let references = ask.existing[0].metadata.owner_references.as_ref().unwrap();
+                let references = harness.existing[0].metadata.owner_references.as_ref().unwrap();
                 assert!(
                     references
                         .iter()
@@ -58,59 +61,55 @@ fn g16_three_modes_of_ownership() {
     }
 }
 
-/// An adopted slice keeps its owners, and one controller among them: the API server refuses two.
+/// An adopted slice keeps its owner references. Only one is a controller: the API server rejects two.
 #[test]
-fn an_adopted_slice_keeps_its_owners() {
+fn an_adopted_slice_keeps_its_owner_references() {
     let theirs = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u", "controller": true, "blockOwnerDeletion": false});
     let ours = |controller: bool| json!({"apiVersion": "v1", "kind": "Service", "name": "foo", "uid": "uid-1", "controller": controller, "blockOwnerDeletion": true});
     for ownership in [Ignore, RebuildOnForeignUid] {
-        for (stored, expected) in [
+        for (existing, expected) in [
             (json!([theirs]), json!([theirs, ours(false)])),
             (Value::Null, json!([ours(true)])),
         ] {
-            let mut ask = Ask::of(&port(80), pods(0..2)).with(with_owners(&stored));
-            ask.options.ownership = ownership;
-            assert_eq!(order(&ask.sync()), "u");
-            assert_eq!(owners(&ask), expected);
+            let mut harness = Harness::of(&port(80), pods(0..2)).with(with_owners(&existing));
+            harness.options.ownership = ownership;
+            assert_eq!(order(&harness.sync()), "u");
+            assert_eq!(owners(&harness), expected);
         }
     }
 }
 
-/// G70, G76: an owner reference reads as the controller wants it, and a difference in it is no reason to write.
+/// Owner references have the configured flags, and a difference in flags causes no write (G70, G76).
 #[test]
-fn owner_references_read_as_asked_for() {
+fn owner_references_have_the_configured_flags() {
     let flags = OwnerReferenceOptions {
         controller: false,
         block_owner_deletion: false,
     };
-    let mut ask = Ask::of(&port(80), pods(0..1));
-    ask.owner.api_version = "multicluster.x-k8s.io/v1beta1";
-    ask.owner.kind = "ServiceImport";
-    ask.options.owner_reference = flags;
-    ask.sync();
+    let mut harness = Harness::of(&port(80), pods(0..1));
+    harness.owner.api_version = "multicluster.x-k8s.io/v1beta1";
+    harness.owner.kind = "ServiceImport";
+    harness.options.owner_reference = flags;
+    harness.sync();
     let expected = json!([{
         "apiVersion": "multicluster.x-k8s.io/v1beta1", "kind": "ServiceImport", "name": "foo", "uid": "uid-1",
         "controller": false, "blockOwnerDeletion": false,
     }]);
-    assert_eq!(owners(&ask), expected);
-    ask.options = options(100);
-    ask.owner.api_version = "multicluster.x-k8s.io/v1";
-    assert_eq!(
-        order(&ask.sync()),
-        "",
-        "flags and versions of the API come and go (G16)"
-    );
-    assert_eq!(owners(&ask), expected);
+    assert_eq!(owners(&harness), expected);
+    harness.options = options(100);
+    harness.owner.api_version = "multicluster.x-k8s.io/v1";
+    assert_eq!(order(&harness.sync()), "", "flags and API versions do not matter (G16)");
+    assert_eq!(owners(&harness), expected);
 }
 
-/// G16, G25: a placeholder that is kept is adopted like any other slice.
+/// An existing placeholder is adopted like any other slice (G16, G25).
 #[test]
 fn a_placeholder_is_adopted() {
-    let mut ask = Ask::default();
-    ask.sync();
-    ask.existing[0].metadata.owner_references = None;
-    ask.options.ownership = Ignore;
-    assert_eq!(order(&ask.sync()), "u");
-    assert!(ask.owner.owns(&ask.existing[0]));
-    assert_eq!(order(&ask.sync()), "");
+    let mut harness = Harness::default();
+    harness.sync();
+    harness.existing[0].metadata.owner_references = None;
+    harness.options.ownership = Ignore;
+    assert_eq!(order(&harness.sync()), "u");
+    assert!(harness.owner.owns(&harness.existing[0]));
+    assert_eq!(order(&harness.sync()), "");
 }

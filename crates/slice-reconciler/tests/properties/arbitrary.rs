@@ -1,10 +1,10 @@
-//! Slices as the API has them, with whatever an API server would let pass, and more.
+//! Arbitrary API slices, with values that an API server accepts and others.
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-/// A text that others use too, any text at all, or none.
+/// A common text, any text, or null.
 fn text() -> impl Strategy<Value = Value> {
     prop_oneof![
         6 => select(vec!["", "a", "b", "web"]).prop_map(Value::from),
@@ -13,8 +13,8 @@ fn text() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn list(item: impl Strategy<Value = Value>, most: usize) -> impl Strategy<Value = Value> {
-    option::weighted(0.9, vec(item, 0..=most)).prop_map(Value::from)
+fn list(item: impl Strategy<Value = Value>, max: usize) -> impl Strategy<Value = Value> {
+    option::weighted(0.9, vec(item, 0..=max)).prop_map(Value::from)
 }
 
 fn flag() -> impl Strategy<Value = Value> {

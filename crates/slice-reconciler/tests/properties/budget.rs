@@ -1,4 +1,4 @@
-//! How many writes a plan may have, counted from what there is and what is wanted.
+//! The maximum number of writes of a plan, from existing slices and desired endpoints.
 
 use std::collections::BTreeMap;
 
@@ -10,140 +10,145 @@ use slice_reconciler::{
     hints::{HintMode, TrafficDistribution},
 };
 
-use crate::world::{Key, World, is_same, key};
+use crate::harness::{Harness, Key, is_same, key};
 
-/// What there is to do.
+/// The allowed writes.
 #[derive(Debug, Default)]
-pub(crate) struct Budget<'w> {
-    /// Our slices of wanted groups, and what of them stays wanted there.
-    pub(crate) kept: Vec<(&'w CompactSlice, Vec<&'w Endpoint>)>,
-    /// By group. Slices of a type that is no longer known are one, too.
-    shares: BTreeMap<Option<Key>, Share>,
-    /// Where slices exchange endpoints, the last of them need not wait for any other: at most so many in all groups together.
+pub(crate) struct Budget<'h> {
+    /// Our slices of desired groups, and their endpoints that stay desired there.
+    pub(crate) kept: Vec<(&'h CompactSlice, Vec<&'h Endpoint>)>,
+    /// By group. Slices of unknown address types form one group.
+    by_group: BTreeMap<Option<Key>, GroupBudget>,
+    /// The maximum of extra slices for exchanges of endpoints, over all groups: the last exchanging slice needs none.
     exchanges: usize,
 }
 
-/// What there is to do in one group.
+/// The allowed writes of one group.
 #[derive(Debug, Default)]
-struct Share {
-    /// Slices that cannot stay as they are.
-    touched: usize,
-    /// Slices that it takes to hold what comes into the group, or is too much where it was.
+struct GroupBudget {
+    /// Existing slices that have to be written.
+    changed: usize,
+    /// New slices for added endpoints and for overflow.
     new: usize,
     placeholders: usize,
-    /// Where slices exchange endpoints, one of two has them first put into a new slice (I4): at most so many.
+    /// New slices that exchanges of endpoints need, because one of two slices has to be written first (I4).
     exchanges: usize,
 }
 
-impl Share {
+impl GroupBudget {
     fn writes_without_exchanges(&self) -> usize {
-        self.touched + self.new + self.placeholders
+        self.changed + self.new + self.placeholders
     }
 }
 
-/// What is wanted of one group.
+/// The state of one group while its slices are added.
 #[derive(Default)]
-struct Open<'w> {
-    /// What was found in no slice yet.
-    left: Vec<&'w Endpoint>,
-    /// What is too much in slices that are written only for their hints or to adopt them: what comes in has its place then.
-    beyond: usize,
+struct OpenGroup<'h> {
+    /// Desired endpoints that are in no slice yet.
+    remaining: Vec<&'h Endpoint>,
+    /// Overflow of slices that are written only for hints or adoption, when added endpoints are already placed.
+    overflow: usize,
     has_slice: bool,
 }
 
-impl<'w> Budget<'w> {
-    pub(crate) fn of(world: &'w World, plan: &Plan) -> Self {
+impl<'h> Budget<'h> {
+    pub(crate) fn of(harness: &'h Harness, plan: &Plan) -> Self {
         let mut budget = Self {
-            exchanges: exchanges_of_all(world),
+            exchanges: max_exchanges(harness),
             ..Self::default()
         };
-        let mut groups: BTreeMap<Key, Open<'_>> = BTreeMap::new();
-        for (key, left) in world.by_key() {
+        let mut groups: BTreeMap<Key, OpenGroup<'_>> = BTreeMap::new();
+        for (key, remaining) in harness.publishable_by_key() {
             groups.insert(
                 key,
-                Open {
-                    left,
-                    ..Open::default()
+                OpenGroup {
+                    remaining,
+                    ..OpenGroup::default()
                 },
             );
         }
-        let mut existing: Vec<&CompactSlice> = world.existing.iter().filter(|slice| world.concerns(slice)).collect();
+        let mut existing: Vec<&CompactSlice> = harness
+            .existing
+            .iter()
+            .filter(|slice| harness.is_in_set(slice))
+            .collect();
         existing.sort_by_key(|slice| slice.metadata.name.clone());
         for slice in existing {
-            let group = key(slice).filter(|_| world.is_ours(slice));
+            let group = key(slice).filter(|_| harness.is_ours(slice));
             let group = group.and_then(|group| groups.get_mut(&group));
-            match group.filter(|group| world.fills() || !group.has_slice) {
-                Some(group) => budget.look_at(world, plan, slice, group),
-                None if world.is_spared(slice) => {}
-                None => budget.share(key(slice)).touched += 1,
+            match group.filter(|group| harness.fills() || !group.has_slice) {
+                Some(group) => budget.add_slice(harness, plan, slice, group),
+                None if harness.is_retained(slice) => {}
+                None => budget.group(key(slice)).changed += 1,
             }
         }
         for (key, group) in groups {
-            let adds = if world.fills() {
-                group.left.len()
+            let adds = if harness.fills() {
+                group.remaining.len()
             } else {
-                group.left.len().min(world.max())
+                group.remaining.len().min(harness.max())
             };
-            budget.share(Some(key)).new = adds.div_ceil(world.max()) + group.beyond.div_ceil(world.max());
+            budget.group(Some(key)).new = adds.div_ceil(harness.max()) + group.overflow.div_ceil(harness.max());
         }
-        for address_type in placeholders(world) {
-            budget.share(Some((address_type, PortMapKey::new([])))).placeholders = 1;
+        for address_type in placeholders(harness) {
+            budget.group(Some((address_type, PortMapKey::new([])))).placeholders = 1;
         }
         budget
     }
 
-    fn share(&mut self, key: Option<Key>) -> &mut Share {
-        self.shares.entry(key).or_default()
+    fn group(&mut self, key: Option<Key>) -> &mut GroupBudget {
+        self.by_group.entry(key).or_default()
     }
 
-    fn look_at(&mut self, world: &World, plan: &Plan, slice: &'w CompactSlice, group: &mut Open<'w>) {
-        let mut kept = take(slice, &mut group.left);
+    fn add_slice(&mut self, harness: &Harness, plan: &Plan, slice: &'h CompactSlice, group: &mut OpenGroup<'h>) {
+        let mut kept = match_endpoints(slice, &mut group.remaining);
         group.has_slice = true;
-        let stays = stays(world, slice, &kept, group);
-        let too_much = kept.len().saturating_sub(world.max());
-        if !stays {
-            // What is too much may be in a later slice too.
-            let beyond = kept.drain(kept.len() - too_much..);
-            group.left.extend(beyond.map(|(_, wanted)| wanted));
+        let is_up_to_date = is_up_to_date(harness, slice, &kept, group);
+        let excess = kept.len().saturating_sub(harness.max());
+        if !is_up_to_date {
+            // A later slice may have the overflow too.
+            let overflow = kept.drain(kept.len() - excess..);
+            group.remaining.extend(overflow.map(|(_, desired)| desired));
         }
-        if !world.fills() {
+        if !harness.fills() {
             // There is no other slice.
-            group.left.truncate(world.max() - kept.len());
+            group.remaining.truncate(harness.max() - kept.len());
         }
-        let written = !stays || is_written_to_adopt(world, slice) || is_written_for_hints(world, slice, plan);
-        let share = self.share(key(slice));
-        share.touched += usize::from(written);
-        // With one slice per group, something comes into it and was counted: a new one takes its place.
-        share.exchanges += usize::from(world.fills() && !kept.is_empty() && may_exchange(world, slice));
-        if stays && written {
-            kept.truncate(world.max());
-            group.beyond += too_much;
+        let written =
+            !is_up_to_date || is_written_to_adopt(harness, slice) || is_written_for_hints(harness, slice, plan);
+        let group_budget = self.group(key(slice));
+        group_budget.changed += usize::from(written);
+        // With one slice per group, a new slice replaces it, which is already counted as an add.
+        group_budget.exchanges += usize::from(harness.fills() && !kept.is_empty() && may_exchange(harness, slice));
+        if is_up_to_date && written {
+            kept.truncate(harness.max());
+            group.overflow += excess;
         }
         self.kept
-            .push((slice, kept.into_iter().map(|(stored, _)| stored).collect()));
+            .push((slice, kept.into_iter().map(|(existing, _)| existing).collect()));
     }
 
-    /// How many writes there may be.
+    /// The maximum number of writes.
     pub(crate) fn writes(&self) -> usize {
-        let exchanges: usize = self.shares.values().map(|share| share.exchanges).sum();
-        let others: usize = self.shares.values().map(Share::writes_without_exchanges).sum();
+        let exchanges: usize = self.by_group.values().map(|group_budget| group_budget.exchanges).sum();
+        let others: usize = self.by_group.values().map(GroupBudget::writes_without_exchanges).sum();
         others + exchanges.min(self.exchanges)
     }
 
-    /// The groups in which there are more writes than there may be, and how many there are.
-    pub(crate) fn overdrawn(&self, world: &World, plan: &Plan) -> Vec<(Option<Key>, usize)> {
-        let may_have = |share: &Share| share.writes_without_exchanges() + share.exchanges;
-        let mut writes = writes_by_group(world, plan);
-        writes.retain(|group, writes| *writes > self.shares.get(group).map_or(0, may_have));
+    /// Groups with more writes than allowed, and the number of their writes.
+    pub(crate) fn exceeded(&self, harness: &Harness, plan: &Plan) -> Vec<(Option<Key>, usize)> {
+        let max = |group_budget: &GroupBudget| group_budget.writes_without_exchanges() + group_budget.exchanges;
+        let mut writes = writes_by_group(harness, plan);
+        writes.retain(|group, writes| *writes > self.by_group.get(group).map_or(0, max));
         writes.into_iter().collect()
     }
 }
 
-/// The writes of a plan by group. One that gives a slice the ports of another group counts for both: in one it stands for a
-/// deletion, in the other for a creation (R104).
-fn writes_by_group(world: &World, plan: &Plan) -> BTreeMap<Option<Key>, usize> {
-    let stored = |name: Option<&String>| {
-        let mut existing = world.existing.iter();
+/// The writes of a plan by group. Reuse of a slice for other ports counts for both groups: as a delete in one and as a
+/// create in the other (R104).
+fn writes_by_group(harness: &Harness, plan: &Plan) -> BTreeMap<Option<Key>, usize> {
+    let existing = |name: Option<&String>| {
+        let mut existing = harness.existing.iter();
         existing
             .find(|slice| slice.metadata.name.as_ref() == name)
             .and_then(key)
@@ -152,8 +157,8 @@ fn writes_by_group(world: &World, plan: &Plan) -> BTreeMap<Option<Key>, usize> {
     for write in &plan.writes {
         let (from, to) = match &write.operation {
             Operation::Create(slice) => (None, Some(key(slice))),
-            Operation::Update(slice) => (Some(stored(slice.metadata.name.as_ref())), Some(key(slice))),
-            Operation::Delete(deletion) => (Some(stored(Some(&deletion.name))), None),
+            Operation::Update(slice) => (Some(existing(slice.metadata.name.as_ref())), Some(key(slice))),
+            Operation::Delete(deletion) => (Some(existing(Some(&deletion.name))), None),
         };
         for key in from.iter().chain(to.iter().filter(|to| from.as_ref() != Some(to))) {
             *writes.entry(key.clone()).or_default() += 1;
@@ -162,63 +167,72 @@ fn writes_by_group(world: &World, plan: &Plan) -> BTreeMap<Option<Key>, usize> {
     writes
 }
 
-/// The endpoints of a slice that are wanted in its group and were not found before, as stored and as wanted.
-fn take<'w>(slice: &'w CompactSlice, left: &mut Vec<&'w Endpoint>) -> Vec<(&'w Endpoint, &'w Endpoint)> {
-    let take = |stored: &'w Endpoint| {
-        let place = left.iter().position(|wanted| is_same(wanted, stored))?;
-        Some((stored, left.swap_remove(place)))
+/// The endpoints of a slice that are desired and in no earlier slice, as (existing, desired).
+fn match_endpoints<'h>(
+    slice: &'h CompactSlice,
+    remaining: &mut Vec<&'h Endpoint>,
+) -> Vec<(&'h Endpoint, &'h Endpoint)> {
+    let take = |existing: &'h Endpoint| {
+        let index = remaining.iter().position(|desired| is_same(desired, existing))?;
+        Some((existing, remaining.swap_remove(index)))
     };
     slice.endpoints.iter().filter_map(take).collect()
 }
 
-/// Whether a slice can stay as it is, as far as hints and owner do not matter. A slice that is the only one of its group has to hold
-/// something, and no more than fits.
-fn stays(world: &World, slice: &CompactSlice, kept: &[(&Endpoint, &Endpoint)], group: &Open<'_>) -> bool {
-    let as_wanted = |(stored, wanted): &(&Endpoint, &Endpoint)| wanted.equals_beyond_identity(stored);
-    let fits = kept.len() <= world.max() && !(kept.is_empty() && group.left.is_empty());
+/// Whether a slice needs no update, apart from hints and owner references. The only slice of a group must not be empty or
+/// above the limit.
+fn is_up_to_date(
+    harness: &Harness,
+    slice: &CompactSlice,
+    kept: &[(&Endpoint, &Endpoint)],
+    group: &OpenGroup<'_>,
+) -> bool {
+    let is_equal = |(existing, desired): &(&Endpoint, &Endpoint)| desired.equals_beyond_identity(existing);
+    let fits = kept.len() <= harness.max() && !(kept.is_empty() && group.remaining.is_empty());
     kept.len() == slice.endpoints.len()
-        && kept.iter().all(as_wanted)
-        && has_right_metadata(world, slice)
-        && (world.fills() || fits)
+        && kept.iter().all(is_equal)
+        && has_desired_metadata(harness, slice)
+        && (harness.fills() || fits)
 }
 
-fn has_right_metadata(world: &World, slice: &CompactSlice) -> bool {
-    let policy = &world.metadata;
-    let stored = |map: &Option<BTreeMap<String, String>>| map.clone().unwrap_or_default();
-    let mut labels = stored(&slice.metadata.labels);
-    labels.retain(|key, _| !policy.reserved.contains_key(key) && world.partition.0.iter().all(|(ours, _)| ours != key));
-    let mut annotations = stored(&slice.metadata.annotations);
-    if world.trigger_time != TriggerTime::Unmanaged {
+fn has_desired_metadata(harness: &Harness, slice: &CompactSlice) -> bool {
+    let policy = &harness.metadata;
+    let existing = |map: &Option<BTreeMap<String, String>>| map.clone().unwrap_or_default();
+    let mut labels = existing(&slice.metadata.labels);
+    labels
+        .retain(|key, _| !policy.reserved.contains_key(key) && harness.partition.0.iter().all(|(ours, _)| ours != key));
+    let mut annotations = existing(&slice.metadata.annotations);
+    if harness.trigger_time != TriggerTime::Unmanaged {
         annotations.remove(TRIGGER_TIME_ANNOTATION);
     }
-    let holds = |stored: &BTreeMap<String, String>, wanted: &BTreeMap<String, String>| {
-        wanted.iter().all(|(key, value)| stored.get(key) == Some(value))
+    let holds = |existing: &BTreeMap<String, String>, desired: &BTreeMap<String, String>| {
+        desired.iter().all(|(key, value)| existing.get(key) == Some(value))
     };
-    let labels_are_right = if policy.keep_other_labels {
+    let labels_equal = if policy.keep_other_labels {
         holds(&labels, &policy.labels)
     } else {
         labels == policy.labels
     };
-    let annotations_are_right = match &policy.annotations {
+    let annotations_equal = match &policy.annotations {
         Annotations::Preserve => true,
-        Annotations::Set(wanted) => holds(&annotations, wanted),
-        Annotations::Replace(wanted) => annotations == *wanted,
+        Annotations::Set(desired) => holds(&annotations, desired),
+        Annotations::Replace(desired) => annotations == *desired,
     };
-    labels_are_right && annotations_are_right
+    labels_equal && annotations_equal
 }
 
-fn is_written_to_adopt(world: &World, slice: &CompactSlice) -> bool {
-    world.options.ownership == Ownership::Ignore && !world.owner.owns(slice)
+fn is_written_to_adopt(harness: &Harness, slice: &CompactSlice) -> bool {
+    harness.options.ownership == Ownership::Ignore && !harness.owner.owns(slice)
 }
 
-/// Whether a slice has to be written for its hints. Whether it must with topology hints, only the plan can say; that it is
-/// not written for nothing is another property.
-fn is_written_for_hints(world: &World, slice: &CompactSlice, plan: &Plan) -> bool {
+/// Whether a slice has to be written for its hints. With topology hints this follows the plan; another property checks that
+/// it has no unnecessary updates.
+fn is_written_for_hints(harness: &Harness, slice: &CompactSlice, plan: &Plan) -> bool {
     let mut ready = slice
         .endpoints
         .iter()
         .filter(|endpoint| endpoint.conditions.ready == Some(true));
-    match (world.hints, &world.nodes) {
+    match (harness.hints, &harness.nodes) {
         (None, _) => false,
         (Some(HintMode::TrafficDistribution(distribution)), _) => ready.any(|endpoint| {
             let given = |name: &Option<_>| {
@@ -232,11 +246,11 @@ fn is_written_for_hints(world: &World, slice: &CompactSlice, plan: &Plan) -> boo
                 TrafficDistribution::PreferSameNode => given(&endpoint.node_name),
                 _ => vec![],
             };
-            let wanted = Hints {
+            let desired = Hints {
                 for_zones: zones,
                 for_nodes: nodes,
             };
-            endpoint.hints.as_deref().cloned().unwrap_or_default() != wanted
+            endpoint.hints.as_deref().cloned().unwrap_or_default() != desired
         }),
         (Some(HintMode::Auto), Some(_)) => plan.writes.iter().any(|write| match &write.operation {
             Operation::Update(to) => {
@@ -254,60 +268,60 @@ fn is_written_for_hints(world: &World, slice: &CompactSlice, plan: &Plan) -> boo
     }
 }
 
-/// The address types that have a placeholder.
-fn placeholders(world: &World) -> Vec<AddressType> {
-    let wanted = world.by_key();
+/// The address types that need a placeholder.
+fn placeholders(harness: &Harness) -> Vec<AddressType> {
+    let desired = harness.publishable_by_key();
     let has_none = |address_type: &&AddressType| {
-        let mut of_type = wanted.iter().filter(|((known, _), _)| known == *address_type);
-        let mut spared = world.existing.iter().filter(|slice| world.is_spared(slice));
+        let mut of_type = desired.iter().filter(|((known, _), _)| known == *address_type);
+        let mut retained = harness.existing.iter().filter(|slice| harness.is_retained(slice));
         of_type.all(|(_, endpoints)| endpoints.is_empty())
-            && spared.all(|slice| slice.address_type.as_ref() != Ok(*address_type))
+            && retained.all(|slice| slice.address_type.as_ref() != Ok(*address_type))
     };
-    let supported = world.supported.iter().filter(|_| world.options.placeholder);
+    let supported = harness.address_types.iter().filter(|_| harness.options.placeholder);
     supported.filter(has_none).copied().collect()
 }
 
-/// Whether a slice of ours holds what another group of its type wants; with one slice per group, others of the same ports give
-/// what they hold to the first.
-fn gives(world: &World, slice: &CompactSlice) -> bool {
-    let wanted = world.by_key();
-    let of_type = wanted
+/// Whether a slice of ours holds endpoints that another group of its type desires. With one slice per group, duplicate
+/// slices give their endpoints to the first.
+fn gives(harness: &Harness, slice: &CompactSlice) -> bool {
+    let desired = harness.publishable_by_key();
+    let of_type = desired
         .iter()
         .filter(|((address_type, _), _)| slice.address_type.as_ref() == Ok(address_type));
-    let mut elsewhere = of_type.filter(|((_, ports), _)| slice.ports != *ports || !world.fills());
-    elsewhere.any(|(_, endpoints)| endpoints.iter().any(|wanted| holds(slice, wanted)))
+    let mut elsewhere = of_type.filter(|((_, ports), _)| slice.ports != *ports || !harness.fills());
+    elsewhere.any(|(_, endpoints)| endpoints.iter().any(|desired| holds(slice, desired)))
 }
 
-/// Whether another slice of ours holds what the group of this one wants, and this one does not have.
-fn takes(world: &World, slice: &CompactSlice) -> bool {
-    let wanted = key(slice).and_then(|key| world.by_key().remove(&key));
+/// Whether another slice of ours holds endpoints that the group of this slice desires and this slice lacks.
+fn receives(harness: &Harness, slice: &CompactSlice) -> bool {
+    let desired = key(slice).and_then(|key| harness.publishable_by_key().remove(&key));
     let others = || {
-        let ours = world.existing.iter().filter(|other| world.is_ours(other));
-        let giving = ours.filter(|other| !world.is_spared(other));
+        let ours = harness.existing.iter().filter(|other| harness.is_ours(other));
+        let giving = ours.filter(|other| !harness.is_retained(other));
         giving.filter(|other| other.metadata.name != slice.metadata.name)
     };
-    let comes = |wanted: &&Endpoint| !holds(slice, wanted) && others().any(|other| holds(other, wanted));
-    wanted.iter().flatten().any(comes)
+    let arrives = |desired: &&Endpoint| !holds(slice, desired) && others().any(|other| holds(other, desired));
+    desired.iter().flatten().any(arrives)
 }
 
 fn holds(slice: &CompactSlice, endpoint: &Endpoint) -> bool {
-    slice.endpoints.iter().any(|held| is_same(held, endpoint))
+    slice.endpoints.iter().any(|other| is_same(other, endpoint))
 }
 
-/// Whether a slice may have to exchange endpoints with others, each of which would have to be written before the other (I4).
-pub(crate) fn may_exchange(world: &World, slice: &CompactSlice) -> bool {
-    gives(world, slice) && takes(world, slice)
+/// Whether a slice may exchange endpoints with others, which is a cycle of dependencies (I4).
+pub(crate) fn may_exchange(harness: &Harness, slice: &CompactSlice) -> bool {
+    gives(harness, slice) && receives(harness, slice)
 }
 
-/// In each address type one less than there are slices with endpoints that are wanted elsewhere.
-fn exchanges_of_all(world: &World) -> usize {
+/// For each address type, one less than the slices with endpoints that are desired elsewhere.
+fn max_exchanges(harness: &Harness) -> usize {
     let giving = |address_type: &AddressType| {
-        let ours = world.existing.iter().filter(|slice| world.is_ours(slice));
+        let ours = harness.existing.iter().filter(|slice| harness.is_ours(slice));
         let of_type = ours.filter(|slice| slice.address_type.as_ref() == Ok(address_type));
         of_type
-            .filter(|slice| gives(world, slice) && !world.is_spared(slice))
+            .filter(|slice| gives(harness, slice) && !harness.is_retained(slice))
             .count()
     };
-    let types = world.supported.iter();
+    let types = harness.address_types.iter();
     types.map(|address_type| giving(address_type).saturating_sub(1)).sum()
 }

@@ -1,61 +1,65 @@
-//! What readers find, and what they must not miss.
+//! Published endpoints, and those that must never be missing.
 
 use std::collections::BTreeSet;
 
 use slice_core::{CompactSlice, Endpoint, EndpointSource as _};
 
 use crate::{
-    objects::is_spoilt,
-    world::{Identity, World, identity},
+    fixtures::is_invalid,
+    harness::{Harness, Identity, identity},
 };
 
-/// What readers find in slices that are not being deleted.
+/// The published endpoints of slices that are not terminating.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Published {
     endpoints: BTreeSet<Identity>,
-    /// Names of pods: where one was made anew, it takes the place of the one before.
+    /// Names of pods. A recreated pod replaces the one before.
     pods: BTreeSet<String>,
 }
 
 impl Published {
-    pub(crate) fn of(world: &World, slices: &[CompactSlice]) -> Self {
-        let endpoints = || endpoints(world, slices);
+    pub(crate) fn of(harness: &Harness, slices: &[CompactSlice]) -> Self {
+        let endpoints = || endpoints(harness, slices);
         Self {
             endpoints: endpoints().map(identity).collect(),
             pods: endpoints().map(|endpoint| pod(endpoint).0).collect(),
         }
     }
 
-    /// What is published and stays wanted, and may be: endpoints, and pods whose address type goes away. With one slice per group,
-    /// what does not fit in cannot stay; nor what only slices hold that an owner should not have, when it gets nothing new for it:
-    /// because it is going away itself, or because the ports are bad with which it is wanted.
-    pub(crate) fn for_good(world: &World, finally: &[CompactSlice]) -> Self {
-        let wanted: Vec<&Endpoint> = if world.fills() {
-            let wanted = world.by_key().into_values().flatten();
-            wanted.filter(|endpoint| !is_spoilt(endpoint)).collect()
+    /// Published endpoints that stay desired and valid, and pods of removed address types. Exceptions: endpoints above the
+    /// limit with one slice per group, and endpoints that only slices of other owners or types hold, if no new slice is
+    /// created for them because the owner is terminating or the desired ports are invalid.
+    pub(crate) fn to_preserve(harness: &Harness, final_slices: &[CompactSlice]) -> Self {
+        let desired: Vec<&Endpoint> = if harness.fills() {
+            let desired = harness.publishable_by_key().into_values().flatten();
+            desired.filter(|endpoint| !is_invalid(endpoint)).collect()
         } else {
-            endpoints(world, finally).collect()
+            endpoints(harness, final_slices).collect()
         };
-        let is_right = |slice: &&CompactSlice| world.is_ours(slice) && world.supports(slice);
-        let stored = world.existing.iter();
-        let stored: Vec<CompactSlice> = stored
-            .filter(|slice| is_right(slice) || !world.owner.terminating)
+        let is_usable = |slice: &&CompactSlice| harness.is_ours(slice) && harness.supports(slice);
+        let existing = harness.existing.iter();
+        let existing: Vec<CompactSlice> = existing
+            .filter(|slice| is_usable(slice) || !harness.owner.terminating)
             .cloned()
             .collect();
-        let spared: Vec<CompactSlice> = stored.iter().filter(|slice| world.is_spared(slice)).cloned().collect();
-        let unsupported = stored.iter().filter(|slice| !world.supports(slice)).cloned();
-        let leaving: BTreeSet<_> = endpoints(world, &unsupported.collect::<Vec<_>>()).map(pod).collect();
+        let retained: Vec<CompactSlice> = existing
+            .iter()
+            .filter(|slice| harness.is_retained(slice))
+            .cloned()
+            .collect();
+        let unsupported = existing.iter().filter(|slice| !harness.supports(slice)).cloned();
+        let removed: BTreeSet<_> = endpoints(harness, &unsupported.collect::<Vec<_>>()).map(pod).collect();
         Self {
-            endpoints: &(&Self::of(world, &stored).endpoints & &wanted.iter().copied().map(identity).collect())
-                | &Self::of(world, &spared).endpoints,
-            pods: (&leaving & &wanted.into_iter().map(pod).collect())
+            endpoints: &(&Self::of(harness, &existing).endpoints & &desired.iter().copied().map(identity).collect())
+                | &Self::of(harness, &retained).endpoints,
+            pods: (&removed & &desired.into_iter().map(pod).collect())
                 .into_iter()
                 .map(|(name, _)| name)
                 .collect(),
         }
     }
 
-    pub(crate) fn without(&self, now: &Self) -> Self {
+    pub(crate) fn missing_from(&self, now: &Self) -> Self {
         Self {
             endpoints: &self.endpoints - &now.endpoints,
             pods: &self.pods - &now.pods,
@@ -63,12 +67,12 @@ impl Published {
     }
 }
 
-fn endpoints<'s>(world: &World, slices: &'s [CompactSlice]) -> impl Iterator<Item = &'s Endpoint> {
-    let concerned = slices.iter().filter(|slice| world.concerns(slice));
-    concerned.flat_map(|slice| &slice.endpoints)
+fn endpoints<'s>(harness: &Harness, slices: &'s [CompactSlice]) -> impl Iterator<Item = &'s Endpoint> {
+    let live = slices.iter().filter(|slice| harness.is_in_set(slice));
+    live.flat_map(|slice| &slice.endpoints)
 }
 
-/// The name and uid of what is behind an endpoint.
+/// The name and uid of the target of an endpoint.
 fn pod(endpoint: &Endpoint) -> (String, String) {
     let target = endpoint.target().unwrap();
     (target.name().unwrap().to_owned(), target.uid().unwrap().to_owned())

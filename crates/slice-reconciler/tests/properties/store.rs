@@ -1,10 +1,10 @@
-//! What an API server would hold while a plan is carried out.
+//! An in-memory API server that executes plans.
 
 use proptest::{bool::weighted, collection::vec, prelude::*};
 use slice_core::CompactSlice;
 use slice_reconciler::{Operation, Plan};
 
-/// Stored slices, and the versions of their last writes.
+/// The slices, and the latest resourceVersion.
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     slices: Vec<CompactSlice>,
@@ -24,42 +24,45 @@ impl Store {
         self.slices
     }
 
-    /// Carries out a whole plan.
+    /// Executes a whole plan.
     pub(crate) fn apply(&mut self, plan: &Plan) {
-        self.carry_out(plan, &Schedule::default(), |_| {});
+        self.execute(plan, &Schedule::default(), |_| {});
     }
 
-    /// Carries out what a schedule lets succeed, each write after those that it waits for, and withholds what waits for one
-    /// that failed. Looks at the slices before the first write and after each.
-    pub(crate) fn carry_out(&mut self, plan: &Plan, schedule: &Schedule, mut look: impl FnMut(&[CompactSlice])) {
+    /// Executes writes in the order of a schedule, each after its dependencies. Some fail, and those that depend on them are
+    /// skipped. Calls `observe` before the first write and after each.
+    pub(crate) fn execute(&mut self, plan: &Plan, schedule: &Schedule, mut observe: impl FnMut(&[CompactSlice])) {
         let mut done = vec![false; plan.writes.len()];
-        let mut open: Vec<usize> = (0..plan.writes.len()).collect();
-        look(&self.slices);
+        let mut pending: Vec<usize> = (0..plan.writes.len()).collect();
+        observe(&self.slices);
         loop {
             let ready = |index: &usize| plan.writes[*index].after.iter().all(|other| done[*other]);
-            let Some(next) = open
+            let Some(next) = pending
                 .iter()
                 .copied()
                 .filter(ready)
-                .min_by_key(|index| schedule.turn(*index))
+                .min_by_key(|index| schedule.rank(*index))
             else {
                 return;
             };
-            open.retain(|index| *index != next);
+            pending.retain(|index| *index != next);
             if !schedule.fails(next) {
                 self.write(&plan.writes[next].operation);
                 done[next] = true;
-                look(&self.slices);
+                observe(&self.slices);
             }
         }
     }
 
-    /// I8: updates and deletes name the version that they replace, and it is the one that is stored.
+    /// Updates and deletes have the current resourceVersion as precondition (I8).
     fn write(&mut self, operation: &Operation) {
         self.version += 1;
         match operation {
             Operation::Create(slice) => {
-                assert!(self.find(slice.metadata.name.as_deref()).is_none(), "the name is taken");
+                assert!(
+                    self.find(slice.metadata.name.as_deref()).is_none(),
+                    "the name is in use"
+                );
                 let mut slice = slice.clone();
                 slice.metadata.uid = Some(format!("uid-of-{}", self.version));
                 slice.metadata.resource_version = Some(self.version.to_string());
@@ -67,15 +70,15 @@ impl Store {
             }
             Operation::Update(slice) => {
                 let version = self.version.to_string();
-                let stored = self.find(slice.metadata.name.as_deref()).expect("the slice is there");
-                assert_eq!(stored.metadata.resource_version, slice.metadata.resource_version);
-                *stored = slice.clone();
-                stored.metadata.resource_version = Some(version);
+                let current = self.find(slice.metadata.name.as_deref()).expect("the slice exists");
+                assert_eq!(current.metadata.resource_version, slice.metadata.resource_version);
+                *current = slice.clone();
+                current.metadata.resource_version = Some(version);
             }
             Operation::Delete(deletion) => {
-                let stored = self.find(Some(&deletion.name)).expect("the slice is there");
-                assert_eq!(stored.metadata.uid, deletion.uid);
-                assert_eq!(stored.metadata.resource_version, deletion.resource_version);
+                let current = self.find(Some(&deletion.name)).expect("the slice exists");
+                assert_eq!(current.metadata.uid, deletion.uid);
+                assert_eq!(current.metadata.resource_version, deletion.resource_version);
                 self.slices
                     .retain(|slice| slice.metadata.name.as_ref() != Some(&deletion.name));
             }
@@ -89,7 +92,7 @@ impl Store {
     }
 }
 
-/// In which order writes that wait for nobody are sent, and which fail.
+/// The order of independent writes, and which of them fail.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schedule(Vec<(u8, bool)>);
 
@@ -99,7 +102,7 @@ impl Schedule {
         cycle.into_iter().nth(index).copied().unwrap_or_default()
     }
 
-    fn turn(&self, index: usize) -> (u8, usize) {
+    fn rank(&self, index: usize) -> (u8, usize) {
         (self.of(index).0, index)
     }
 

@@ -1,4 +1,4 @@
-//! Hints for zones on the slices of one owner and address type.
+//! Assignment of zone hints to the slices of one owner and address type.
 
 use std::sync::Arc;
 
@@ -9,229 +9,229 @@ use super::{
     HintsUnavailable,
     allocation::{Allocation, allocate, count_hints, fits},
     balance::Moves,
-    listed::Listed,
-    nodes::{Home, Ratios},
-    shares::{Shares, excess},
+    nodes::{ZoneLookup, ZoneRatios},
+    views::SliceView,
+    zone_counts::{ZoneCounts, excess},
 };
 use crate::{
-    lists::{Lists, Update},
+    lists::{SliceLists, SliceUpdate},
     planned::PlannedEndpoint,
 };
 
-/// How many endpoints are meant for each zone, in the order of the zones' names.
-pub(crate) type Counts = Vec<(Arc<str>, usize)>;
+/// Endpoints per hinted zone, sorted by zone name.
+pub(crate) type HintCounts = Vec<(Arc<str>, usize)>;
 
-/// How many endpoints are ready, in slices to be written or not.
-pub(super) fn ready_endpoints<E: EndpointSource>(lists: &Lists<'_, E>) -> usize {
-    let written = lists.written().flat_map(|slice| &slice.endpoints);
+/// The number of ready endpoints in all slices.
+pub(super) fn ready_endpoints<E: EndpointSource>(lists: &SliceLists<'_, E>) -> usize {
+    let changed = lists.changed().flat_map(|slice| &slice.endpoints);
     let unchanged = lists.unchanged.iter().flat_map(|slice| &slice.endpoints);
-    written.filter(is_ready).count() + unchanged.filter(is_ready).count()
+    changed.filter(is_ready).count() + unchanged.filter(is_ready).count()
 }
 
-/// Gives every ready endpoint of the slices to be written one zone, and writes those unchanged slices too whose hints cannot
-/// stay (H33–H40). Does nothing to them when it refuses.
+/// Hints every ready endpoint of the changed slices to one zone, and updates unchanged slices whose hints cannot stay
+/// (H33–H40). An error leaves all slices as they are.
+///
+/// 1. Compute the allocation of each zone.
+/// 2. Count endpoints per zone. A missing zone is an error, before any slice is copied (HD7).
+/// 3. Move endpoints between zones and assign hints to the changed slices.
+/// 4. While a zone is above its maximum, reassign more slices if that helps. Otherwise the next sync would (HD17).
+/// 5. Drop updates that changed no hint.
 pub(super) fn assign<E: EndpointSource>(
-    ratios: Option<&Ratios>,
+    ratios: Option<&ZoneRatios>,
     endpoints: usize,
-    lists: &mut Lists<'_, E>,
-) -> Result<Counts, HintsUnavailable> {
+    lists: &mut SliceLists<'_, E>,
+) -> Result<HintCounts, HintsUnavailable> {
+    // 1. Allocate.
     let allocations = allocate(ratios, endpoints)?;
     let ratios = ratios.ok_or(HintsUnavailable::UnknownNodes)?;
+    // 2. Count.
     let mut slices = Slices::new(lists);
-    let opened = slices.to_be_written(ratios);
-    // Before anything is copied: with a zone missing, nothing would come of it (HD7).
-    let shares = Shares::count(ratios, slices.get(&opened))?;
-    let moves = shares.balance(&allocations);
-    let mut counts = shares.after(&moves);
-    slices.place(&opened, ratios, moves);
-    // As long as some zone has more than it may, slices would be opened again the next time. If that helps, it is done now
-    // (HD17).
+    let rehint = slices.with_invalid_hints(ratios);
+    let zones = ZoneCounts::count(ratios, slices.views(&rehint))?;
+    // 3. Move and assign.
+    let moves = zones.balance(&allocations);
+    let mut counts = zones.after(&moves);
+    slices.assign(&rehint, ratios, moves);
+    // 4. Reduce the excess.
     while excess(&counts, &allocations) > 0 {
-        let helps = |opened: Opened| {
-            let shares = Shares::count(ratios, slices.get(&opened)).ok()?;
-            let moves = shares.balance(&allocations);
-            let after = shares.after(&moves);
-            (excess(&after, &allocations) < excess(&counts, &allocations)).then_some((opened, moves, after))
+        let improve = |rehint: Rehint| {
+            let zones = ZoneCounts::count(ratios, slices.views(&rehint)).ok()?;
+            let moves = zones.balance(&allocations);
+            let after = zones.after(&moves);
+            (excess(&after, &allocations) < excess(&counts, &allocations)).then_some((rehint, moves, after))
         };
-        let now = slices.misfits(ratios, &allocations);
-        let the_next_time = slices.misfits_of_unchanged(ratios, &allocations);
-        let Some((opened, moves, after)) = helps(now).or_else(|| helps(the_next_time)) else {
+        let now = slices.oversubscribed(ratios, &allocations);
+        let next_sync = slices.oversubscribed_at_next_sync(ratios, &allocations);
+        let Some((rehint, moves, after)) = improve(now).or_else(|| improve(next_sync)) else {
             break;
         };
-        slices.place(&opened, ratios, moves);
+        slices.assign(&rehint, ratios, moves);
         counts = after;
     }
-    slices.put_back();
+    // 5. Drop updates without changes.
+    slices.drop_noops();
     Ok(ratios.iter().map(|(zone, _)| zone.clone()).zip(counts).collect())
 }
 
-/// Where a slice is listed.
+/// A slice by its list and index.
 #[derive(Clone, Copy)]
-enum Place {
+enum SliceIndex {
     Create(usize),
     Update(usize),
     Unchanged(usize),
 }
 
-/// Slices, and whether each is open: whether its hints are given anew.
-type Opened = Vec<(Place, bool)>;
+/// Slices, each with whether its hints are reassigned.
+type Rehint = Vec<(SliceIndex, bool)>;
 
-/// The slices of an owner while hints are given.
+/// The slices of an owner during hint assignment.
 struct Slices<'l, 'a, E: EndpointSource> {
-    lists: &'l mut Lists<'a, E>,
-    /// Where in the update list copies of unchanged slices begin.
-    first: usize,
-    /// The places of the unchanged slices that were copied there.
+    lists: &'l mut SliceLists<'a, E>,
+    /// The first index in the update list of a copied unchanged slice.
+    first_copy: usize,
+    /// The indices of the copied unchanged slices.
     copied: Vec<usize>,
 }
 
 impl<'l, 'a, E: EndpointSource> Slices<'l, 'a, E> {
-    fn new(lists: &'l mut Lists<'a, E>) -> Self {
+    fn new(lists: &'l mut SliceLists<'a, E>) -> Self {
         Self {
-            first: lists.update.len(),
+            first_copy: lists.to_update.len(),
             lists,
             copied: Vec::new(),
         }
     }
 
-    fn places(&self) -> impl Iterator<Item = Place> {
-        let create = (0..self.lists.create.len()).map(Place::Create);
-        let update = (0..self.lists.update.len()).map(Place::Update);
+    fn indices(&self) -> impl Iterator<Item = SliceIndex> {
+        let create = (0..self.lists.to_create.len()).map(SliceIndex::Create);
+        let update = (0..self.lists.to_update.len()).map(SliceIndex::Update);
         let unchanged = (0..self.lists.unchanged.len()).filter(|index| !self.copied.contains(index));
-        create.chain(update).chain(unchanged.map(Place::Unchanged))
+        create.chain(update).chain(unchanged.map(SliceIndex::Unchanged))
     }
 
-    fn slice(&self, place: Place) -> Listed<'_, E> {
-        match place {
-            Place::Create(index) => Listed::Written(&self.lists.create[index]),
-            Place::Update(index) => Listed::Written(&self.lists.update[index].to),
-            Place::Unchanged(index) => Listed::Stored(self.lists.unchanged[index]),
+    fn view(&self, index: SliceIndex) -> SliceView<'_, E> {
+        match index {
+            SliceIndex::Create(index) => SliceView::Planned(&self.lists.to_create[index]),
+            SliceIndex::Update(index) => SliceView::Planned(&self.lists.to_update[index].planned),
+            SliceIndex::Unchanged(index) => SliceView::Existing(self.lists.unchanged[index]),
         }
     }
 
-    fn get(&self, opened: &Opened) -> impl Iterator<Item = (Listed<'_, E>, bool)> {
-        opened.iter().map(|(place, open)| (self.slice(*place), *open))
+    fn views(&self, rehint: &Rehint) -> impl Iterator<Item = (SliceView<'_, E>, bool)> {
+        rehint.iter().map(|(index, reassign)| (self.view(*index), *reassign))
     }
 
-    /// All slices; those are open that are written anyway, or have no hints that could stay (H34).
-    fn to_be_written(&self, ratios: &Ratios) -> Opened {
-        let mut hints = vec![0; ratios.len()];
-        let mut open = |place| match place {
-            Place::Create(_) | Place::Update(_) => true,
-            Place::Unchanged(_) => !count_hints(self.slice(place).endpoints(), ratios, &mut hints),
+    /// Reassigns changed slices, and unchanged ones with hints that cannot stay (H34).
+    fn with_invalid_hints(&self, ratios: &ZoneRatios) -> Rehint {
+        let mut counts = vec![0; ratios.len()];
+        let mut reassign = |index| match index {
+            SliceIndex::Create(_) | SliceIndex::Update(_) => true,
+            SliceIndex::Unchanged(_) => !count_hints(self.view(index).endpoints(), ratios, &mut counts),
         };
-        self.places().map(|place| (place, open(place))).collect()
+        self.indices().map(|index| (index, reassign(index))).collect()
     }
 
-    /// All slices; those are open that are written anyway, or whose hints are too many beside the earlier unchanged ones' (H34).
-    fn misfits(&self, ratios: &Ratios, allocations: &[Allocation]) -> Opened {
-        let (unchanged, written): (Vec<Place>, Vec<Place>) =
-            self.places().partition(|place| matches!(place, Place::Unchanged(_)));
-        let mut opened: Opened = written.into_iter().map(|place| (place, true)).collect();
-        opened.extend(self.vet(unchanged, ratios, allocations));
-        opened
+    /// Reassigns changed slices, and unchanged ones that exceed an allocation together with earlier unchanged ones (H34).
+    fn oversubscribed(&self, ratios: &ZoneRatios, allocations: &[Allocation]) -> Rehint {
+        let (unchanged, changed): (Vec<SliceIndex>, Vec<SliceIndex>) = self
+            .indices()
+            .partition(|index| matches!(index, SliceIndex::Unchanged(_)));
+        let mut rehint: Rehint = changed.into_iter().map(|index| (index, true)).collect();
+        rehint.extend(self.check_fit(unchanged, ratios, allocations));
+        rehint
     }
 
-    /// The same once everything is written and unchanged: in the order of ports and names.
-    fn misfits_of_unchanged(&self, ratios: &Ratios, allocations: &[Allocation]) -> Opened {
-        let mut places: Vec<Place> = self.places().collect();
-        places.sort_by_key(|place| self.slice(*place).key());
-        self.vet(places, ratios, allocations).collect()
+    /// The same at the next sync, when all slices are unchanged and sorted by ports and name.
+    fn oversubscribed_at_next_sync(&self, ratios: &ZoneRatios, allocations: &[Allocation]) -> Rehint {
+        let mut indices: Vec<SliceIndex> = self.indices().collect();
+        indices.sort_by_key(|index| self.view(*index).key());
+        self.check_fit(indices, ratios, allocations).collect()
     }
 
-    /// Which of these slices fit in beside the earlier ones, and which have to be opened.
-    fn vet(
+    /// Reassigns each slice whose hints exceed an allocation together with the earlier slices that fit.
+    fn check_fit(
         &self,
-        places: Vec<Place>,
-        ratios: &Ratios,
+        indices: Vec<SliceIndex>,
+        ratios: &ZoneRatios,
         allocations: &[Allocation],
-    ) -> impl Iterator<Item = (Place, bool)> {
-        let (mut taken, mut in_slice) = (vec![0; ratios.len()], vec![0; ratios.len()]);
-        places.into_iter().map(move |place| {
-            let fits = fits(
-                self.slice(place).endpoints(),
-                ratios,
-                allocations,
-                &taken,
-                &mut in_slice,
-            );
+    ) -> impl Iterator<Item = (SliceIndex, bool)> {
+        let (mut used, mut in_slice) = (vec![0; ratios.len()], vec![0; ratios.len()]);
+        indices.into_iter().map(move |index| {
+            let endpoints = self.view(index).endpoints();
+            let fits = fits(endpoints, ratios, allocations, &used, &mut in_slice);
             if fits {
-                taken.iter_mut().zip(&in_slice).for_each(|(taken, more)| *taken += more);
+                used.iter_mut().zip(&in_slice).for_each(|(used, more)| *used += more);
             }
-            (place, !fits)
+            (index, !fits)
         })
     }
 
-    /// Writes hints into the open slices; unchanged ones are copied before.
-    fn place(&mut self, opened: &Opened, ratios: &Ratios, mut moves: Moves) {
-        let mut known = HintInterner::default();
-        for (place, _) in opened.iter().filter(|(_, open)| *open) {
-            let slice = match *place {
-                Place::Create(index) => &mut self.lists.create[index],
-                Place::Update(index) => &mut self.lists.update[index].to,
-                Place::Unchanged(index) => {
+    /// Assigns hints to the slices to reassign. Unchanged ones are first copied into the update list.
+    fn assign(&mut self, rehint: &Rehint, ratios: &ZoneRatios, mut moves: Moves) {
+        let mut interner = HintInterner::default();
+        for (index, _) in rehint.iter().filter(|(_, reassign)| *reassign) {
+            let slice = match *index {
+                SliceIndex::Create(index) => &mut self.lists.to_create[index],
+                SliceIndex::Update(index) => &mut self.lists.to_update[index].planned,
+                SliceIndex::Unchanged(index) => {
                     self.copied.push(index);
-                    self.lists.update.push(Update::unchanged(self.lists.unchanged[index]));
-                    let last = self.lists.update.len() - 1;
-                    &mut self.lists.update[last].to
+                    let update = SliceUpdate::unchanged(self.lists.unchanged[index]);
+                    self.lists.to_update.push(update);
+                    let last = self.lists.to_update.len() - 1;
+                    &mut self.lists.to_update[last].planned
                 }
             };
             for endpoint in &mut slice.endpoints {
-                give_hints(endpoint, ratios, &mut moves, &mut known);
+                assign_hint(endpoint, ratios, &mut moves, &mut interner);
             }
         }
     }
 
-    /// A slice that was copied and came out as it was needs no write.
-    fn put_back(self) {
-        let Self { lists, first, copied } = self;
-        let mut written = vec![false; lists.unchanged.len()];
-        for (update, index) in lists.update.split_off(first).into_iter().zip(copied) {
-            let before = update.from.endpoints.iter();
-            let after = update.to.endpoints.iter();
-            written[index] = before
+    /// Drops copies whose hints did not change, and removes the others from the unchanged slices.
+    fn drop_noops(self) {
+        let mut changed = vec![false; self.lists.unchanged.len()];
+        let copies = self.lists.to_update.split_off(self.first_copy);
+        for (update, index) in copies.into_iter().zip(self.copied) {
+            let before = update.existing.endpoints.iter();
+            let after = update.planned.endpoints.iter();
+            changed[index] = before
                 .map(|endpoint| &endpoint.hints)
                 .ne(after.map(|planned| &planned.hints));
-            if written[index] {
-                lists.update.push(update);
+            if changed[index] {
+                self.lists.to_update.push(update);
             }
         }
-        let mut written = written.into_iter();
-        lists.unchanged.retain(|_| written.next() == Some(false));
+        let mut changed = changed.into_iter();
+        self.lists.unchanged.retain(|_| changed.next() == Some(false));
     }
 }
 
-/// The endpoint's own zone, or, as long as that has to give, the first that has to receive (H36, H52). Endpoints that are not
-/// ready lose theirs (HD1).
-pub(super) fn give_hints<E: EndpointSource>(
+/// Hints an endpoint to its own zone, or, while that zone has to give, to the first zone that has to receive (H36, H52). An
+/// endpoint that is not ready gets no hint (HD1).
+pub(super) fn assign_hint<E: EndpointSource>(
     endpoint: &mut PlannedEndpoint<'_, E>,
-    ratios: &Ratios,
+    ratios: &ZoneRatios,
     moves: &mut Moves,
-    known: &mut HintInterner,
+    interner: &mut HintInterner,
 ) {
-    let home = ratios.home(endpoint.zone()).filter(|_| is_ready(endpoint));
-    let home = match home {
+    let own = match ratios.lookup(endpoint.zone()).filter(|_| is_ready(endpoint)) {
         None => {
             endpoint.hints = None;
             return;
         }
-        Some(Home::Zone(home)) => Some(home),
-        Some(Home::Elsewhere) => None,
+        Some(ZoneLookup::Known(zone)) => Some(zone),
+        Some(ZoneLookup::WithoutNodes) => None,
     };
-    let gives = home.is_none_or(|home| moves.give[home] > 0);
-    let to = if gives {
-        moves.receive.iter().position(|left| *left > 0)
-    } else {
-        None
-    };
-    let Some(to) = to else {
-        endpoint.hints = Some(known.get(endpoint.zone(), None, Arc::from));
+    let gives = own.is_none_or(|own| moves.give[own] > 0);
+    let receiver = gives.then(|| moves.receive.iter().position(|left| *left > 0));
+    let Some(receiver) = receiver.flatten() else {
+        endpoint.hints = Some(interner.get(endpoint.zone(), None, Arc::from));
         return;
     };
-    moves.receive[to] -= 1;
-    if let Some(home) = home {
-        moves.give[home] -= 1;
+    moves.receive[receiver] -= 1;
+    if let Some(own) = own {
+        moves.give[own] -= 1;
     }
-    let zone = ratios.zone(to);
-    endpoint.hints = Some(known.get([&**zone], None, |_| Arc::clone(zone)));
+    let zone = ratios.zone(receiver);
+    endpoint.hints = Some(interner.get([&**zone], None, |_| Arc::clone(zone)));
 }

@@ -1,15 +1,15 @@
-//! Hints by topology: as many endpoints for each zone as it has of the nodes' CPUs (H22–H55).
+//! Topology hints: endpoints are allocated to zones in proportion to the CPUs of their nodes (H22–H55).
 //!
-//! Nodes give [`Ratios`](nodes::Ratios), these and the number of endpoints an [`Allocation`](allocation::Allocation) per
-//! zone, and [`assign`] brings the hints there with as few changes as it can.
+//! Nodes give [`ZoneRatios`](nodes::ZoneRatios). Ratios and the number of endpoints give an
+//! [`Allocation`](allocation::Allocation) per zone. [`assign`](assign::assign) assigns hints to match it with few changes.
 
 mod allocation;
 mod assign;
 mod balance;
 mod cache;
-mod listed;
 mod nodes;
-mod shares;
+mod views;
+mod zone_counts;
 
 #[cfg(test)]
 mod tests;
@@ -20,29 +20,26 @@ pub use allocation::HintsUnavailable;
 pub use cache::{TopologyCache, TopologyEntry, TopologyOptions};
 pub use nodes::NodeInfo;
 
-use super::{HintOutcome, HintResult, strip};
-use crate::lists::Lists;
+use super::{HintOutcome, HintResult, remove::remove_hints};
+use crate::lists::SliceLists;
 
-/// Gives hints for zones, or removes all hints where that is not possible.
+/// Assigns zone hints, or removes all hints if that is not possible.
 pub(super) fn apply<E: EndpointSource>(
     topology: &mut TopologyEntry<'_>,
     address_type: AddressType,
-    lists: &mut Lists<'_, E>,
+    lists: &mut SliceLists<'_, E>,
 ) -> HintOutcome {
     let ready = assign::ready_endpoints(lists);
-    let answer = assign::assign(topology.0.ratios(), ready, lists);
-    let verdict = HintResult::Topology(answer.as_ref().map(|_| ()).map_err(|refusal| *refusal));
-    if answer.is_err() {
-        strip::apply(lists);
+    let result = assign::assign(topology.0.ratios(), ready, lists);
+    let verdict = HintResult::Topology(result.as_ref().map(|_| ()).map_err(|reason| *reason));
+    if result.is_err() {
+        remove_hints(lists);
     }
-    let event = topology.0.record(address_type, ready, answer);
+    let event = topology.0.record(address_type, ready, result);
     HintOutcome { verdict, event }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "there are fewer endpoints than the 2^53 that are exact"
-)]
-fn float(endpoints: usize) -> f64 {
+#[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 endpoints")]
+fn to_f64(endpoints: usize) -> f64 {
     endpoints as f64
 }

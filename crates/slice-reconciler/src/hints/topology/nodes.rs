@@ -1,28 +1,26 @@
-//! What nodes say about zones.
+//! Zone ratios from nodes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::super::can_be_hinted;
+use super::super::is_valid_hint_zone;
 
-/// What matters of a node.
-///
-/// A controller compares these to see whether an update of a node matters (HD5).
+/// The fields of a node that matter for hints. A controller compares them to detect relevant node updates (HD5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeInfo<'a> {
     /// Whether its first condition of type `Ready` is `True`.
     pub ready: bool,
-    /// Whether it is set apart as a control plane: it has the label `node-role.kubernetes.io/control-plane` or
-    /// `node-role.kubernetes.io/master`, with whatever value.
+    /// Whether it is a control plane node: it has the label `node-role.kubernetes.io/control-plane` or
+    /// `node-role.kubernetes.io/master`, with any value.
     pub excluded: bool,
-    /// Its zone; one that hints cannot name, being empty or no label value, is as good as none (R146).
+    /// Its zone. An empty zone, or one that is no label value, counts as none (R146).
     pub zone: Option<&'a str>,
-    /// Its allocatable CPU in thousandths, rounded up; zero is as good as none.
+    /// Its allocatable CPU in millicores, rounded up. Zero counts as none.
     pub cpu_milli: Option<u64>,
 }
 
 impl<'a> NodeInfo<'a> {
-    /// A node that has all that there is of a zone.
-    pub(super) fn standing_for(zone: &'a str, weight: u64) -> Self {
+    /// A node that stands for a complete zone.
+    pub(super) fn for_zone(zone: &'a str, weight: u64) -> Self {
         Self {
             ready: true,
             excluded: false,
@@ -32,24 +30,26 @@ impl<'a> NodeInfo<'a> {
     }
 }
 
-/// The share of each zone in the CPUs, in the order of the zones' names, so that whoever walks them does it the same way
-/// each time (HD14).
+/// The share of each zone in the CPUs, sorted by zone name, so that iteration is deterministic (HD14).
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Ratios(Vec<(Arc<str>, f64)>);
+pub(crate) struct ZoneRatios(Vec<(Arc<str>, f64)>);
 
-impl Ratios {
-    /// Nothing when the nodes do not say enough (H23).
-    pub(super) fn of<'n>(nodes: impl IntoIterator<Item = NodeInfo<'n>>, ignore_incomplete: bool) -> Option<Self> {
+impl ZoneRatios {
+    /// Ratios from nodes; none if nodes are incomplete or in fewer than two zones (H23).
+    pub(super) fn from_nodes<'n>(
+        nodes: impl IntoIterator<Item = NodeInfo<'n>>,
+        ignore_incomplete: bool,
+    ) -> Option<Self> {
         let cpu = cpu_by_zone(nodes, ignore_incomplete).filter(|cpu| cpu.len() > 1)?;
         let total = cpu.values().fold(0, |total: u64, cpu| total.saturating_add(*cpu));
-        let ratio = |cpu| precise(cpu) / precise(total);
+        let ratio = |cpu| cpu_to_f64(cpu) / cpu_to_f64(total);
         Some(Self(
             cpu.into_iter().map(|(zone, cpu)| (zone.into(), ratio(cpu))).collect(),
         ))
     }
 
     #[cfg(test)]
-    pub(super) fn known(ratios: &[(&str, f64)]) -> Self {
+    pub(super) fn from_pairs(ratios: &[(&str, f64)]) -> Self {
         Self(ratios.iter().map(|(zone, ratio)| ((*zone).into(), *ratio)).collect())
     }
 
@@ -65,36 +65,36 @@ impl Ratios {
         &self.0[index].0
     }
 
-    /// The place of a zone, unless it has no share. There are few, and whether two are equal is told faster than their order.
+    /// The index of a zone. A linear scan, because there are few zones and equality is cheaper than order.
     pub(super) fn index(&self, zone: &str) -> Option<usize> {
         self.0.iter().position(|(name, _)| **name == *zone)
     }
 
-    /// Where an endpoint in a zone is, if hints can name that. Zones with nodes can be named.
+    /// Looks up the zone of an endpoint; none if it is missing or invalid in hints. Zones with nodes are valid.
     #[inline]
-    pub(super) fn home(&self, zone: Option<&str>) -> Option<Home> {
+    pub(super) fn lookup(&self, zone: Option<&str>) -> Option<ZoneLookup> {
         let zone = zone?;
-        let known = self.index(zone).map(Home::Zone);
-        known.or_else(|| can_be_hinted(zone).then_some(Home::Elsewhere))
+        let known = self.index(zone).map(ZoneLookup::Known);
+        known.or_else(|| is_valid_hint_zone(zone).then_some(ZoneLookup::WithoutNodes))
     }
 }
 
-/// Where an endpoint is.
-pub(super) enum Home {
-    /// In the zone with nodes at this place.
-    Zone(usize),
-    /// In a zone without nodes.
-    Elsewhere,
+/// The zone of an endpoint.
+pub(super) enum ZoneLookup {
+    /// The zone with this index.
+    Known(usize),
+    /// A zone without nodes.
+    WithoutNodes,
 }
 
-/// The CPUs of each zone, or nothing when a node that counts lacks a zone or CPUs (H22): who knows how many are missing.
+/// The CPUs of each zone; none if a ready worker node lacks a zone or CPUs, because the sums are incomplete then (H22).
 fn cpu_by_zone<'n>(
     nodes: impl IntoIterator<Item = NodeInfo<'n>>,
     ignore_incomplete: bool,
 ) -> Option<BTreeMap<&'n str, u64>> {
     let mut by_zone = BTreeMap::<&str, u64>::new();
     for node in nodes.into_iter().filter(|node| node.ready && !node.excluded) {
-        let zone = node.zone.filter(|zone| can_be_hinted(zone));
+        let zone = node.zone.filter(|zone| is_valid_hint_zone(zone));
         let cpu = node.cpu_milli.filter(|cpu| *cpu > 0);
         match zone.zip(cpu) {
             Some((zone, cpu)) => {
@@ -108,11 +108,8 @@ fn cpu_by_zone<'n>(
     Some(by_zone)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "rounding to the nearest is what is specified (H23)"
-)]
-fn precise(cpu_milli: u64) -> f64 {
+#[expect(clippy::cast_precision_loss, reason = "rounding to nearest is specified (H23)")]
+fn cpu_to_f64(cpu_milli: u64) -> f64 {
     cpu_milli as f64
 }
 
@@ -149,15 +146,15 @@ mod tests {
         ]
     }
 
-    fn halves() -> Ratios {
-        Ratios::known(&[("a", 0.5), ("b", 0.5)])
+    fn halves() -> ZoneRatios {
+        ZoneRatios::from_pairs(&[("a", 0.5), ("b", 0.5)])
     }
 
-    /// T-NODE-01…09, T-TOP-07…15.
+    /// Only ready worker nodes count (T-NODE-01…09, T-TOP-07…15).
     #[test]
-    fn h23_ratios_are_shares_of_ready_workers() {
+    fn h23_ratios_count_ready_workers() {
         let (a, b) = (node("a", 1000), node("b", 1000));
-        for (what, nodes, expected) in [
+        for (case, nodes, expected) in [
             ("none", vec![], None),
             ("one", vec![a], None),
             ("one zone", vec![a, a], None),
@@ -169,10 +166,10 @@ mod tests {
             (
                 "many",
                 seven(),
-                Some(Ratios::known(&[("a", 0.5), ("b", 0.45), ("c", 0.05)])),
+                Some(ZoneRatios::from_pairs(&[("a", 0.5), ("b", 0.45), ("c", 0.05)])),
             ),
         ] {
-            assert_eq!(Ratios::of(nodes, false), expected, "{what}");
+            assert_eq!(ZoneRatios::from_nodes(nodes, false), expected, "{case}");
         }
     }
 
@@ -182,49 +179,60 @@ mod tests {
         assert_eq!(cpu_by_zone(seven(), false), Some(expected));
     }
 
-    /// H22.3, HD11, R146; what does not count may lack anything.
+    /// One incomplete ready worker node makes ratios unavailable, unless such nodes are ignored (H22.3, HD11, R146).
     #[test]
-    fn hd11_a_node_without_zone_or_cpu_spoils_everything_unless_told_otherwise() {
-        let whole = node("a", 1000);
+    fn hd11_an_incomplete_node_makes_ratios_unavailable_unless_ignored() {
+        let complete = node("a", 1000);
         for incomplete in [
-            NodeInfo { zone: None, ..whole },
+            NodeInfo { zone: None, ..complete },
             NodeInfo {
                 zone: Some(""),
-                ..whole
+                ..complete
             },
             NodeInfo {
                 zone: Some("not a label"),
-                ..whole
+                ..complete
             },
             NodeInfo {
                 cpu_milli: None,
-                ..whole
+                ..complete
             },
             NodeInfo {
                 cpu_milli: Some(0),
-                ..whole
+                ..complete
             },
         ] {
-            let with = |third| [whole, node("b", 1000), third];
-            assert_eq!(Ratios::of(with(incomplete), false), None, "{incomplete:?}");
-            assert_eq!(Ratios::of(with(incomplete), true), Some(halves()), "{incomplete:?}");
+            let with = |third| [complete, node("b", 1000), third];
+            assert_eq!(ZoneRatios::from_nodes(with(incomplete), false), None, "{incomplete:?}");
+            assert_eq!(
+                ZoneRatios::from_nodes(with(incomplete), true),
+                Some(halves()),
+                "{incomplete:?}"
+            );
             for ignored in [unready(incomplete), control_plane(incomplete)] {
-                assert_eq!(Ratios::of(with(ignored), false), Some(halves()), "{ignored:?}");
+                assert_eq!(
+                    ZoneRatios::from_nodes(with(ignored), false),
+                    Some(halves()),
+                    "{ignored:?}"
+                );
             }
         }
     }
 
-    /// T-X-13: the order of nodes does not matter.
+    /// The order of nodes does not matter (T-X-13).
     #[test]
-    fn hd14_nodes_come_in_any_order() {
-        let forth = seven();
-        let back: Vec<_> = forth.iter().rev().copied().collect();
-        assert_eq!(Ratios::of(forth, false), Ratios::of(back, false));
+    fn hd14_node_order_does_not_matter() {
+        let forward = seven();
+        let backward: Vec<_> = forward.iter().rev().copied().collect();
+        assert_eq!(
+            ZoneRatios::from_nodes(forward, false),
+            ZoneRatios::from_nodes(backward, false)
+        );
     }
 
     #[test]
-    fn more_cpu_than_can_be_counted_is_not_a_panic() {
+    fn cpu_sum_saturates() {
         let huge = node("a", u64::MAX);
-        assert!(Ratios::of([huge, huge, node("b", 1)], false).is_some());
+        assert!(ZoneRatios::from_nodes([huge, huge, node("b", 1)], false).is_some());
     }
 }

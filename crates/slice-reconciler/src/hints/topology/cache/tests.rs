@@ -13,7 +13,7 @@ fn node(zone: &str, cpu_milli: u64) -> NodeInfo<'_> {
     }
 }
 
-fn counts(counts: &[(&str, usize)]) -> Counts {
+fn counts(counts: &[(&str, usize)]) -> HintCounts {
     counts.iter().map(|(zone, count)| ((*zone).into(), *count)).collect()
 }
 
@@ -21,40 +21,40 @@ fn hinted(cache: &mut Cache, owner: &'static str, zones: &[(&str, usize)]) {
     cache.entry(&owner).0.record(A, 0, Ok(counts(zones)));
 }
 
-fn refused(cache: &mut Cache, owner: &'static str, ready: usize) {
-    let refusal = allocate(cache.ratios.as_ref(), ready).unwrap_err();
-    cache.entry(&owner).0.record(A, ready, Err(refusal));
+fn unavailable(cache: &mut Cache, owner: &'static str, ready: usize) {
+    let reason = allocate(cache.ratios.as_ref(), ready).unwrap_err();
+    cache.entry(&owner).0.record(A, ready, Err(reason));
 }
 
-/// How many endpoints are meant for each zone, if there are hints.
-pub(in super::super) fn stored_counts<'c, K: Eq + Hash>(
+/// The cached counts per zone, if there are hints.
+pub(in super::super) fn cached_counts<'c, K: Eq + Hash>(
     cache: &'c TopologyCache<K>,
     owner: &K,
     address_type: AddressType,
 ) -> Option<Vec<(&'c str, usize)>> {
     match cache.owners.get(owner)?.by_type.get(&address_type)? {
         State::Hinted(counts) => Some(counts.iter().map(|(zone, count)| (&**zone, *count)).collect()),
-        State::Refused { .. } => None,
+        State::Unavailable { .. } => None,
     }
 }
 
-/// Nodes, hints per zone, and whether the owner is named.
-type Named = (
+/// (id, nodes, hints per zone, whether the owner is enqueued).
+type NodesCase = (
     &'static str,
     Vec<NodeInfo<'static>>,
     &'static [(&'static str, usize)],
     bool,
 );
 
-/// R103, T-NTD-01…09, T-CTL-31…39.
+/// Owners with too few endpoints in a zone are enqueued (R103, T-NTD-01…09, T-CTL-31…39).
 #[test]
-fn h46_owners_short_of_endpoints_in_a_zone_are_named() {
+fn h46_owners_with_an_overloaded_zone_are_enqueued() {
     let (b, c) = (node("b", 2000), node("c", 2000));
     let a = node("a", 100);
     let small = vec![a, node("b", 1000), node("c", 2000)];
     let unready = NodeInfo { ready: false, ..a };
     let steps = vec![node("a", 2000), node("b", 1000), node("c", 100)];
-    let cases: Vec<Named> = vec![
+    let cases: Vec<NodesCase> = vec![
         ("01", vec![], &[], false),
         ("02", small.clone(), &[("a", 1), ("b", 2), ("c", 3)], true),
         (
@@ -84,14 +84,14 @@ fn h46_owners_short_of_endpoints_in_a_zone_are_named() {
     for (id, nodes, zones, expected) in cases {
         let mut cache = Cache::default();
         hinted(&mut cache, "svc1", zones);
-        let again = cache.set_nodes(nodes);
-        assert_eq!(again == ["svc1"], expected, "T-NTD-{id}");
+        let enqueued = cache.set_nodes(nodes);
+        assert_eq!(enqueued == ["svc1"], expected, "T-NTD-{id}");
     }
 }
 
-/// One owner with two types is named once (H46), in the order of first asking.
+/// An owner with two types is enqueued once, in the order of first syncs (H46).
 #[test]
-fn hd14_owners_are_named_once_and_in_order() {
+fn hd14_owners_are_enqueued_once_and_in_order() {
     let owners = ["z", "m", "a", "k", "b"];
     let mut cache = Cache::default();
     for owner in owners {
@@ -104,12 +104,12 @@ fn hd14_owners_are_named_once_and_in_order() {
     assert_eq!(cache.set_nodes([]), owners);
 }
 
-/// H19, H21, H47, T-X-02 (HD2), and H13.
+/// A removed owner or address type has no state (H19, H21, H47, T-X-02, HD2, H13).
 #[test]
 fn hd2_a_forgotten_owner_is_a_new_one() {
     let mut cache = Cache::default();
     hinted(&mut cache, "gone", &[("a", 1)]);
-    refused(&mut cache, "refused", 1);
+    unavailable(&mut cache, "unavailable", 1);
     hinted(&mut cache, "single", &[("a", 1)]);
     hinted(&mut cache, "dual", &[("a", 1)]);
     cache
@@ -118,35 +118,35 @@ fn hd2_a_forgotten_owner_is_a_new_one() {
         .record(AddressType::IPv6, 0, Ok(counts(&[("a", 1)])));
 
     cache.forget(&"gone");
-    cache.forget(&"refused");
+    cache.forget(&"unavailable");
     cache.forget_type(&"single", A);
     cache.forget_type(&"dual", A);
     assert_eq!(cache.set_nodes([]), ["dual"]);
     assert_eq!(
-        cache.answers().collect::<Vec<_>>(),
+        cache.status().collect::<Vec<_>>(),
         [(&"dual", AddressType::IPv6, Ok(()))]
     );
     let event = cache.entry(&"gone").0.record(A, 0, Ok(counts(&[("a", 1)])));
-    assert_eq!(event, Some(HintEvent::enabled(A)), "as for any new owner");
+    assert_eq!(event, Some(HintEvent::enabled(A)), "like a new owner");
 }
 
-/// HD3: every refusal that other nodes would lift or put otherwise, and no other.
+/// Owners are enqueued if other nodes give hints or another reason, and only then (HD3).
 #[test]
-fn hd3_refused_owners_are_named_when_nodes_change_the_answer() {
+fn hd3_owners_without_hints_are_enqueued_if_nodes_change_the_result() {
     let (a, b, c) = (node("a", 1000), node("b", 1000), node("c", 1000));
-    let nowhere = NodeInfo { zone: None, ..c };
+    let without_zone = NodeInfo { zone: None, ..c };
     let mut cache = Cache::default();
-    refused(&mut cache, "early", 2);
+    unavailable(&mut cache, "early", 2);
     assert_eq!(cache.set_nodes([a, b]), ["early"], "nodes are known now");
     cache.forget(&"early");
 
-    assert!(cache.set_nodes([a, b, nowhere]).is_empty());
-    refused(&mut cache, "two", 2);
-    refused(&mut cache, "one", 1);
-    assert!(cache.set_nodes([a, nowhere, b]).is_empty(), "nothing changed");
+    assert!(cache.set_nodes([a, b, without_zone]).is_empty());
+    unavailable(&mut cache, "two", 2);
+    unavailable(&mut cache, "one", 1);
+    assert!(cache.set_nodes([a, without_zone, b]).is_empty(), "nothing changed");
     assert_eq!(cache.set_nodes([a, b, c]), ["two", "one"], "another reason");
-    refused(&mut cache, "two", 2);
-    refused(&mut cache, "one", 1);
+    unavailable(&mut cache, "two", 2);
+    unavailable(&mut cache, "one", 1);
     assert_eq!(cache.set_nodes([a, b]), ["two"], "one endpoint is still too few");
 
     assert!(cache.set_nodes([a, b]).is_empty(), "nothing changed");
@@ -154,10 +154,10 @@ fn hd3_refused_owners_are_named_when_nodes_change_the_answer() {
         .entry(&"lost")
         .0
         .record(A, 2, Err(HintsUnavailable::EndpointWithoutZone));
-    assert_eq!(cache.set_nodes([a, b, c]), [""; 0], "nodes cannot help");
+    assert_eq!(cache.set_nodes([a, b, c]), [""; 0], "does not depend on nodes");
 }
 
-/// T-X-05 (HD5), the part that is not the controller's.
+/// CPU and exclusion of a node change the result (T-X-05, HD5, the part without the controller).
 #[test]
 fn hd5_cpu_and_exclusion_matter() {
     let (a, b) = (node("a", 1000), node("b", 1000));
@@ -172,11 +172,11 @@ fn hd5_cpu_and_exclusion_matter() {
     assert_eq!(cache.set_nodes([a, excluded]), ["svc1"]);
 }
 
-/// T-X-10 (HD10), and as it was.
+/// By default only a new kind of reason warns, with `repeat_warnings` every sync (T-X-10, HD10).
 #[test]
 fn hd10_a_warning_when_the_kind_of_reason_changes() {
     let few = |endpoints| HintsUnavailable::TooFewEndpoints { endpoints, zones: 3 };
-    let script = [
+    let steps = [
         (Err(HintsUnavailable::UnknownNodes), true),
         (Err(HintsUnavailable::UnknownNodes), false),
         (Err(few(1)), true),
@@ -190,28 +190,27 @@ fn hd10_a_warning_when_the_kind_of_reason_changes() {
             repeat_warnings,
             ..TopologyOptions::default()
         });
-        for (step, (answer, new)) in script.iter().enumerate() {
-            let told = cache.entry(&"svc1").0.record(A, 0, answer.clone());
-            let expected = match answer {
+        for (step, (result, new)) in steps.iter().enumerate() {
+            let event = cache.entry(&"svc1").0.record(A, 0, result.clone());
+            let expected = match result {
                 Ok(_) => new.then(|| HintEvent::enabled(A)),
-                Err(refusal) => (*new || repeat_warnings).then(|| HintEvent::warning(refusal, A)),
+                Err(reason) => (*new || repeat_warnings).then(|| HintEvent::warning(reason, A)),
             };
-            assert_eq!(told, expected, "step {step}, repeat_warnings: {repeat_warnings}");
+            assert_eq!(event, expected, "step {step}, repeat_warnings: {repeat_warnings}");
         }
     }
 }
 
-/// T-NODE-10, T-TOP-16: changes take exclusive access, so that there is nothing to race; threads may still share it.
+/// Changes need exclusive access, so threads share the cache behind a mutex (T-NODE-10, T-TOP-16).
 #[test]
 fn a_cache_can_be_shared_behind_a_mutex() {
     fn shared<T: Send + Sync>() {}
     shared::<std::sync::Mutex<Cache>>();
 }
 
-/// G89: zones with weights in place of nodes, by the same rules. Zones that can take nothing, or have no name that hints
-/// can say (R146), are none.
+/// Weighted zones follow the same rules as nodes. Zones with weight 0 or an invalid name (R146) are ignored (G89).
 #[test]
-fn g89_zones_without_nodes() {
+fn g89_weighted_zones_replace_nodes() {
     let mut with_nodes = Cache::default();
     assert!(
         with_nodes
@@ -224,13 +223,13 @@ fn g89_zones_without_nodes() {
     assert_eq!(with_zones.ratios, with_nodes.ratios);
 
     hinted(&mut with_zones, "svc", &[("a", 1), ("b", 3)]);
-    refused(&mut with_zones, "small", 1);
+    unavailable(&mut with_zones, "small", 1);
     assert_eq!(with_zones.set_zones([("a", 1), ("b", 3)]), [] as [&str; 0]);
     assert_eq!(with_zones.set_zones([("a", 3), ("b", 1)]), ["svc"]);
     assert_eq!(
         with_zones.set_zones([("a", 3)]),
         ["svc", "small"],
-        "one zone is as good as none"
+        "one zone gives no ratios"
     );
     assert_eq!(with_zones.ratios, None);
 }

@@ -1,4 +1,4 @@
-//! Slice sets: who shares slices with whom, and how a set ends.
+//! Slice sets: partitions, owners of one name, and deletion of a set.
 
 use std::collections::BTreeSet;
 
@@ -10,57 +10,64 @@ use slice_reconciler::{
     plan, plan_deletion,
 };
 
-use crate::support::{Ask, addresses, apply, at, named_port, order, pods, port};
+use crate::{
+    fixtures::{at, named_port, pods, port},
+    harness::{Harness, addresses, apply, order},
+};
 
 const CLUSTER: &str = "multicluster.kubernetes.io/source-cluster";
 const EAST: [(&str, &str); 1] = [(CLUSTER, "east")];
 const WEST: [(&str, &str); 1] = [(CLUSTER, "west")];
 
-fn import<'a>(partition: &'a [(&'a str, &'a str)], addresses: &[&str]) -> Ask<'a> {
-    let mut ask = Ask::of(&port(80), addresses.iter().map(|address| at(address)));
-    ask.owner = Owner {
+fn import<'a>(partition: &'a [(&'a str, &'a str)], addresses: &[&str]) -> Harness<'a> {
+    let mut harness = Harness::of(&port(80), addresses.iter().map(|address| at(address)));
+    harness.owner = Owner {
         api_version: "multicluster.x-k8s.io/v1beta1",
         kind: "ServiceImport",
-        ..ask.owner
+        ..harness.owner
     };
-    ask.partition = Partition(partition);
-    ask.options.placeholder = false;
-    ask
+    harness.partition = Partition(partition);
+    harness.options.placeholder = false;
+    harness
 }
 
 fn in_partition(slices: &[CompactSlice], partition: Partition<'_>) -> Vec<String> {
-    let slices: Vec<CompactSlice> = slices.iter().filter(|slice| partition.holds(slice)).cloned().collect();
+    let slices: Vec<CompactSlice> = slices
+        .iter()
+        .filter(|slice| partition.contains(slice))
+        .cloned()
+        .collect();
     addresses(&slices)
 }
 
-/// T-GX-12, G1, G68: one owner, two clusters: two sets that know nothing of each other, even with the same endpoints.
+/// One owner with two clusters has two independent sets, even with equal endpoints (T-GX-12, G1, G68).
 #[test]
 fn t_gx_12_sets_of_one_owner_are_independent() {
     let (east, west) = (Partition(&EAST), Partition(&WEST));
-    let mut ask = import(&EAST, &["10.0.0.1", "10.0.0.2"]);
-    assert_eq!(order(&ask.sync()), "c");
-    let mut ask = import(&WEST, &["10.0.0.1"]).with(ask.existing);
-    assert_eq!(order(&ask.sync()), "c");
-    let names: BTreeSet<_> = ask.existing.iter().map(|slice| &slice.metadata.name).collect();
+    let mut harness = import(&EAST, &["10.0.0.1", "10.0.0.2"]);
+    assert_eq!(order(&harness.sync()), "c");
+    let mut harness = import(&WEST, &["10.0.0.1"]).with(harness.existing);
+    assert_eq!(order(&harness.sync()), "c");
+    let names: BTreeSet<_> = harness.existing.iter().map(|slice| &slice.metadata.name).collect();
     assert_eq!(names.len(), 2);
-    assert_eq!(in_partition(&ask.existing, east), ["10.0.0.1", "10.0.0.2"]);
-    assert_eq!(in_partition(&ask.existing, west), ["10.0.0.1"]);
-    assert_eq!(ask.plan().writes, []);
-    // Nothing wanted in one: the other is not touched.
-    let mut ask = import(&WEST, &[]).with(ask.existing);
-    assert_eq!(order(&ask.sync()), "d");
-    assert_eq!(addresses(&ask.existing), ["10.0.0.1", "10.0.0.2"]);
-    let ask = import(&EAST, &["10.0.0.1", "10.0.0.2"]).with(ask.existing);
-    assert_eq!(ask.plan().writes, []);
+    assert_eq!(in_partition(&harness.existing, east), ["10.0.0.1", "10.0.0.2"]);
+    assert_eq!(in_partition(&harness.existing, west), ["10.0.0.1"]);
+    assert_eq!(harness.plan().writes, []);
+    // No desired endpoints in one set: the other does not change.
+    let mut harness = import(&WEST, &[]).with(harness.existing);
+    assert_eq!(order(&harness.sync()), "d");
+    assert_eq!(addresses(&harness.existing), ["10.0.0.1", "10.0.0.2"]);
+    let harness = import(&EAST, &["10.0.0.1", "10.0.0.2"]).with(harness.existing);
+    assert_eq!(harness.plan().writes, []);
 }
 
-/// Names are a function of the partition too, however its labels are ordered; the labels are on every slice.
+/// Names depend on the partition, in any order of its labels. Every slice has these labels.
 #[test]
-fn partitions_have_names_of_their_own() {
+fn names_depend_on_the_partition() {
     let name = |partition: &[(&str, &str)]| {
-        let ask = import(partition, &["10.0.0.1"]);
-        let slice = apply(&ask.plan(), &[]).swap_remove(0);
-        assert!(Partition(partition).holds(&slice));
+        let harness = import(partition, &["10.0.0.1"]);
+        let slice = apply(&harness.plan(), &[]).swap_remove(0);
+        assert!(Partition(partition).contains(&slice));
         slice.metadata.name.unwrap()
     };
     assert_ne!(name(&EAST), name(&WEST));
@@ -70,11 +77,12 @@ fn partitions_have_names_of_their_own() {
     assert_ne!(name(&[("a", "b")]), name(&[("a", ""), ("b", "")]));
 }
 
-/// T-HASH-01, T-HASH-02, T-CUT-51, T-CUT-52, T-MIR-81, T-MIR-82: names are a function of what ports are, not of where they are kept.
+/// Names depend on the content of ports, not on their memory address (T-HASH-01, T-HASH-02, T-CUT-51, T-CUT-52, T-MIR-81,
+/// T-MIR-82).
 #[test]
 fn t_hash_names_are_a_function_of_content() {
     let name = |ports: &PortMapKey| {
-        let plan = Ask::of(ports, pods(0..1)).plan();
+        let plan = Harness::of(ports, pods(0..1)).plan();
         apply(&plan, &[]).swap_remove(0).metadata.name.unwrap()
     };
     let ports = |app_protocol: &str| {
@@ -89,8 +97,8 @@ fn t_hash_names_are_a_function_of_content() {
     assert_ne!(name(&ports("h2c")), first);
 }
 
-/// M105, T-GX-12 (deletion), G59, G73, G74, I8: a partition ends for all owners, each slice as it was seen; others are
-/// not touched, and what is on its way out needs nothing more.
+/// Deletes a partition for all owners, each slice with preconditions. Other and terminating slices are skipped (M105,
+/// T-GX-12, G59, G73, G74, I8).
 #[test]
 fn a_set_or_a_partition_is_deleted_with_preconditions() {
     let slice = |name: &str, cluster: &str, terminating: bool| {
@@ -131,8 +139,8 @@ fn a_set_or_a_partition_is_deleted_with_preconditions() {
     assert_eq!(plan_deletion(&slices, Partition(&WEST)), west);
 }
 
-/// T-GX-11, G1: a Service and an `EndpointSelector` of the same name in one namespace: slices, expectations, metrics and hints are
-/// each their own.
+/// A Service and an `EndpointSelector` of the same name in one namespace have separate slices, expectations, metrics and
+/// hints (T-GX-11, G1).
 #[test]
 fn t_gx_11_owners_of_one_name_are_independent() {
     let kinds = ["Service", "EndpointSelector"];
@@ -141,18 +149,22 @@ fn t_gx_11_owners_of_one_name_are_independent() {
     let mut tracker = SliceTracker::new();
     let zoned = |n: usize, zone: &str| Endpoint {
         zone: Some(zone.into()),
-        ..crate::support::pod(n, true)
+        ..crate::fixtures::pod(n, true)
     };
     let mut names = BTreeSet::new();
     for (kind, uid, endpoints) in [("Service", "1", 2), ("EndpointSelector", "2", 4)] {
-        let wanted = (0..endpoints).map(|n| zoned(n, if n % 2 == 0 { "a" } else { "b" }));
-        let mut ask = Ask::of(&port(80), wanted);
-        ask.owner = Owner { kind, uid, ..ask.owner };
-        let mut request = ask.request();
+        let desired = (0..endpoints).map(|n| zoned(n, if n % 2 == 0 { "a" } else { "b" }));
+        let mut harness = Harness::of(&port(80), desired);
+        harness.owner = Owner {
+            kind,
+            uid,
+            ..harness.owner
+        };
+        let mut request = harness.request();
         request.hints = Some(HintMode::Auto);
         let key = (kind, "ns", "foo");
         request.topology = Some(topology.entry(&key));
-        let plan = plan(request, &ask.options).unwrap();
+        let plan = plan(request, &harness.options).unwrap();
         assert_eq!(plan.stats[0].endpoints, endpoints);
         let event = plan.hints[0].event.as_ref().unwrap();
         assert_eq!(
@@ -169,9 +181,9 @@ fn t_gx_11_owners_of_one_name_are_independent() {
         };
         tracker.finish_write(ticket, version);
     }
-    assert_eq!(topology.answers().count(), 2);
+    assert_eq!(topology.status().count(), 2);
     topology.forget(&(kinds[0], "ns", "foo"));
-    assert_eq!(topology.answers().count(), 1);
+    assert_eq!(topology.status().count(), 1);
     let known = |kind, uid| tracker.has(&(kind, "ns", "foo"), uid);
     assert_eq!(
         (known(kinds[0], "1"), known(kinds[0], "2"), known(kinds[1], "2")),
@@ -180,20 +192,20 @@ fn t_gx_11_owners_of_one_name_are_independent() {
     assert!(tracker.stale(&(kinds[1], "ns", "foo"), []) && !tracker.stale(&(kinds[1], "ns", "bar"), []));
 }
 
-/// G12: what the caller lists beyond the partition is only a list of names in use.
+/// Existing slices outside the partition only reserve their names (G12).
 #[test]
-fn slices_outside_the_partition_are_only_names() {
-    let ask = import(&EAST, &["10.0.0.1"]);
-    let slices = apply(&ask.plan(), &[]);
-    let mut elsewhere = slices.clone();
-    elsewhere[0]
+fn slices_outside_the_partition_only_reserve_names() {
+    let harness = import(&EAST, &["10.0.0.1"]);
+    let slices = apply(&harness.plan(), &[]);
+    let mut outside = slices.clone();
+    outside[0]
         .metadata
         .labels
         .as_mut()
         .unwrap()
         .insert(CLUSTER.into(), "west".into());
-    elsewhere[0].address_type = Ok(AddressType::Fqdn);
-    let plan = ask.clone().with(elsewhere).plan();
+    outside[0].address_type = Ok(AddressType::Fqdn);
+    let plan = harness.clone().with(outside).plan();
     assert_eq!(order(&plan), "c");
     assert_ne!(apply(&plan, &[])[0].metadata.name, slices[0].metadata.name);
 }

@@ -1,5 +1,4 @@
-//! Owners and slices in every state that one can meet, as small plans of them: these are drawn at random, printed when a
-//! property fails, and made smaller until they no longer fail.
+//! Random scenarios: owners and slices in any state, as small descriptions that proptest prints and shrinks.
 
 use std::{collections::BTreeMap, num::NonZeroUsize};
 
@@ -16,47 +15,47 @@ use slice_reconciler::{
     hints::{HintMode, TrafficDistribution},
 };
 
-/// The zones that nodes can be in; endpoints can be in one more, where there is no node.
+/// The zones of nodes. Endpoints can also be in a zone without nodes.
 const ZONES: [&str; 4] = ["a", "b", "c", "d"];
-const NOWHERE: &str = "zz";
+const ZONE_WITHOUT_NODES: &str = "zz";
 
-/// So many pods are there to be published, so few that slices share them.
+/// The number of different pods, small so that slices share them.
 const PODS: u8 = 10;
 
-/// An owner, what is wanted for it, and the slices it has.
+/// An owner, its desired endpoints and its existing slices.
 #[derive(Clone, Debug)]
-pub(crate) struct Blueprint {
+pub(crate) struct Scenario {
     pub(crate) settings: Settings,
-    /// What was wanted before, and is published as a plan had it; none, when the owner is new.
-    pub(crate) earlier: Option<Earlier>,
-    /// What others left behind besides.
-    pub(crate) stored: Vec<StoredSlice>,
-    pub(crate) wanted: Vec<WantedGroup>,
+    /// Previously desired endpoints, published by a plan. None for a new owner.
+    pub(crate) previous: Option<Previous>,
+    /// Existing slices that no plan created.
+    pub(crate) slices: Vec<ExistingSlice>,
+    pub(crate) desired: Vec<DesiredGroup>,
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub(crate) struct Settings {
     pub(crate) packing: Packing,
     pub(crate) placeholder: bool,
     pub(crate) ownership: Ownership,
-    pub(crate) supported: Vec<AddressType>,
+    pub(crate) address_types: Vec<AddressType>,
     pub(crate) hints: Option<HintMode>,
-    /// What is known of zones: the CPUs of each node. Nothing, when there is no cache.
+    /// The zone and CPUs of each node. None without a topology cache.
     pub(crate) nodes: Option<Vec<(&'static str, u64)>>,
-    pub(crate) annotations: Annotated,
+    pub(crate) annotations: AnnotationMode,
     pub(crate) keep_other_labels: bool,
     /// Whether the owner has several slice sets.
     pub(crate) partitioned: bool,
-    /// Whether the last pod has addresses that no slice may hold.
-    pub(crate) unpublishable: bool,
+    /// Whether the last pod has an invalid node name.
+    pub(crate) has_invalid_pod: bool,
     pub(crate) trigger_time: Trigger,
     pub(crate) terminating: bool,
 }
 
-/// What is done with annotations.
+/// Handling of annotations.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Annotated {
+pub(crate) enum AnnotationMode {
     Preserve,
     Set,
     Replace,
@@ -70,16 +69,16 @@ pub(crate) enum Trigger {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Earlier {
+pub(crate) struct Previous {
     pub(crate) packing: Packing,
-    pub(crate) wanted: Vec<WantedGroup>,
+    pub(crate) desired: Vec<DesiredGroup>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct WantedGroup {
+pub(crate) struct DesiredGroup {
     pub(crate) address_type: AddressType,
     pub(crate) ports: Ports,
-    pub(crate) pods: BTreeMap<u8, Look>,
+    pub(crate) pods: BTreeMap<u8, Attributes>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,40 +87,40 @@ pub(crate) enum Ports {
     Http,
     OtherHttp,
     HttpAndHttps,
-    // No slice may have any of these.
+    // The ports from here on are invalid.
     SameName,
-    BadName,
-    BadProtocol,
-    BadAppProtocol,
+    InvalidName,
+    InvalidProtocol,
+    InvalidAppProtocol,
     TooMany,
 }
 
-/// What an endpoint says besides who it is.
+/// The fields of an endpoint besides its identity.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Look {
-    /// Ready, and as all others of this pod.
-    Usual,
-    Odd {
+pub(crate) enum Attributes {
+    /// Ready, equal for all endpoints of this pod.
+    Common,
+    Custom {
         ready: Option<bool>,
         zone: Option<&'static str>,
         has_node: bool,
-        /// Another pod of the same name and address.
+        /// Whether the pod was recreated with the same name and address.
         recreated: bool,
     },
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct StoredSlice {
-    /// `None` is a type that is no longer known.
+pub(crate) struct ExistingSlice {
+    /// `None` is an unknown address type.
     pub(crate) address_type: Option<AddressType>,
     pub(crate) ports: Ports,
-    pub(crate) endpoints: Vec<(u8, Look, Hint)>,
-    pub(crate) owner: Reference,
+    pub(crate) endpoints: Vec<(u8, Attributes, Hint)>,
+    pub(crate) owner: OwnerRef,
     pub(crate) labels: Labels,
     pub(crate) annotated: bool,
     pub(crate) terminating: bool,
-    /// Whether it belongs to another slice set, if there are several.
-    pub(crate) apart: bool,
+    /// Whether it belongs to another partition, if there are several.
+    pub(crate) other_partition: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -133,45 +132,45 @@ pub(crate) enum Hint {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Reference {
+pub(crate) enum OwnerRef {
     Ours,
-    OursAndAnother,
+    OursAndEarlier,
     /// An earlier owner of the same name.
-    Another,
-    /// One of another name.
-    Stranger,
-    Nobody,
+    Earlier,
+    /// An owner of another name.
+    OtherName,
+    None,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Labels {
-    Right,
+    Desired,
     Changed,
     Missing,
     Extra,
-    ReservedMissing,
+    ManagedMissing,
 }
 
-pub(crate) fn blueprints() -> impl Strategy<Value = Blueprint> {
-    let earlier = (packing(), wanted()).prop_map(|(packing, wanted)| Earlier { packing, wanted });
+pub(crate) fn scenarios() -> impl Strategy<Value = Scenario> {
+    let previous = (packing(), desired()).prop_map(|(packing, desired)| Previous { packing, desired });
     (
         settings(),
-        option::weighted(0.6, earlier),
-        vec(stored_slice(), 0..6),
-        wanted(),
+        option::weighted(0.6, previous),
+        vec(existing_slice(), 0..6),
+        desired(),
         weighted(0.2),
     )
-        .prop_map(|(settings, earlier, stored, mut wanted, as_before)| {
-            // What was wanted before hardly ever is by chance.
+        .prop_map(|(settings, previous, slices, mut desired, as_before)| {
+            // Random groups rarely equal the previous ones.
             if as_before {
-                let before = earlier.iter().flat_map(|earlier| &earlier.wanted);
-                wanted.extend(before.cloned());
+                let before = previous.iter().flat_map(|previous| &previous.desired);
+                desired.extend(before.cloned());
             }
-            Blueprint {
+            Scenario {
                 settings,
-                earlier,
-                stored,
-                wanted,
+                previous,
+                slices,
+                desired,
             }
         })
 }
@@ -182,42 +181,45 @@ fn settings() -> impl Strategy<Value = Settings> {
         1 => Just(Ownership::Ignore),
         1 => Just(Ownership::RebuildOnForeignUid),
     ];
-    let supported = prop_oneof![
+    let address_types = prop_oneof![
         3 => Just(vec![AddressType::IPv4]),
         2 => Just(vec![AddressType::IPv4, AddressType::IPv6]),
         2 => Just(vec![AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn]),
         1 => subsequence(vec![AddressType::IPv4, AddressType::IPv6, AddressType::Fqdn], 0..=3),
     ];
     let trigger = prop_oneof![Just(Trigger::Unmanaged), Just(Trigger::Clear), Just(Trigger::Set)];
-    let annotations =
-        prop_oneof![3 => Just(Annotated::Preserve), 1 => Just(Annotated::Set), 2 => Just(Annotated::Replace)];
-    let switches = (weighted(0.1), weighted(0.2), weighted(0.2), weighted(0.2));
+    let annotations = prop_oneof![
+        3 => Just(AnnotationMode::Preserve),
+        1 => Just(AnnotationMode::Set),
+        2 => Just(AnnotationMode::Replace),
+    ];
+    let flags = (weighted(0.1), weighted(0.2), weighted(0.2), weighted(0.2));
     let node = (select(&ZONES[..]), prop_oneof![Just(1000), 1..4000_u64]);
     (
         packing(),
         any::<bool>(),
         ownership,
-        supported,
+        address_types,
         hint_mode(),
         option::weighted(0.9, vec(node, 0..6)),
         annotations,
         trigger,
-        switches,
+        flags,
     )
         .prop_map(
-            |(packing, placeholder, ownership, supported, hints, nodes, annotations, trigger_time, switches)| {
-                let (terminating, keep_other_labels, partitioned, unpublishable) = switches;
+            |(packing, placeholder, ownership, address_types, hints, nodes, annotations, trigger_time, flags)| {
+                let (terminating, keep_other_labels, partitioned, has_invalid_pod) = flags;
                 Settings {
                     packing,
                     placeholder,
                     ownership,
-                    supported,
+                    address_types,
                     hints,
                     nodes,
                     annotations,
                     keep_other_labels,
                     partitioned,
-                    unpublishable,
+                    has_invalid_pod,
                     trigger_time,
                     terminating,
                 }
@@ -229,8 +231,8 @@ fn settings() -> impl Strategy<Value = Settings> {
 fn packing() -> impl Strategy<Value = Packing> {
     let fill = |max| Packing::Fill { max };
     let one_per_group = |cap| Packing::OnePerGroup { cap };
-    let few = (1..6_usize).prop_filter_map("not zero", NonZeroUsize::new);
-    (few, weighted(0.25)).prop_map(move |(few, one)| if one { one_per_group(few) } else { fill(few) })
+    let max = (1..6_usize).prop_filter_map("not zero", NonZeroUsize::new);
+    (max, weighted(0.25)).prop_map(move |(max, one)| if one { one_per_group(max) } else { fill(max) })
 }
 
 fn hint_mode() -> impl Strategy<Value = Option<HintMode>> {
@@ -251,43 +253,44 @@ fn address_type() -> impl Strategy<Value = AddressType> {
     prop_oneof![5 => Just(AddressType::IPv4), 2 => Just(AddressType::IPv6), 1 => Just(AddressType::Fqdn)]
 }
 
-/// Some ports are more usual than others, so that slices share them. Too many take long to compare.
+/// Common ports have more weight, so that slices share them. `TooMany` is rare, because it is slow to compare.
 fn ports() -> impl Strategy<Value = Ports> {
-    let bad = [
+    let invalid = [
         Ports::SameName,
-        Ports::BadName,
-        Ports::BadProtocol,
-        Ports::BadAppProtocol,
+        Ports::InvalidName,
+        Ports::InvalidProtocol,
+        Ports::InvalidAppProtocol,
     ];
     prop_oneof![
         40 => Just(Ports::Http),
         20 => Just(Ports::OtherHttp),
         10 => Just(Ports::HttpAndHttps),
         10 => Just(Ports::None),
-        8 => select(bad.to_vec()),
+        8 => select(invalid.to_vec()),
         1 => Just(Ports::TooMany),
     ]
 }
 
-fn look() -> impl Strategy<Value = Look> {
+fn attributes() -> impl Strategy<Value = Attributes> {
     let ready = prop_oneof![3 => Just(Some(true)), 2 => Just(Some(false)), 1 => Just(None)];
     let zone = prop_oneof![6 => zone().prop_map(Some), 1 => Just(Some("")), 1 => Just(None)];
-    let odd = (ready, zone, any::<bool>(), weighted(0.2)).prop_map(|(ready, zone, has_node, recreated)| Look::Odd {
-        ready,
-        zone,
-        has_node,
-        recreated,
-    });
-    prop_oneof![6 => Just(Look::Usual), 1 => odd]
+    let custom =
+        (ready, zone, any::<bool>(), weighted(0.2)).prop_map(|(ready, zone, has_node, recreated)| Attributes::Custom {
+            ready,
+            zone,
+            has_node,
+            recreated,
+        });
+    prop_oneof![6 => Just(Attributes::Common), 1 => custom]
 }
 
 fn zone() -> impl Strategy<Value = &'static str> {
-    prop_oneof![6 => select(&ZONES[..]), 1 => Just(NOWHERE)]
+    prop_oneof![6 => select(&ZONES[..]), 1 => Just(ZONE_WITHOUT_NODES)]
 }
 
-fn wanted() -> impl Strategy<Value = Vec<WantedGroup>> {
-    let group = (address_type(), ports(), btree_map(0..PODS, look(), 0..9));
-    let group = group.prop_map(|(address_type, ports, pods)| WantedGroup {
+fn desired() -> impl Strategy<Value = Vec<DesiredGroup>> {
+    let group = (address_type(), ports(), btree_map(0..PODS, attributes(), 0..9));
+    let group = group.prop_map(|(address_type, ports, pods)| DesiredGroup {
         address_type,
         ports,
         pods,
@@ -295,7 +298,7 @@ fn wanted() -> impl Strategy<Value = Vec<WantedGroup>> {
     vec(group, 0..4)
 }
 
-fn stored_slice() -> impl Strategy<Value = StoredSlice> {
+fn existing_slice() -> impl Strategy<Value = ExistingSlice> {
     let address_type = prop_oneof![12 => address_type().prop_map(Some), 1 => Just(None)];
     let hint = prop_oneof![
         2 => Just(Hint::None),
@@ -303,9 +306,9 @@ fn stored_slice() -> impl Strategy<Value = StoredSlice> {
         1 => vec(zone(), 0..3).prop_map(Hint::Zones),
         1 => zone().prop_map(Hint::ZoneAndNode),
     ];
-    // Mostly all alike within a slice, or hardly any would be right.
+    // Mostly equal within a slice; otherwise few slices would have the desired hints.
     let hints = prop_oneof![1 => Just(Some(Hint::None)), 2 => Just(Some(Hint::OwnZone)), 2 => Just(None)];
-    let endpoints = (vec((0..PODS, look(), hint), 0..7), hints).prop_map(|(mut endpoints, hints)| {
+    let endpoints = (vec((0..PODS, attributes(), hint), 0..7), hints).prop_map(|(mut endpoints, hints)| {
         if let Some(all) = hints {
             for (_, _, hint) in &mut endpoints {
                 *hint = all.clone();
@@ -314,18 +317,18 @@ fn stored_slice() -> impl Strategy<Value = StoredSlice> {
         endpoints
     });
     let owner = prop_oneof![
-        8 => Just(Reference::Ours),
-        1 => Just(Reference::OursAndAnother),
-        1 => Just(Reference::Another),
-        1 => Just(Reference::Stranger),
-        1 => Just(Reference::Nobody),
+        8 => Just(OwnerRef::Ours),
+        1 => Just(OwnerRef::OursAndEarlier),
+        1 => Just(OwnerRef::Earlier),
+        1 => Just(OwnerRef::OtherName),
+        1 => Just(OwnerRef::None),
     ];
     let labels = prop_oneof![
-        8 => Just(Labels::Right),
+        8 => Just(Labels::Desired),
         1 => Just(Labels::Changed),
         1 => Just(Labels::Missing),
         1 => Just(Labels::Extra),
-        1 => Just(Labels::ReservedMissing),
+        1 => Just(Labels::ManagedMissing),
     ];
     (
         address_type,
@@ -338,7 +341,7 @@ fn stored_slice() -> impl Strategy<Value = StoredSlice> {
         weighted(0.2),
     )
         .prop_map(
-            |(address_type, ports, endpoints, owner, labels, annotated, terminating, apart)| StoredSlice {
+            |(address_type, ports, endpoints, owner, labels, annotated, terminating, other_partition)| ExistingSlice {
                 address_type,
                 ports,
                 endpoints,
@@ -346,7 +349,7 @@ fn stored_slice() -> impl Strategy<Value = StoredSlice> {
                 labels,
                 annotated,
                 terminating,
-                apart,
+                other_partition,
             },
         )
 }

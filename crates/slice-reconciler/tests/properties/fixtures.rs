@@ -1,4 +1,4 @@
-//! The things in a world: owners, ports, endpoints and slices.
+//! Owners, ports, endpoints and slices of scenarios.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use slice_core::{
 };
 use slice_reconciler::{Annotations, MetadataPolicy, Owner};
 
-use crate::blueprint::{Annotated, Hint, Labels, Look, Ports, Reference, Settings, StoredSlice};
+use crate::scenario::{AnnotationMode, Attributes, ExistingSlice, Hint, Labels, OwnerRef, Ports, Settings};
 
 pub(crate) const OWNER: Owner<'static> = Owner {
     api_version: "v1",
@@ -26,7 +26,7 @@ pub(crate) const OWNER: Owner<'static> = Owner {
     terminating: false,
 };
 
-/// The labels of the slice set that is meant, and of another one.
+/// The labels of the planned partition, and of another one.
 pub(crate) const PARTITION: [(&str, &str); 1] = [("cluster", "east")];
 const ANOTHER_PARTITION: (&str, &str) = ("cluster", "west");
 
@@ -42,9 +42,9 @@ pub(crate) fn policy(settings: &Settings) -> MetadataPolicy {
         ]
         .into(),
         annotations: match settings.annotations {
-            Annotated::Preserve => Annotations::Preserve,
-            Annotated::Set => Annotations::Set(annotations),
-            Annotated::Replace => Annotations::Replace(annotations),
+            AnnotationMode::Preserve => Annotations::Preserve,
+            AnnotationMode::Set => Annotations::Set(annotations),
+            AnnotationMode::Replace => Annotations::Replace(annotations),
         },
     }
 }
@@ -54,7 +54,7 @@ fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(key, value)| (text(key), text(value))).collect()
 }
 
-/// So many ports are made once for all.
+/// More ports than the limit, built once.
 static TOO_MANY_PORTS: LazyLock<PortMapKey> =
     LazyLock::new(|| PortMapKey::new((0..=PORTS_PER_SLICE_MAX).map(|number| port(&format!("p{number}"), 80))));
 
@@ -74,12 +74,12 @@ pub(crate) fn port_key(ports: Ports) -> PortMapKey {
         Ports::OtherHttp => vec![port("http", 81)],
         Ports::HttpAndHttps => vec![port("http", 80), port("https", 443)],
         Ports::SameName => vec![port("http", 80), port("http", 81)],
-        Ports::BadName => vec![port("Not a name", 80)],
-        Ports::BadProtocol => vec![Port {
+        Ports::InvalidName => vec![port("Not a name", 80)],
+        Ports::InvalidProtocol => vec![Port {
             protocol: "QUIC".into(),
             ..port("http", 80)
         }],
-        Ports::BadAppProtocol => vec![Port {
+        Ports::InvalidAppProtocol => vec![Port {
             app_protocol: Some("".into()),
             ..port("http", 80)
         }],
@@ -87,25 +87,25 @@ pub(crate) fn port_key(ports: Ports) -> PortMapKey {
     })
 }
 
-/// From this pod on, pods have the addresses of earlier ones.
+/// Pods from this number on have the addresses of earlier pods.
 const SHARED_FROM: u8 = 8;
 
-/// What no slice may name as a node.
-const NO_NODE: &str = "Not a name";
+/// An invalid node name.
+const INVALID_NODE_NAME: &str = "Not a name";
 
-/// Makes the last pod unpublishable.
-pub(crate) fn spoil(endpoint: &mut Endpoint) {
+/// Makes the endpoint of the last pod invalid.
+pub(crate) fn invalidate(endpoint: &mut Endpoint) {
     if endpoint.target().is_some_and(|target| target.name() == Some("pod-9")) {
-        endpoint.node_name = Some(NO_NODE.into());
+        endpoint.node_name = Some(INVALID_NODE_NAME.into());
     }
 }
 
-pub(crate) fn is_spoilt(endpoint: &Endpoint) -> bool {
-    endpoint.node_name.as_deref() == Some(NO_NODE)
+pub(crate) fn is_invalid(endpoint: &Endpoint) -> bool {
+    endpoint.node_name.as_deref() == Some(INVALID_NODE_NAME)
 }
 
-/// Some pods share an address, one has two, and one is known by a hostname.
-pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoint {
+/// The endpoint of a pod. Some pods share an address, one has two, and one has a hostname.
+pub(crate) fn endpoint(address_type: AddressType, pod: u8, attributes: Attributes) -> Endpoint {
     let number = pod % SHARED_FROM;
     let address = |number: u8| {
         Address::from_canonical(&match address_type {
@@ -114,10 +114,10 @@ pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoi
             AddressType::Fqdn => format!("pod-{number}.example.com"),
         })
     };
-    let usual_zone = ["a", "b", "c"][usize::from(pod % 3)];
-    let (ready, zone, has_node, recreated) = match look {
-        Look::Usual => (Some(true), Some(usual_zone), true, false),
-        Look::Odd {
+    let default_zone = ["a", "b", "c"][usize::from(pod % 3)];
+    let (ready, zone, has_node, recreated) = match attributes {
+        Attributes::Common => (Some(true), Some(default_zone), true, false),
+        Attributes::Custom {
             ready,
             zone,
             has_node,
@@ -139,7 +139,7 @@ pub(crate) fn endpoint(address_type: AddressType, pod: u8, look: Look) -> Endpoi
             kind: Some("Pod".into()),
             namespace: Some("ns".into()),
             name: Some(format!("pod-{pod}")),
-            uid: Some(format!("{}-{pod}", if recreated { "again" } else { "uid" })),
+            uid: Some(format!("{}-{pod}", if recreated { "recreated" } else { "uid" })),
             ..ObjectReference::default()
         })),
         ..Endpoint::default()
@@ -160,52 +160,50 @@ fn hinted(endpoint: Endpoint, hint: &Hint) -> Endpoint {
     }
 }
 
-pub(crate) fn stored_slice(number: usize, blueprint: &StoredSlice, partitioned: bool) -> CompactSlice {
-    let address_type = blueprint.address_type;
-    let endpoint = |(pod, look, hint): &(u8, Look, Hint)| {
-        let mut endpoint = endpoint(address_type.unwrap_or(AddressType::IPv4), *pod, *look);
-        // In another order they are the same endpoint.
+pub(crate) fn existing_slice(number: usize, slice: &ExistingSlice, partitioned: bool) -> CompactSlice {
+    let address_type = slice.address_type;
+    let endpoint = |(pod, attributes, hint): &(u8, Attributes, Hint)| {
+        let mut endpoint = endpoint(address_type.unwrap_or(AddressType::IPv4), *pod, *attributes);
+        // The order of addresses does not change the identity.
         endpoint.addresses.reverse();
         hinted(endpoint, hint)
     };
     CompactSlice {
         metadata: ObjectMeta {
-            name: Some(format!("stored-{number}")),
+            name: Some(format!("existing-{number}")),
             namespace: Some("ns".to_owned()),
-            uid: Some(format!("uid-of-stored-{number}")),
+            uid: Some(format!("uid-of-existing-{number}")),
             resource_version: Some(format!("{}", 100 + number)),
-            labels: Some(labels(blueprint, partitioned)),
-            annotations: blueprint
+            labels: Some(labels(slice, partitioned)),
+            annotations: slice
                 .annotated
                 .then(|| map(&[("foreign", "yes"), (well_known::TRIGGER_TIME_ANNOTATION, "long ago")])),
-            finalizers: blueprint.terminating.then(|| vec!["example.com/held".to_owned()]),
-            deletion_timestamp: blueprint
-                .terminating
-                .then(|| Time("2024-01-01T00:00:00Z".parse().unwrap())),
-            owner_references: Some(references(blueprint.owner)),
+            finalizers: slice.terminating.then(|| vec!["example.com/finalizer".to_owned()]),
+            deletion_timestamp: slice.terminating.then(|| Time("2024-01-01T00:00:00Z".parse().unwrap())),
+            owner_references: Some(references(slice.owner)),
             ..ObjectMeta::default()
         },
         address_type: address_type.ok_or_else(|| UnknownAddressType("IP".to_owned())),
-        ports: port_key(blueprint.ports),
-        endpoints: blueprint.endpoints.iter().map(endpoint).collect(),
+        ports: port_key(slice.ports),
+        endpoints: slice.endpoints.iter().map(endpoint).collect(),
     }
 }
 
-fn labels(blueprint: &StoredSlice, partitioned: bool) -> BTreeMap<String, String> {
-    let ours = [
+fn labels(slice: &ExistingSlice, partitioned: bool) -> BTreeMap<String, String> {
+    let managed = [
         (well_known::SERVICE_NAME_LABEL, "web"),
         (well_known::MANAGED_BY_LABEL, "us"),
     ];
-    let with = |more: &[(&str, &str)]| map(&[&ours[..], more].concat());
-    let mut labels = match blueprint.labels {
-        Labels::Right => with(&[("app", "web")]),
+    let with = |more: &[(&str, &str)]| map(&[&managed[..], more].concat());
+    let mut labels = match slice.labels {
+        Labels::Desired => with(&[("app", "web")]),
         Labels::Changed => with(&[("app", "db")]),
         Labels::Missing => with(&[]),
         Labels::Extra => with(&[("app", "web"), ("more", "yes")]),
-        Labels::ReservedMissing => map(&[("app", "web")]),
+        Labels::ManagedMissing => map(&[("app", "web")]),
     };
     if partitioned {
-        let partition = if blueprint.apart {
+        let partition = if slice.other_partition {
             ANOTHER_PARTITION
         } else {
             PARTITION[0]
@@ -215,7 +213,7 @@ fn labels(blueprint: &StoredSlice, partitioned: bool) -> BTreeMap<String, String
     labels
 }
 
-fn references(owner: Reference) -> Vec<OwnerReference> {
+fn references(owner: OwnerRef) -> Vec<OwnerReference> {
     let reference = |name: &str, uid: &str| OwnerReference {
         api_version: "v1".to_owned(),
         kind: "Service".to_owned(),
@@ -225,10 +223,10 @@ fn references(owner: Reference) -> Vec<OwnerReference> {
         block_owner_deletion: Some(true),
     };
     match owner {
-        Reference::Ours => vec![reference("web", "uid-1")],
-        Reference::OursAndAnother => vec![reference("web", "uid-0"), reference("web", "uid-1")],
-        Reference::Another => vec![reference("web", "uid-0")],
-        Reference::Stranger => vec![reference("db", "uid-2")],
-        Reference::Nobody => vec![],
+        OwnerRef::Ours => vec![reference("web", "uid-1")],
+        OwnerRef::OursAndEarlier => vec![reference("web", "uid-0"), reference("web", "uid-1")],
+        OwnerRef::Earlier => vec![reference("web", "uid-0")],
+        OwnerRef::OtherName => vec![reference("db", "uid-2")],
+        OwnerRef::None => vec![],
     }
 }

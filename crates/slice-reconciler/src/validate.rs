@@ -1,8 +1,8 @@
-//! What the API server would refuse, found before it is asked (§25 of `docs/spec/service-slices.md`).
+//! Validation of endpoints and labels with the rules of the API server (§25 of `docs/spec/service-slices.md`).
 //!
-//! One thing that is refused takes everything down that is written with it: an endpoint its slice, a port or a label all slices
-//! of the group or owner. So it is left out before, and named. Endpoints are looked at only when they come into a slice or their
-//! slice is written: what is stored as it should be was accepted once, and its list is not looked at again (R144).
+//! One invalid value makes the API server reject the whole write: an invalid endpoint its slice, an invalid port or label all
+//! slices of the group or owner. So invalid values are omitted and reported. Only endpoints of slices that are written are
+//! validated: the API server has accepted unchanged slices before (R144).
 
 use slice_core::{
     Address, AddressType, EndpointSource,
@@ -12,14 +12,14 @@ use slice_core::{
 
 use crate::{InvalidEndpoint, InvalidLabel, Rejected};
 
-/// Endpoints that slices of one type would not be accepted with.
+/// Validates the endpoints of one address type and collects the rejected ones.
 #[derive(Debug)]
-pub(crate) struct Sieve {
+pub(crate) struct Validator {
     address_type: AddressType,
     pub(crate) rejected: Vec<Rejected>,
 }
 
-impl Sieve {
+impl Validator {
     pub(crate) fn new(address_type: AddressType) -> Self {
         Self {
             address_type,
@@ -27,29 +27,29 @@ impl Sieve {
         }
     }
 
-    /// Whether an endpoint may be published; if not, it is noted.
-    pub(crate) fn passes(&mut self, wanted: &impl EndpointSource) -> bool {
-        match endpoint(wanted, self.address_type) {
+    /// Whether an endpoint is valid. An invalid one is recorded as rejected.
+    pub(crate) fn accept(&mut self, endpoint: &impl EndpointSource) -> bool {
+        match validate_endpoint(endpoint, self.address_type) {
             Ok(()) => true,
             Err(reason) => {
-                self.leave_out(wanted, reason);
+                self.reject(endpoint, reason);
                 false
             }
         }
     }
 
-    pub(crate) fn leave_out(&mut self, wanted: &impl EndpointSource, reason: InvalidEndpoint) {
+    pub(crate) fn reject(&mut self, endpoint: &impl EndpointSource, reason: InvalidEndpoint) {
         self.rejected.push(Rejected::Endpoint {
             address_type: self.address_type,
-            endpoint: Box::new(wanted.to_endpoint()),
+            endpoint: Box::new(endpoint.to_endpoint()),
             reason,
         });
     }
 }
 
-/// R143, R144, R146.
-fn endpoint(endpoint: &impl EndpointSource, address_type: AddressType) -> Result<(), InvalidEndpoint> {
-    addresses(endpoint.addresses(), address_type)?;
+/// Validates addresses (R143, R144), hostname and node name (R146).
+fn validate_endpoint(endpoint: &impl EndpointSource, address_type: AddressType) -> Result<(), InvalidEndpoint> {
+    validate_addresses(endpoint.addresses(), address_type)?;
     if let Some(hostname) = endpoint.hostname().filter(|hostname| !is_dns1123_label(hostname)) {
         return Err(InvalidEndpoint::Hostname(hostname.to_owned()));
     }
@@ -59,7 +59,7 @@ fn endpoint(endpoint: &impl EndpointSource, address_type: AddressType) -> Result
     }
 }
 
-fn addresses(addresses: &[Address], address_type: AddressType) -> Result<(), InvalidEndpoint> {
+fn validate_addresses(addresses: &[Address], address_type: AddressType) -> Result<(), InvalidEndpoint> {
     match addresses.len() {
         0 => return Err(InvalidEndpoint::NoAddress),
         1..=ADDRESSES_PER_ENDPOINT_MAX => {}
@@ -79,7 +79,7 @@ fn addresses(addresses: &[Address], address_type: AddressType) -> Result<(), Inv
     Ok(())
 }
 
-pub(crate) fn label(key: &str, value: &str) -> Result<(), InvalidLabel> {
+pub(crate) fn validate_label(key: &str, value: &str) -> Result<(), InvalidLabel> {
     if !is_qualified_name(key) {
         Err(InvalidLabel::Key)
     } else if value.len() > LABEL_VALUE_MAX {

@@ -1,4 +1,4 @@
-//! The EndpointSliceMirroring controller as a standalone binary.
+//! The EndpointSlice mirroring controller as a standalone binary.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ const INFO: ProgramInfo = ProgramInfo {
     ..ProgramInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), mirroring::MANAGED_BY)
 };
 
-/// EndpointSliceMirroring controller: mirrors Endpoints objects of Services without a selector into EndpointSlices
+/// EndpointSlice mirroring controller: mirrors Endpoints objects of Services without a selector into EndpointSlices
 #[derive(Debug, Parser)]
 struct Args {
     /// Maximum number of Endpoints objects synced concurrently (1 to 50)

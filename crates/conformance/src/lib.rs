@@ -148,7 +148,7 @@ async fn start_ours(programs: &[PathBuf]) -> Result<Environment> {
     }
     Ok(Environment {
         cluster: ClusterUnderTest {
-            name: "we",
+            name: "ours",
             client: control_plane.client()?,
         },
         _programs: started,

@@ -57,7 +57,7 @@ pub(super) async fn run_scenario(
         if !step.allows_difference(Aspect::Slices) {
             differences.extend(difference(&their.snapshot, &our.snapshot));
         }
-        if step.is_single() && our.writes > their.writes && !step.allows_difference(Aspect::Writes) {
+        if step.is_single_event() && our.writes > their.writes && !step.allows_difference(Aspect::Writes) {
             differences.push(format!(
                 "we wrote {} times, upstream {} times",
                 our.writes, their.writes

@@ -34,7 +34,7 @@ impl Step {
 
     /// Whether the step causes a single watch event. A pod deleted without grace period causes two: an update with a
     /// deletionTimestamp, then the deletion.
-    pub(super) fn is_single(&self) -> bool {
+    pub(super) fn is_single_event(&self) -> bool {
         match &*self.changes {
             [Change::Delete { kind, graceful, .. }] => *kind != "Pod" || *graceful,
             changes => changes.len() == 1,

@@ -1,4 +1,4 @@
-//! The EndpointSliceMirroring controller of kube-controller-manager as a library without I/O.
+//! The EndpointSlice mirroring controller of kube-controller-manager as a library without I/O.
 //!
 //! An Endpoints object belongs to the Service of the same name. While that Service has no selector, the controller mirrors
 //! the object into EndpointSlices: each slice names the Service by label and the Endpoints object by owner reference. The

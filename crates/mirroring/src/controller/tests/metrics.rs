@@ -154,10 +154,10 @@ fn m108_objects_that_are_not_mirrored_leave_the_gauges() {
     type Change = fn(&mut Harness);
     let changes: [(&str, Change); 3] = [
         ("the object", |harness| {
-            drop(harness.delete(Watch::Endpoints, "test-ep"))
+            harness.delete(Watch::Endpoints, "test-ep");
         }),
         ("the Service", |harness| {
-            drop(harness.delete(Watch::Services, "test-ep"))
+            harness.delete(Watch::Services, "test-ep");
         }),
         ("both", |harness| {
             harness.delete(Watch::Services, "test-ep");

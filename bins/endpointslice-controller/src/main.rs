@@ -1,4 +1,4 @@
-//! Writes the EndpointSlices of Services that select pods.
+//! The EndpointSlice controller as a standalone binary.
 
 use std::{process::ExitCode, time::Duration};
 
@@ -19,19 +19,19 @@ const INFO: ProgramInfo = ProgramInfo {
     )
 };
 
-/// A slice that somebody else changed is looked at after this time at the earliest (R23).
-const SLICE_DELAY_MIN: Duration = Duration::from_secs(1);
+/// Minimum delay of the sync after another client changed one of our slices (R23).
+const FOREIGN_CHANGE_DELAY_MIN: Duration = Duration::from_secs(1);
 
-/// Writes the EndpointSlices of Services that select pods
+/// EndpointSlice controller: publishes the pods of Services with a selector as EndpointSlices
 #[derive(Debug, Parser)]
 struct Args {
-    /// Services with writes under way at the same time, 1 to 50
+    /// Maximum number of Services synced concurrently (1 to 50)
     #[arg(long, value_name = "NUMBER", default_value_t = 5, allow_negative_numbers = true)]
     concurrent_service_endpoint_syncs: i64,
-    /// Endpoints in one slice at most, 1 to 1000
+    /// Maximum number of endpoints per EndpointSlice (1 to 1000)
     #[arg(long, value_name = "NUMBER", default_value_t = 100, allow_negative_numbers = true)]
     max_endpoints_per_slice: i64,
-    /// How long changes of pods are collected before their Services are looked at
+    /// Delay between a pod change and the sync of its Services, to batch changes (0 = no delay)
     #[arg(long, value_name = "DURATION", default_value = "0s", allow_hyphen_values = true)]
     endpointslice_updates_batch_period: GoDuration,
     #[command(flatten)]
@@ -39,14 +39,14 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    program::run_with(&INFO, |args: Args, complaints| {
+    program::run_with(&INFO, |args: Args, errors| {
         let syncs = args.concurrent_service_endpoint_syncs;
         let endpoints = args.max_endpoints_per_slice;
         let batch_period = args.endpointslice_updates_batch_period.as_duration();
-        let concurrency = complaints.in_range("concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
+        let concurrency = errors.in_range("concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
         let config = Config {
             managed_by: args.common.controller_name.clone(),
-            max_endpoints_per_slice: complaints.in_range("max-endpoints-per-slice", endpoints, ENDPOINTS_PER_SLICE),
+            max_endpoints_per_slice: errors.in_range("max-endpoints-per-slice", endpoints, ENDPOINTS_PER_SLICE),
             batch_period,
             service_selector: args.common.service_selector.clone(),
         };
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
             controller: ServiceController::new(config),
             common: args.common,
             concurrency,
-            foreign_change_delay: batch_period.max(SLICE_DELAY_MIN),
+            foreign_change_delay: batch_period.max(FOREIGN_CHANGE_DELAY_MIN),
         }
     })
 }

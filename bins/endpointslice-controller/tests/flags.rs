@@ -1,23 +1,23 @@
-//! The command line as a person writes it: what is said, and how the program ends. No API server is needed.
+//! Command line: configuration errors and exit codes, without an API server.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use testenv::Binary;
 
-/// An address where nobody is: whoever gets there has accepted all flags.
-const NOBODY: &str = "--master=http://127.0.0.1:1";
-const UNREACHABLE: &str = "http://127.0.0.1:1/: the API server cannot be reached: ";
+/// A port without a listener. A program that tries to connect has accepted all flags.
+const UNREACHABLE_MASTER: &str = "--master=http://127.0.0.1:1";
+const UNREACHABLE_ERROR: &str = "http://127.0.0.1:1/: the API server cannot be reached: ";
 
-/// Runs the program to its end; answers its code and its complaints.
+/// Runs the program until it exits. Returns the exit code and the reported errors.
 async fn run(args: &[&str], variables: &[(&str, &str)]) -> (i32, Vec<String>) {
     let program = Binary::start(env!("CARGO_BIN_EXE_endpointslice-controller"), args, variables).unwrap();
-    let (code, complaints) = program.complains().await.unwrap();
-    (code.unwrap(), complaints)
+    let (code, errors) = program.complains().await.unwrap();
+    (code.unwrap(), errors)
 }
 
-/// R1 to R3, T-OPT-01 to T-OPT-05.
+/// Limits of the number flags (R1 to R3, T-OPT-01 to T-OPT-05).
 #[tokio::test]
-async fn numbers_have_the_limits_of_kube_controller_manager() {
+async fn number_flags_have_the_limits_of_kube_controller_manager() {
     let syncs = "concurrent-service-endpoint-syncs";
     let endpoints = "max-endpoints-per-slice";
     for (id, flag, value, expected) in [
@@ -38,20 +38,20 @@ async fn numbers_have_the_limits_of_kube_controller_manager() {
         ("R1", endpoints, "1000", None),
         ("R2", endpoints, "-1", Some("must not be less than 1, but got -1")),
     ] {
-        let (code, complaints) = run(&[NOBODY, &format!("--{flag}"), value], &[]).await;
-        assert_eq!((code, complaints.len()), (1, 1), "{id}: {complaints:?}");
+        let (code, errors) = run(&[UNREACHABLE_MASTER, &format!("--{flag}"), value], &[]).await;
+        assert_eq!((code, errors.len()), (1, 1), "{id}: {errors:?}");
         match expected {
-            Some(expected) => assert_eq!(complaints[0], format!("{flag} {expected}"), "{id}"),
-            None => assert!(complaints[0].starts_with(UNREACHABLE), "{id}: {complaints:?}"),
+            Some(expected) => assert_eq!(errors[0], format!("{flag} {expected}"), "{id}"),
+            None => assert!(errors[0].starts_with(UNREACHABLE_ERROR), "{id}: {errors:?}"),
         }
     }
 }
 
 #[tokio::test]
-async fn everything_that_is_wrong_is_told_at_once() {
-    let (code, complaints) = run(
+async fn all_configuration_errors_are_reported_together() {
+    let (code, errors) = run(
         &[
-            NOBODY,
+            UNREACHABLE_MASTER,
             "--concurrent-service-endpoint-syncs=51",
             "--max-endpoints-per-slice=0",
             "--leader-elect=true",
@@ -61,9 +61,9 @@ async fn everything_that_is_wrong_is_told_at_once() {
     )
     .await;
     assert_eq!(code, 1);
-    assert_eq!(complaints.len(), 4, "{complaints:?}");
+    assert_eq!(errors.len(), 4, "{errors:?}");
     assert_eq!(
-        complaints[..2],
+        errors[..2],
         [
             "concurrent-service-endpoint-syncs must not be more than 50, but got 51",
             "max-endpoints-per-slice must not be less than 1, but got 0",
@@ -72,32 +72,29 @@ async fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn each_flag_is_also_a_variable_and_the_command_line_wins() {
+async fn each_flag_is_also_a_variable_and_the_command_line_has_precedence() {
     let variables = [
         ("ENDPOINTSLICE_MAX_ENDPOINTS_PER_SLICE", "1001"),
         ("ENDPOINTSLICE_MASTER", "http://127.0.0.1:1"),
         ("ENDPOINTSLICE_LEADER_ELECT", "true"),
         ("ENDPOINTSLICE_ENDPOINTSLICE_UPDATES_BATCH_PERIOD", "500ms"),
     ];
-    let (_, complaints) = run(&[], &variables).await;
-    assert_eq!(complaints.len(), 2, "{complaints:?}");
-    assert!(complaints[0].starts_with("max-endpoints-per-slice "), "{complaints:?}");
-    assert!(complaints[1].starts_with("leader-elect "), "{complaints:?}");
+    let (_, errors) = run(&[], &variables).await;
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(errors[0].starts_with("max-endpoints-per-slice "), "{errors:?}");
+    assert!(errors[1].starts_with("leader-elect "), "{errors:?}");
 
-    let (_, complaints) = run(&["--max-endpoints-per-slice=7", "--leader-elect=false"], &variables).await;
-    assert_eq!(complaints.len(), 1, "{complaints:?}");
-    assert!(complaints[0].starts_with(UNREACHABLE), "{complaints:?}");
+    let (_, errors) = run(&["--max-endpoints-per-slice=7", "--leader-elect=false"], &variables).await;
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert!(errors[0].starts_with(UNREACHABLE_ERROR), "{errors:?}");
 
-    let (code, complaints) = run(&[], &[("ENDPOINTSLICE_ENDPOINTSLICE_UPDATES_BATCH_PERIOD", "soon")]).await;
-    assert_eq!((code, complaints.len()), (2, 1), "{complaints:?}");
-    assert!(
-        complaints[0].contains("--endpointslice-updates-batch-period"),
-        "{complaints:?}"
-    );
+    let (code, errors) = run(&[], &[("ENDPOINTSLICE_ENDPOINTSLICE_UPDATES_BATCH_PERIOD", "soon")]).await;
+    assert_eq!((code, errors.len()), (2, 1), "{errors:?}");
+    assert!(errors[0].contains("--endpointslice-updates-batch-period"), "{errors:?}");
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_one_line() {
+async fn a_usage_error_is_one_line() {
     for (flag, expected) in [
         (
             "--nonsense",
@@ -109,55 +106,52 @@ async fn what_cannot_be_read_is_one_line() {
         ),
         ("--min-resync-period=1", "not a duration such as 1m30s, 500ms or 0"),
     ] {
-        let (code, complaints) = run(&[flag], &[]).await;
-        assert_eq!((code, complaints.len()), (2, 1), "{complaints:?}");
-        assert!(complaints[0].contains(expected), "{complaints:?}");
+        let (code, errors) = run(&[flag], &[]).await;
+        assert_eq!((code, errors.len()), (2, 1), "{errors:?}");
+        assert!(errors[0].contains(expected), "{errors:?}");
     }
 }
 
 #[tokio::test]
-async fn who_knows_no_server_is_told_what_to_give() {
-    let (code, complaints) = run(&[], &[]).await;
-    assert_eq!((code, complaints.len()), (1, 1), "{complaints:?}");
+async fn a_missing_or_invalid_client_configuration_is_reported() {
+    let (code, errors) = run(&[], &[]).await;
+    assert_eq!((code, errors.len()), (1, 1), "{errors:?}");
     assert!(
-        complaints[0].contains("Give --kubeconfig or --master, or run in a cluster"),
-        "{complaints:?}"
+        errors[0].contains("Give --kubeconfig or --master, or run in a cluster"),
+        "{errors:?}"
     );
 
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("kubeconfig");
     let file = file.to_str().unwrap();
     std::fs::write(file, "{").unwrap();
-    for complaint in [
+    for result in [
         run(&[], &[("KUBECONFIG", file)]).await,
         run(&[&format!("--kubeconfig={file}")], &[]).await,
     ] {
-        let (code, complaints) = complaint;
-        assert_eq!((code, complaints.len()), (1, 1), "{complaints:?}");
-        assert!(
-            complaints[0].starts_with("cannot use the kubeconfig "),
-            "{complaints:?}"
-        );
+        let (code, errors) = result;
+        assert_eq!((code, errors.len()), (1, 1), "{errors:?}");
+        assert!(errors[0].starts_with("cannot use the kubeconfig "), "{errors:?}");
     }
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_told() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port();
+async fn an_address_in_use_is_reported() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
     for address in [
         format!(":{port}"),
         format!("localhost:{port}"),
         format!("127.0.0.1:{port}"),
     ] {
-        let (code, complaints) = run(&[NOBODY, &format!("--http-address={address}")], &[]).await;
-        assert_eq!((code, complaints.len()), (1, 1), "{complaints:?}");
-        let beginning = format!("cannot listen at --http-address={address}: ");
-        assert!(complaints[0].starts_with(&beginning), "{complaints:?}");
+        let (code, errors) = run(&[UNREACHABLE_MASTER, &format!("--http-address={address}")], &[]).await;
+        assert_eq!((code, errors.len()), (1, 1), "{errors:?}");
+        let expected = format!("cannot listen at --http-address={address}: ");
+        assert!(errors[0].starts_with(&expected), "{errors:?}");
     }
 }
 
-/// And those of every program, which are told apart in slice-runtime.
+/// The common flags are tested in slice-runtime.
 #[tokio::test]
 async fn help_lists_its_own_flags() {
     let program = Binary::start(env!("CARGO_BIN_EXE_endpointslice-controller"), &["--help"], &[]).unwrap();

@@ -1,4 +1,4 @@
-//! Mirrors hand-made Endpoints objects into EndpointSlices.
+//! The EndpointSlice mirroring controller as a standalone binary.
 
 use std::process::ExitCode;
 
@@ -15,16 +15,16 @@ const INFO: ProgramInfo = ProgramInfo {
     ..ProgramInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), mirroring::MANAGED_BY)
 };
 
-/// Mirrors hand-made Endpoints objects into EndpointSlices
+/// EndpointSlice mirroring controller: mirrors Endpoints objects of Services without a selector into EndpointSlices
 #[derive(Debug, Parser)]
 struct Args {
-    /// Endpoints objects with writes under way at the same time, 1 to 50
+    /// Maximum number of Endpoints objects synced concurrently (1 to 50)
     #[arg(long, value_name = "NUMBER", default_value_t = 5, allow_negative_numbers = true)]
     mirroring_concurrent_service_endpoint_syncs: i64,
-    /// Addresses of one subset that are mirrored at most, 1 to 1000
+    /// Maximum number of mirrored addresses per Endpoints subset (1 to 1000)
     #[arg(long, value_name = "NUMBER", default_value_t = 1000, allow_negative_numbers = true)]
     mirroring_max_endpoints_per_subset: i64,
-    /// How long changes of slices are collected before their Endpoints objects are looked at
+    /// Delay between an EndpointSlice change and the sync of its Endpoints object, to batch changes (0 = no delay)
     #[arg(long, value_name = "DURATION", default_value = "0s", allow_hyphen_values = true)]
     mirroring_endpointslice_updates_batch_period: GoDuration,
     #[command(flatten)]
@@ -32,13 +32,13 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    program::run_with(&INFO, |args: Args, complaints| {
+    program::run_with(&INFO, |args: Args, errors| {
         let syncs = args.mirroring_concurrent_service_endpoint_syncs;
         let addresses = args.mirroring_max_endpoints_per_subset;
         let batch_period = args.mirroring_endpointslice_updates_batch_period.as_duration();
-        let concurrency = complaints.in_range("mirroring-concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
+        let concurrency = errors.in_range("mirroring-concurrent-service-endpoint-syncs", syncs, CONCURRENCY);
         let max_endpoints_per_subset =
-            complaints.in_range("mirroring-max-endpoints-per-subset", addresses, ENDPOINTS_PER_SLICE);
+            errors.in_range("mirroring-max-endpoints-per-subset", addresses, ENDPOINTS_PER_SLICE);
         let config = Config {
             managed_by: args.common.controller_name.clone(),
             max_endpoints_per_subset,

@@ -1,16 +1,16 @@
-//! The command line as a person writes it: what is said, and how the program ends. No API server is needed. What both
-//! programs share is shown at the other one.
+//! Command line: configuration errors and exit codes, without an API server. The flags that both binaries share are tested in
+//! endpointslice-controller.
 
 use testenv::Binary;
 
-/// An address where nobody is: whoever gets there has accepted all flags.
-const NOBODY: &str = "--master=http://127.0.0.1:1";
-const UNREACHABLE: &str = "http://127.0.0.1:1/: the API server cannot be reached: ";
+/// A port without a listener. A program that tries to connect has accepted all flags.
+const UNREACHABLE_MASTER: &str = "--master=http://127.0.0.1:1";
+const UNREACHABLE_ERROR: &str = "http://127.0.0.1:1/: the API server cannot be reached: ";
 const PROGRAM: &str = env!("CARGO_BIN_EXE_endpointslice-mirroring-controller");
 
-/// T-MIR-66…70, M126 to M129.
+/// Limits of the number flags (T-MIR-66…70, M126 to M129).
 #[tokio::test]
-async fn numbers_have_the_limits_of_kube_controller_manager() {
+async fn number_flags_have_the_limits_of_kube_controller_manager() {
     let syncs = "mirroring-concurrent-service-endpoint-syncs";
     let addresses = "mirroring-max-endpoints-per-subset";
     for (flag, value, expected) in [
@@ -23,18 +23,18 @@ async fn numbers_have_the_limits_of_kube_controller_manager() {
         (addresses, "0", Some("must not be less than 1, but got 0")),
         (addresses, "1001", Some("must not be more than 1000, but got 1001")),
     ] {
-        let program = Binary::start(PROGRAM, &[NOBODY, &format!("--{flag}"), value], &[]).unwrap();
-        let (code, complaints) = program.complains().await.unwrap();
-        assert_eq!((code, complaints.len()), (Some(1), 1), "{complaints:?}");
+        let program = Binary::start(PROGRAM, &[UNREACHABLE_MASTER, &format!("--{flag}"), value], &[]).unwrap();
+        let (code, errors) = program.complains().await.unwrap();
+        assert_eq!((code, errors.len()), (Some(1), 1), "{errors:?}");
         match expected {
-            Some(expected) => assert_eq!(complaints[0], format!("{flag} {expected}")),
-            None => assert!(complaints[0].starts_with(UNREACHABLE), "{complaints:?}"),
+            Some(expected) => assert_eq!(errors[0], format!("{flag} {expected}")),
+            None => assert!(errors[0].starts_with(UNREACHABLE_ERROR), "{errors:?}"),
         }
     }
 }
 
 #[tokio::test]
-async fn everything_that_is_wrong_is_told_also_when_it_comes_from_the_environment() {
+async fn all_configuration_errors_are_reported_also_from_the_environment() {
     let variables = [
         ("ENDPOINTSLICE_MIRRORING_CONCURRENT_SERVICE_ENDPOINT_SYNCS", "0"),
         ("ENDPOINTSLICE_MIRRORING_ENDPOINTSLICE_UPDATES_BATCH_PERIOD", "1m30s"),
@@ -42,10 +42,10 @@ async fn everything_that_is_wrong_is_told_also_when_it_comes_from_the_environmen
     ];
     let args = ["--mirroring-max-endpoints-per-subset=-1"];
     let program = Binary::start(PROGRAM, &args, &variables).unwrap();
-    let (code, complaints) = program.complains().await.unwrap();
+    let (code, errors) = program.complains().await.unwrap();
     assert_eq!(code, Some(1));
     assert_eq!(
-        complaints,
+        errors,
         [
             "mirroring-concurrent-service-endpoint-syncs must not be less than 1, but got 0",
             "mirroring-max-endpoints-per-subset must not be less than 1, but got -1",

@@ -1,22 +1,21 @@
-//! The program on a real API server, with the rights of the spec and a service account's token.
+//! The binary on a real API server, with a service account that has the RBAC rules of the spec.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod story;
+mod scenarios;
 
 use testenv::{ControlPlane, rule};
 
-/// mirroring.md appendix A.1. The admission plugin asks for the right to `endpoints/finalizers`, which is not needed
-/// otherwise.
+/// The rules of mirroring.md appendix A.1 suffice. Only the admission plugin requires `endpoints/finalizers`.
 #[tokio::test]
-async fn it_lives_within_the_rights_of_the_spec() {
+async fn the_rbac_rules_of_the_spec_suffice() {
     let control_plane = ControlPlane::builder()
         .apiserver_arg("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
         .start()
         .await
         .unwrap();
     let read = ["get", "list", "watch"];
-    let rights = vec![
+    let rules = vec![
         rule(&[""], &["services", "endpoints"], &read),
         rule(&[""], &["services/finalizers", "endpoints/finalizers"], &["update"]),
         rule(
@@ -26,12 +25,12 @@ async fn it_lives_within_the_rights_of_the_spec() {
         ),
         rule(&["", "events.k8s.io"], &["events"], &["create", "update", "patch"]),
     ];
-    // Not the name of the built-in controller's account, which has its rights from the start.
+    // Not the name of the built-in controller's account, which has a default role binding.
     let account = control_plane
-        .service_account("kube-system", "mirrors", rights)
+        .service_account("kube-system", "mirrors", rules)
         .await
         .unwrap();
     let kubeconfig = control_plane.kubeconfig(&account).unwrap();
     let flag = format!("--kubeconfig={}", kubeconfig.path.display());
-    story::play(&control_plane.client().unwrap(), &[&flag]).await;
+    scenarios::mirror_and_restart(&control_plane.client().unwrap(), &[&flag]).await;
 }

@@ -1,8 +1,8 @@
-//! The program on the in-memory API server, over HTTP.
+//! The binary on the in-memory API server, over HTTP.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod story;
+mod scenarios;
 
 use apisim::{
     faults::{Match, Rule},
@@ -10,34 +10,34 @@ use apisim::{
 };
 use testenv::{Binary, SimServer, documented};
 
-/// S16.
+/// Changes of Endpoints are mirrored, and a restart causes no writes (S16).
 #[tokio::test]
 async fn slices_follow_endpoints_and_a_restart_writes_nothing() {
     let server = SimServer::start().await.unwrap();
-    story::play(&server.client(), &[&server.flag()]).await;
+    scenarios::mirror_and_restart(&server.client(), &[&server.flag()]).await;
     assert_eq!(server.slice_writes(), server.faults.count(&Match::writes()));
 }
 
-/// README.md: the command as it stands there.
+/// Runs the dry-run command of README.md.
 #[tokio::test]
-async fn the_documented_command_shows_what_would_be_done() {
+async fn the_documented_dry_run_logs_the_planned_writes() {
     let server = SimServer::start().await.unwrap();
-    story::prepare(&server.client()).await;
-    let (program, _kubeconfig) = documented::start(story::PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
+    scenarios::prepare(&server.client()).await;
+    let (program, _kubeconfig) = documented::start(scenarios::PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
     let plan = program.says("would write").await.unwrap();
     assert!(plan.contains("shop/db"), "{plan}");
 }
 
-/// Slices are watched twice, our own and those with pods, and that is nobody's concern.
+/// Slices are watched twice, our own and those with pods, but an error about them is reported once.
 #[tokio::test]
-async fn missing_rights_are_told_once() {
+async fn missing_permissions_are_reported_once() {
     let server = SimServer::start().await.unwrap();
     server.faults.add(Rule::on(Verb::List, "endpointslices").answer(403));
     server.faults.add(Rule::on(Verb::Watch, "endpoints").answer(403));
-    let program = Binary::start(story::PROGRAM, &[&server.flag()], &[]).unwrap();
-    let (code, mut complaints) = program.complains().await.unwrap();
-    complaints.sort();
-    let told = |what: &str| format!("{}/: not allowed to {what}: injected fault: 403", server.url());
+    let program = Binary::start(scenarios::PROGRAM, &[&server.flag()], &[]).unwrap();
+    let (code, mut errors) = program.complains().await.unwrap();
+    errors.sort();
+    let denied = |request: &str| format!("{}/: not allowed to {request}: injected fault: 403", server.url());
     assert_eq!(code, Some(1));
-    assert_eq!(complaints, [told("list endpointslices"), told("watch endpoints")]);
+    assert_eq!(errors, [denied("list endpointslices"), denied("watch endpoints")]);
 }

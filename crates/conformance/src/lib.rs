@@ -1,11 +1,12 @@
-//! The same stories on two real control planes, one with upstream's controllers and one with ours, compared at every rest.
+//! Conformance: runs the same scenarios on two real control planes, one with upstream's controllers and one with ours, and
+//! compares them whenever both are quiescent.
 
-mod expect;
-mod picture;
-mod play;
+mod cluster;
+mod expectation;
+mod run;
 mod scenario;
 mod scenarios;
-mod side;
+mod snapshot;
 
 use std::{collections::BTreeSet, path::PathBuf};
 
@@ -14,35 +15,35 @@ use clap::Parser;
 use futures::{StreamExt as _, stream};
 use testenv::{CONTROLLERS, ControlPlane, Part, Program};
 
-use play::{Played, play};
+use cluster::ClusterUnderTest;
+use run::{ScenarioResult, run_scenario};
 use scenario::Scenario;
-use side::Side;
 
-/// Scenarios that are played at the same time.
-const AT_ONCE: usize = 12;
-/// What both sides have beside them: who removes what has lost its owner, and who writes the Endpoints of Services.
-const OTHERS: [&str; 2] = ["garbage-collector-controller", "endpoints-controller"];
-/// Nobody should wait for the limits of kube-controller-manager.
-const FAST: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
+/// Number of scenarios that run at the same time.
+const MAX_CONCURRENT_SCENARIOS: usize = 12;
+/// Controllers of kube-controller-manager that run in both clusters.
+const COMMON_CONTROLLERS: [&str; 2] = ["garbage-collector-controller", "endpoints-controller"];
+/// Raises the client rate limits of kube-controller-manager, so that they do not delay scenarios.
+const RATE_LIMIT_FLAGS: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
 
-/// Play the same scenarios with upstream's controllers and with ours, and compare
+/// Run the same scenarios with upstream's controllers and with ours, and compare
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask conformance", bin_name = "cargo xtask conformance")]
 pub struct Args {
-    /// The scenarios to play; all, if none is named
+    /// Scenarios to run (default: all)
     scenarios: Vec<String>,
-    /// Only print the scenarios and the rules they play
+    /// Only print the scenarios and the rules they cover
     #[arg(long)]
     list: bool,
 }
 
-/// The scenarios, and the rules and test cases that each plays.
+/// Names of the scenarios, with the ids of the rules and test cases that each covers.
 pub fn played() -> impl Iterator<Item = (&'static str, String)> {
     let scenarios = scenarios::all().into_iter();
     scenarios.map(|scenario| (scenario.name, scenario.rules.join(", ")))
 }
 
-/// The documented deviations by which scenarios excuse a difference.
+/// Ids of the documented deviations that scenarios allow.
 #[must_use]
 pub fn excuses() -> BTreeSet<&'static str> {
     let scenarios = scenarios::all().into_iter();
@@ -53,11 +54,11 @@ pub fn excuses() -> BTreeSet<&'static str> {
         .collect()
 }
 
-/// Plays the scenarios and fails when one ends differently.
+/// Runs the scenarios. Fails if our controllers differ from upstream's in one of them.
 pub fn run(args: &Args) -> Result<()> {
     if args.list {
         played().for_each(|(name, rules)| println!("{name}: {rules}"));
-        println!("rules that no scenario, recorded step or test shows: cargo xtask catalogue --left-out");
+        println!("rules that no scenario, recorded step or test covers: cargo xtask catalogue --left-out");
         return Ok(());
     }
     let chosen = choose(&args.scenarios)?;
@@ -71,7 +72,7 @@ fn choose(names: &[String]) -> Result<Vec<Scenario>> {
     for name in names {
         ensure!(
             all.iter().any(|scenario| scenario.name == name),
-            "there is no scenario {name:?}; `cargo xtask conformance --list` prints all"
+            "no scenario is named {name:?}; `cargo xtask conformance --list` lists all"
         );
     }
     let chosen = |scenario: &Scenario| names.is_empty() || names.iter().any(|name| scenario.name == name);
@@ -79,49 +80,50 @@ fn choose(names: &[String]) -> Result<Vec<Scenario>> {
 }
 
 async fn compare(scenarios: Vec<Scenario>, programs: &[PathBuf]) -> Result<()> {
-    let (theirs, ours) = tokio::try_join!(upstream(), ourselves(programs))?;
-    let (alone, together): (Vec<Scenario>, Vec<Scenario>) = scenarios.into_iter().partition(|scenario| scenario.alone);
+    let (upstream_environment, our_environment) = tokio::try_join!(start_upstream(), start_ours(programs))?;
+    let (exclusive, concurrent): (Vec<Scenario>, Vec<Scenario>) =
+        scenarios.into_iter().partition(|scenario| scenario.exclusive);
     let (mut passed, mut failed) = (0, 0);
-    let mut tell = |played: Played| {
-        print!("{played}");
-        *if played.problems.is_empty() {
+    let mut report = |result: ScenarioResult| {
+        print!("{result}");
+        *if result.problems.is_empty() {
             &mut passed
         } else {
             &mut failed
         } += 1;
     };
-    let (their_side, our_side) = (&theirs.side, &ours.side);
-    let mut playing = stream::iter(together)
-        .map(|scenario| play(scenario, their_side, our_side))
-        .buffer_unordered(AT_ONCE);
-    while let Some(played) = playing.next().await {
-        tell(played?);
+    let (theirs, ours) = (&upstream_environment.cluster, &our_environment.cluster);
+    let mut results = stream::iter(concurrent)
+        .map(|scenario| run_scenario(scenario, theirs, ours))
+        .buffer_unordered(MAX_CONCURRENT_SCENARIOS);
+    while let Some(result) = results.next().await {
+        report(result?);
     }
-    for scenario in alone {
-        tell(play(scenario, their_side, our_side).await?);
+    for scenario in exclusive {
+        report(run_scenario(scenario, theirs, ours).await?);
     }
     println!("{passed} passed, {failed} failed");
     if failed > 0 {
-        bail!("{failed} scenarios end differently with our controllers");
+        bail!("{failed} scenarios differ from upstream; see the lines marked FAILED");
     }
     Ok(())
 }
 
-/// A control plane with controllers.
-struct World {
-    side: Side,
+/// A control plane with its controllers, running until dropped.
+struct Environment {
+    cluster: ClusterUnderTest,
     _control_plane: ControlPlane,
     _manager: Part,
     _programs: Vec<Program>,
 }
 
-async fn upstream() -> Result<World> {
+async fn start_upstream() -> Result<Environment> {
     let control_plane = ControlPlane::start().await?;
     let manager = control_plane
-        .controller_manager(&[CONTROLLERS, OTHERS].concat(), &FAST)
+        .controller_manager(&[CONTROLLERS, COMMON_CONTROLLERS].concat(), &RATE_LIMIT_FLAGS)
         .await?;
-    Ok(World {
-        side: Side {
+    Ok(Environment {
+        cluster: ClusterUnderTest {
             name: "upstream",
             client: control_plane.client()?,
         },
@@ -131,20 +133,22 @@ async fn upstream() -> Result<World> {
     })
 }
 
-async fn ourselves(programs: &[PathBuf]) -> Result<World> {
+async fn start_ours(programs: &[PathBuf]) -> Result<Environment> {
     let control_plane = ControlPlane::start().await?;
-    let manager = control_plane.controller_manager(&OTHERS, &FAST).await?;
+    let manager = control_plane
+        .controller_manager(&COMMON_CONTROLLERS, &RATE_LIMIT_FLAGS)
+        .await?;
     let kubeconfig = control_plane.kubeconfig(control_plane.admin())?;
-    let argument = format!("--kubeconfig={}", kubeconfig.path.display());
+    let kubeconfig_flag = format!("--kubeconfig={}", kubeconfig.path.display());
     let mut started = Vec::new();
     for program in programs {
-        let program = Program::start(program, &[&argument]).await?;
+        let program = Program::start(program, &[&kubeconfig_flag]).await?;
         program.ready().await?;
         started.push(program);
     }
-    Ok(World {
-        side: Side {
-            name: "we",
+    Ok(Environment {
+        cluster: ClusterUnderTest {
+            name: "ours",
             client: control_plane.client()?,
         },
         _programs: started,

@@ -1,39 +1,40 @@
-//! What is played: steps, each a few changes, and rest after each.
+//! Scenarios: steps of changes, after each of which the controllers must become quiescent.
 
 use serde_json::{Value, json};
 use slice_core::well_known::MANAGED_BY_LABEL;
 
-use super::expect::Expectation;
+use super::expectation::Expectation;
 
-/// A story that is played on both sides.
+/// A scenario that runs on both clusters.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
     pub(super) name: &'static str,
-    /// The rules and test cases that it plays.
+    /// Ids of the rules and test cases that it covers.
     pub(super) rules: &'static [&'static str],
     pub(super) steps: Vec<Step>,
-    /// Whether it depends on all nodes of the cluster, so that no other may be played at the same time.
-    pub(super) alone: bool,
+    /// It depends on all nodes of the cluster, so no other scenario may run at the same time.
+    pub(super) exclusive: bool,
 }
 
-/// Some changes, after which both sides come to rest.
+/// Some changes, after which both clusters become quiescent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Step {
     pub(super) changes: Vec<Change>,
-    /// The documented deviations, and what each of them may change here.
+    /// Documented deviations, with the aspects that may differ in this step.
     pub(super) deviations: Vec<(&'static str, &'static [Aspect])>,
-    /// What is to be seen then.
+    /// Expected state of each cluster.
     pub(super) expectations: Vec<Expectation>,
 }
 
 impl Step {
-    /// Whether we differ here on purpose.
-    pub(super) fn excuses(&self, aspect: Aspect) -> bool {
+    /// Whether a documented deviation allows a difference in this aspect.
+    pub(super) fn allows_difference(&self, aspect: Aspect) -> bool {
         self.deviations.iter().any(|(_, aspects)| aspects.contains(&aspect))
     }
 
-    /// Whether the controllers are told of one change only. A pod that goes at once is seen to end before it is gone.
-    pub(super) fn is_single(&self) -> bool {
+    /// Whether the step causes a single watch event. A pod deleted without grace period causes two: an update with a
+    /// deletionTimestamp, then the deletion.
+    pub(super) fn is_single_event(&self) -> bool {
         match &*self.changes {
             [Change::Delete { kind, graceful, .. }] => *kind != "Pod" || *graceful,
             changes => changes.len() == 1,
@@ -41,29 +42,31 @@ impl Step {
     }
 }
 
-/// What is compared.
+/// A compared aspect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aspect {
-    /// What is there at rest.
+    /// The slices when quiescent.
     Slices,
-    /// How many writes it took.
+    /// The number of writes.
     Writes,
+    /// The recorded events.
     Events,
 }
 
+/// A change of the cluster.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// The object is to be so.
+    /// Server-side apply of an object, including its status.
     Apply(Value),
-    /// The object goes, at once or, if it is a pod with a grace period, after a while.
+    /// Delete an object; a pod with or without its grace period.
     Delete {
         kind: &'static str,
         name: String,
         graceful: bool,
     },
-    /// Every slice of a Service is edited by hand.
+    /// Patch every slice of a Service, as another client.
     EditSlices { service: String, patch: Value },
-    /// Every slice of a Service is deleted by hand.
+    /// Delete every slice of a Service, as another client.
     DeleteSlices { service: String },
 }
 
@@ -73,17 +76,17 @@ impl Scenario {
             name,
             rules,
             steps: Vec::new(),
-            alone: false,
+            exclusive: false,
         }
     }
 
-    /// It depends on all nodes of the cluster.
-    pub(super) fn alone(mut self) -> Self {
-        self.alone = true;
+    /// Runs without other scenarios, because it depends on all nodes of the cluster.
+    pub(super) fn exclusive(mut self) -> Self {
+        self.exclusive = true;
         self
     }
 
-    /// Something happens.
+    /// Adds a step.
     pub(super) fn then(mut self, changes: impl IntoIterator<Item = Change>) -> Self {
         self.steps.push(Step {
             changes: changes.into_iter().collect(),
@@ -92,22 +95,22 @@ impl Scenario {
         self
     }
 
-    /// The step before is one where we do something else, for this reason, in this respect.
-    pub(super) fn unlike(mut self, deviation: &'static str, aspects: &'static [Aspect]) -> Self {
+    /// Allows the last step to differ from upstream in these aspects, because of a documented deviation.
+    pub(super) fn allow_deviation(mut self, deviation: &'static str, aspects: &'static [Aspect]) -> Self {
         if let Some(step) = self.steps.last_mut() {
             step.deviations.push((deviation, aspects));
         }
         self
     }
 
-    /// After the step before there are these slices, as far as they are described.
-    pub(super) fn shows(self, slices: impl IntoIterator<Item = Value>) -> Self {
+    /// Expects exactly one slice per pattern after the last step.
+    pub(super) fn expect_slices(self, slices: impl IntoIterator<Item = Value>) -> Self {
         self.expect(Expectation::Slices(slices.into_iter().collect()))
     }
 
-    /// After the step before, a client on this node in this zone reaches these addresses.
-    pub(super) fn reaches(self, node: &str, zone: &'static str, addresses: &[&'static str]) -> Self {
-        self.expect(Expectation::Reaches {
+    /// Expects that a client on this node in this zone can reach exactly these addresses after the last step.
+    pub(super) fn expect_reachable(self, node: &str, zone: &'static str, addresses: &[&'static str]) -> Self {
+        self.expect(Expectation::Reachable {
             node: node.to_owned(),
             zone,
             addresses: addresses.to_vec(),
@@ -122,12 +125,12 @@ impl Scenario {
     }
 }
 
-/// The object is to be so.
+/// Applies an object.
 pub(super) fn apply(object: &Value) -> Change {
     Change::Apply(object.clone())
 }
 
-/// The object goes at once.
+/// Deletes an object, a pod without grace period.
 pub(super) fn delete(kind: &'static str, name: &str) -> Change {
     Change::Delete {
         kind,
@@ -136,7 +139,7 @@ pub(super) fn delete(kind: &'static str, name: &str) -> Change {
     }
 }
 
-/// The pod begins to end, and goes on for as long as nobody says that it has.
+/// Deletes a pod with its grace period. It stays terminating until it is deleted again.
 pub(super) fn terminate(name: &str) -> Change {
     Change::Delete {
         kind: "Pod",
@@ -145,7 +148,7 @@ pub(super) fn terminate(name: &str) -> Change {
     }
 }
 
-/// Every slice of a Service is edited by hand.
+/// Patches every slice of a Service, as another client.
 pub(super) fn edit_slices(service: &str, patch: Value) -> Change {
     Change::EditSlices {
         service: service.to_owned(),
@@ -153,14 +156,14 @@ pub(super) fn edit_slices(service: &str, patch: Value) -> Change {
     }
 }
 
-/// Every slice of a Service is deleted by hand.
+/// Deletes every slice of a Service, as another client.
 pub(super) fn delete_slices(service: &str) -> Change {
     Change::DeleteSlices {
         service: service.to_owned(),
     }
 }
 
-/// A Service with one port that selects `app` of its own name.
+/// A Service with one port and the selector `app: {name}`.
 pub(super) fn service(name: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
@@ -171,7 +174,7 @@ pub(super) fn service(name: &str) -> Value {
     })
 }
 
-/// A ready pod of a Service, on a node.
+/// A ready pod of a Service.
 pub(super) fn pod(name: &str, service: &str, node: &str, ips: &[&str]) -> Value {
     let ips: Vec<Value> = ips.iter().map(|ip| json!({"ip": ip})).collect();
     json!({
@@ -187,7 +190,7 @@ pub(super) fn pod(name: &str, service: &str, node: &str, ips: &[&str]) -> Value 
     })
 }
 
-/// A ready node with two CPUs in a zone; none, if it is empty.
+/// A ready node with two CPUs; without a zone if `zone` is empty.
 pub(super) fn node(name: &str, zone: &str) -> Value {
     let labels = if zone.is_empty() {
         json!({})
@@ -212,30 +215,30 @@ pub(super) fn endpoints(name: &str, ips: &[&str], port: u16) -> Value {
     })
 }
 
-/// What a slice of the controller for Services looks like.
-pub(super) fn of_pods(more: &Value) -> Value {
-    described("endpointslice-controller.k8s.io", more)
+/// Pattern of a slice of the EndpointSlice controller.
+pub(super) fn pod_slice(fields: &Value) -> Value {
+    managed_by("endpointslice-controller.k8s.io", fields)
 }
 
-/// What a slice of the mirroring controller looks like.
-pub(super) fn mirrored(more: &Value) -> Value {
-    described("endpointslicemirroring-controller.k8s.io", more)
+/// Pattern of a slice of the mirroring controller.
+pub(super) fn mirrored_slice(fields: &Value) -> Value {
+    managed_by("endpointslicemirroring-controller.k8s.io", fields)
 }
 
-fn described(manager: &str, more: &Value) -> Value {
-    let mut slice = more.clone();
+fn managed_by(manager: &str, fields: &Value) -> Value {
+    let mut slice = fields.clone();
     slice["metadata"]["labels"][MANAGED_BY_LABEL] = json!(manager);
     slice
 }
 
-/// The object with one thing changed.
+/// Returns the object with one field set.
 pub(super) fn with(object: &Value, pointer: &str, value: Value) -> Value {
     let mut object = object.clone();
     let (parent, field) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     let field = field.replace("~1", "/");
     if let Some(parent) = object.pointer_mut(parent) {
         match (parent.as_array_mut(), field.parse::<usize>()) {
-            (Some(list), Ok(place)) if place < list.len() => list[place] = value,
+            (Some(list), Ok(index)) if index < list.len() => list[index] = value,
             (Some(list), _) => list.push(value),
             (None, _) => parent[field] = value,
         }

@@ -1,4 +1,4 @@
-//! Which Endpoints objects are mirrored, and which slices are their mirror images (mirroring.md §2, M36).
+//! Eligibility: which Endpoints objects are mirrored, and which slices mirror them (mirroring.md §2, M36).
 
 use k8s_openapi::{
     api::core::v1::{Endpoints, Service},
@@ -11,21 +11,21 @@ use crate::MANAGED_BY;
 /// Why an Endpoints object is not mirrored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotMirrored {
-    /// Its author asked for it (M2).
+    /// The label `skip-mirror` is "true" (M2).
     #[error("its label {} is \"true\"", well_known::SKIP_MIRROR_LABEL)]
     SkipMirror,
-    /// It is a lock, not a list of endpoints (M3).
+    /// It is a leader-election lock, not a list of endpoints (M3).
     #[error("its annotation {} makes it a leader-election lock", well_known::LEADER_ANNOTATION)]
     LeaderElection,
-    /// It belongs to no Service (M5).
+    /// No Service has its name (M5).
     #[error("there is no Service of its name")]
     NoService,
-    /// Its Service's endpoints are pods, which another controller publishes (M6).
+    /// Its Service has a selector; the EndpointSlice controller publishes the pods (M6).
     #[error("the Service of its name has a selector")]
     Selector,
 }
 
-/// Whether the object by itself asks to be mirrored (M2–M4); nothing else on it matters (M10).
+/// Checks the object alone, without its Service (M2–M4). Only `skip-mirror` and the leader annotation count (M10).
 pub fn check_eligible(endpoints: &Endpoints) -> Result<(), NotMirrored> {
     let label = endpoints
         .metadata
@@ -42,8 +42,8 @@ pub fn check_eligible(endpoints: &Endpoints) -> Result<(), NotMirrored> {
     }
 }
 
-/// Whether the object is mirrored, given the Service of the same namespace and name (M2–M7). Where it is not, slices that
-/// mirror it are to be removed.
+/// Checks the object together with the Service of the same namespace and name (M2–M7). On an error, its slices are to be
+/// deleted.
 pub fn check_mirrored(endpoints: &Endpoints, service: Option<&Service>) -> Result<(), NotMirrored> {
     check_eligible(endpoints)?;
     match service {
@@ -53,14 +53,14 @@ pub fn check_mirrored(endpoints: &Endpoints, service: Option<&Service>) -> Resul
     }
 }
 
-/// Whether the Service selects pods. An empty selector is none: the API server stores it so (M8).
+/// Whether the Service has a selector. An empty selector counts as none, as the API server stores it (M8).
 #[must_use]
 pub fn has_selector(service: &Service) -> bool {
     let selector = service.spec.as_ref().and_then(|spec| spec.selector.as_ref());
     selector.is_some_and(|selector| !selector.is_empty())
 }
 
-/// Whether a slice is one that this controller writes (M1).
+/// Whether a slice has our managed-by label (M1).
 #[must_use]
 pub fn is_ours(slice: &ObjectMeta) -> bool {
     label(slice, well_known::MANAGED_BY_LABEL) == Some(MANAGED_BY)
@@ -88,9 +88,9 @@ mod tests {
         serde_json::from_value(json!({ "metadata": metadata })).unwrap()
     }
 
-    /// T-MIR-01…04, and M2's and M3's other values.
+    /// Only the value "true" of the label and the presence of the annotation exclude an object (T-MIR-01…04, M2, M3).
     #[test]
-    fn an_object_can_opt_out_by_label_and_by_being_a_lock() {
+    fn skip_mirror_label_and_leader_annotation_exclude_an_object() {
         let skip = |value: &str| json!({"labels": {"endpointslice.kubernetes.io/skip-mirror": value}});
         let leader = |value: &str| json!({"annotations": {"control-plane.alpha.kubernetes.io/leader": value}});
         for (metadata, expected) in [
@@ -102,13 +102,13 @@ mod tests {
             (skip(""), Ok(())),
             (leader(""), Err(NotMirrored::LeaderElection)),
             (leader("{}"), Err(NotMirrored::LeaderElection)),
-            // M10: written by the Endpoints controller, or headless.
+            // Labels of the Endpoints controller do not count (M10).
             (
                 json!({"labels": {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}}),
                 Ok(()),
             ),
             (json!({"labels": {"service.kubernetes.io/headless": ""}}), Ok(())),
-            // M2: it is a label, not an annotation.
+            // skip-mirror is a label, not an annotation (M2).
             (
                 json!({"annotations": {"endpointslice.kubernetes.io/skip-mirror": "true"}}),
                 Ok(()),
@@ -118,10 +118,10 @@ mod tests {
         }
     }
 
-    /// T-MIR-12…15, T-MIR-N21: only the Service's selector matters (M5–M9).
+    /// Of the Service, only the selector counts (T-MIR-12…15, T-MIR-N21, M5–M9).
     #[test]
-    fn the_service_has_to_exist_and_to_select_nothing() {
-        let plain = endpoints(&json!({"name": "foo"}));
+    fn the_service_must_exist_and_have_no_selector() {
+        let eligible = endpoints(&json!({"name": "foo"}));
         for (service, expected) in [
             (Value::Null, Err(NotMirrored::NoService)),
             (json!({}), Ok(())),
@@ -141,7 +141,7 @@ mod tests {
             ),
         ] {
             let parsed: Option<Service> = serde_json::from_value(service.clone()).unwrap();
-            assert_eq!(check_mirrored(&plain, parsed.as_ref()), expected, "{service}");
+            assert_eq!(check_mirrored(&eligible, parsed.as_ref()), expected, "{service}");
         }
         let service = Service::default();
         let skip = |value: &str| endpoints(&json!({"labels": {"endpointslice.kubernetes.io/skip-mirror": value}}));
@@ -152,9 +152,9 @@ mod tests {
         assert_eq!(check_mirrored(&skip("false"), Some(&service)), Ok(()));
     }
 
-    /// T-MIR-05…10, T-MIR-17.
+    /// Managed-by label, service-name label and namespace must match (T-MIR-05…10, T-MIR-17).
     #[test]
-    fn a_mirror_image_has_our_name_the_services_name_and_its_namespace() {
+    fn a_mirrored_slice_has_our_managed_by_the_service_name_and_its_namespace() {
         let slice = |namespace: &str, labels: Value| -> ObjectMeta {
             serde_json::from_value(json!({"namespace": namespace, "labels": labels})).unwrap()
         };

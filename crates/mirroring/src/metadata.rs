@@ -1,4 +1,4 @@
-//! What the slices of an Endpoints object carry besides endpoints.
+//! Labels and annotations of mirrored slices.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use slice_reconciler::{Annotations, MetadataPolicy};
 
 use crate::MANAGED_BY;
 
-/// The labels and annotations of every slice that mirrors an Endpoints object (M89, M90, G37): all that the object has, but
-/// for what says something about the object only.
+/// Labels and annotations of every slice that mirrors an Endpoints object: those of the object, without the trigger time and
+/// kubectl's last-applied annotation (M89, M90, G37).
 ///
-/// Both maps are whole, the two labels of ours included, so a slice is up to date exactly when it has these and no others,
-/// also where the object itself bears one of our labels (D10).
+/// Both maps are complete and include our two labels. A slice is up to date exactly when it has these labels and
+/// annotations and no others, even if the object itself has one of our labels (D10).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// Labels to set.
@@ -22,7 +22,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// What is copied from this object, and what we add.
+    /// The metadata for the slices of this object.
     #[must_use]
     pub fn of(endpoints: &Endpoints) -> Self {
         let metadata = &endpoints.metadata;
@@ -78,9 +78,9 @@ mod tests {
         }
     }
 
-    /// T-MIR-48…52, T-MIR-43…46, T-MNS-01…05, T-GMIR-24…27.
+    /// All labels, and all annotations but two (T-MIR-48…52, T-MIR-43…46, T-MNS-01…05, T-GMIR-24…27).
     #[test]
-    fn labels_and_annotations_are_copied_but_for_two() {
+    fn labels_and_annotations_are_copied_except_two_annotations() {
         let (none, foo, foo2) = (Value::Null, json!({"foo": "bar"}), json!({"foo2": "bar2"}));
         let last_applied = |value: &str| json!({"kubectl.kubernetes.io/last-applied-configuration": value});
         let with_foo = json!({"kubectl.kubernetes.io/last-applied-configuration": "{}", "foo": "bar"});
@@ -105,9 +105,9 @@ mod tests {
         }
     }
 
-    /// The labels by which slices are found are ours alone; the annotations are the object's, all of them.
+    /// Service name and managed-by are reserved labels; annotations are replaced as a whole.
     #[test]
-    fn what_is_ours_is_reserved() {
+    fn our_two_labels_are_reserved() {
         let (foo, foo2) = (json!({"foo": "bar"}), json!({"foo2": "bar2"}));
         let policy = MetadataPolicy::from(metadata(&foo, &foo2));
         assert_eq!(json!(policy.labels), foo);
@@ -121,9 +121,9 @@ mod tests {
         );
     }
 
-    /// M89: nothing but the two is filtered; D10: what is compared is what is written.
+    /// All other labels are copied (M89). The comparison uses the labels that are written (D10).
     #[test]
-    fn our_labels_win_over_the_objects() {
+    fn our_labels_override_those_of_the_object() {
         let labels = json!({
             "endpointslice.kubernetes.io/managed-by": "someone",
             "kubernetes.io/service-name": "another",

@@ -1,11 +1,10 @@
-//! How mirrored slices are written.
+//! Plan options of mirrored slices.
 
 use std::num::NonZeroUsize;
 
 use slice_reconciler::{Ownership, Packing, PlanOptions};
 
-/// How mirrored slices are written, whatever their endpoints: one for each set of ports (M78), and anew for an object that was
-/// made anew (I7).
+/// Plan options of mirrored slices: one slice per set of ports (M78), and new slices for a recreated Endpoints object (I7).
 #[must_use]
 pub fn reconcile_options(max_endpoints_per_subset: NonZeroUsize) -> PlanOptions {
     PlanOptions {

@@ -1,51 +1,52 @@
-//! What an Endpoints object holds and its slices will not, and why.
+//! Entries of an Endpoints object that are not mirrored, with the reason.
 
 use slice_core::{Address, InvalidAddress};
 
-/// Something that is not mirrored; the rest of the object is. Ports that no slice may have are named by
+/// An entry that is not mirrored; the rest of the object is. Port lists that are invalid in a slice are reported by the plan as
 /// [`slice_reconciler::Rejected`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SkippedEntry<'a> {
-    /// An address, once for each canonical subset that it is missing from.
-    #[error("address {:?} is left out: {reason}", address.to_string())]
+    /// An address, reported once per canonical subset.
+    #[error("address {:?} is skipped: {reason}", address.to_string())]
     Address {
-        /// As its author wrote it, if it is not an IP address.
+        /// The address; as written in the object if it is not an IP address.
         address: &'a Address,
-        /// What is wrong with it.
+        /// Why it is skipped.
         reason: AddressSkipReason,
     },
-    /// A port whose number none can have. Its addresses are treated as if they had no port (M49).
-    #[error("port {name:?} is left out: {number} is not between 1 and 65535")]
+    /// A port whose number is out of range. Its addresses are treated as if they had no port (M49).
+    #[error("port {name:?} is skipped: {number} is not between 1 and 65535")]
     Port {
-        /// Its name, which may be empty.
+        /// Name of the port, may be empty.
         name: &'a str,
-        /// Its number.
+        /// Number of the port.
         number: i32,
     },
-    /// Ports of a subset with a name that more of them have than are mirrored: each takes slices of its own.
-    #[error("{ports} ports of the name {name:?} are left out: {SAME_NAME_MAX} others of it are mirrored")]
+    /// Ports of a subset beyond the limit for one name. Ports of one name cannot share a slice.
+    #[error("{ports} ports of the name {name:?} are skipped: only {SAME_NAME_MAX} ports of one name are mirrored")]
     SameName {
-        /// Their name, which may be empty.
+        /// Name of the ports, may be empty.
         name: &'a str,
-        /// How many.
+        /// Number of skipped ports.
         ports: usize,
     },
 }
 
-/// How many ports of one name are mirrored: far more than anybody means, and few enough for slices of all addresses each.
+/// Maximum number of ports of one name in a subset. Each one needs slices of its own with all addresses, so the number is
+/// bounded; realistic objects have far fewer.
 pub(crate) const SAME_NAME_MAX: usize = 100;
 
 /// Why an address is not mirrored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressSkipReason {
-    /// It cannot be read (M58, M61).
+    /// It is not an IP address (M58, M61).
     #[error("it is not an IP address")]
     NotAnIp,
-    /// The API server would refuse the whole slice because of it (W23).
+    /// The API server would reject the whole slice because of it (W23).
     #[error("{0}")]
     Invalid(InvalidAddress),
-    /// As many as are mirrored of a subset came before it (M69). It was not looked at: it may be invalid as well.
-    #[error("its subset holds more addresses than are mirrored")]
+    /// The limit of its subset was reached before it (M69). It was not validated, so it may be invalid as well.
+    #[error("its subset exceeds the maximum number of addresses")]
     LimitExceeded,
 }
 
@@ -54,30 +55,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_omission_can_be_told_to_a_person() {
+    fn messages_name_the_entry_and_the_reason() {
         let address = Address::from_canonical("::1");
-        let unpublishable = AddressSkipReason::Invalid(InvalidAddress::Loopback);
-        for (skipped_entries, expected) in [
+        let loopback = AddressSkipReason::Invalid(InvalidAddress::Loopback);
+        for (entry, expected) in [
             (
                 SkippedEntry::Address {
                     address: &address,
-                    reason: unpublishable,
+                    reason: loopback,
                 },
-                "address \"::1\" is left out: it is a loopback address",
+                "address \"::1\" is skipped: it is a loopback address",
             ),
             (
                 SkippedEntry::Port {
                     name: "",
                     number: 70_000,
                 },
-                "port \"\" is left out: 70000 is not between 1 and 65535",
+                "port \"\" is skipped: 70000 is not between 1 and 65535",
             ),
             (
                 SkippedEntry::SameName { name: "http", ports: 2 },
-                "2 ports of the name \"http\" are left out: 100 others of it are mirrored",
+                "2 ports of the name \"http\" are skipped: only 100 ports of one name are mirrored",
             ),
         ] {
-            assert_eq!(skipped_entries.to_string(), expected);
+            assert_eq!(entry.to_string(), expected);
         }
     }
 }

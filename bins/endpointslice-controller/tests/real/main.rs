@@ -1,9 +1,9 @@
-//! The program on a real API server, with the rights of the spec and a service account's token.
+//! The binary on a real API server, with a service account that has the RBAC rules of the spec.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-#[path = "../stories/mod.rs"]
-mod stories;
+#[path = "../scenarios/mod.rs"]
+mod scenarios;
 
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, PolicyRule};
 use kube::{
@@ -13,10 +13,10 @@ use kube::{
 use serde_json::json;
 use testenv::{ControlPlane, Part, User, documented, rule};
 
-use stories::{cluster::Cluster, fails, smoke, start};
+use scenarios::{cluster::Cluster, smoke, start, start_fails};
 
-/// R5, and nothing more.
-fn rights() -> Vec<PolicyRule> {
+/// The RBAC rules of the spec, and no others (R5).
+fn rbac_rules() -> Vec<PolicyRule> {
     vec![
         rule(&[""], &["services", "pods", "nodes"], &["get", "list", "watch"]),
         rule(&[""], &["services/finalizers"], &["update"]),
@@ -29,13 +29,13 @@ fn rights() -> Vec<PolicyRule> {
     ]
 }
 
-fn flag(control_plane: &ControlPlane, user: &User) -> String {
+fn kubeconfig_flag(control_plane: &ControlPlane, user: &User) -> String {
     let kubeconfig = control_plane.kubeconfig(user).unwrap();
     format!("--kubeconfig={}", kubeconfig.path.display())
 }
 
-/// Starts kube-controller-manager as README.md says, so that nobody else writes slices.
-async fn without_its_own(control_plane: &ControlPlane) -> Part {
+/// Starts kube-controller-manager with the flag of README.md, so that it does not write slices.
+async fn start_controller_manager(control_plane: &ControlPlane) -> Part {
     let readme = documented::readme().unwrap();
     let controllers = readme.split_once("--controllers=").unwrap().1;
     let controllers: Vec<&str> = controllers.split_once('`').unwrap().0.split(',').collect();
@@ -43,22 +43,23 @@ async fn without_its_own(control_plane: &ControlPlane) -> Part {
     control_plane.controller_manager(&controllers, &[]).await.unwrap()
 }
 
-/// R5, R6a, F5. The admission plugin asks for the right to `services/finalizers`, which is not needed otherwise.
+/// The RBAC rules of the spec suffice (R5, R6a), and the program recovers after it lost them for a while (F5). Only the admission
+/// plugin requires `services/finalizers`.
 #[tokio::test]
-async fn it_lives_within_the_rights_of_the_spec_and_without_them() {
+async fn the_rbac_rules_of_the_spec_suffice_and_their_loss_is_survived() {
     let control_plane = ControlPlane::builder()
         .apiserver_arg("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
         .start()
         .await
         .unwrap();
-    // Not the name of the built-in controller's account, which has its rights from the start.
+    // Not the name of the built-in controller's account, which has a default role binding.
     let account = control_plane
-        .service_account("kube-system", "slices", rights())
+        .service_account("kube-system", "slices", rbac_rules())
         .await
         .unwrap();
     let cluster = Cluster::new(control_plane.client().unwrap(), "shop").await;
-    let flag = flag(&control_plane, &account);
-    let _manager = without_its_own(&control_plane).await;
+    let flag = kubeconfig_flag(&control_plane, &account);
+    let _manager = start_controller_manager(&control_plane).await;
     smoke(&cluster, &[&flag]).await;
 
     let program = start(&[&flag]).await;
@@ -67,8 +68,8 @@ async fn it_lives_within_the_rights_of_the_spec_and_without_them() {
     let name = format!("testenv:{}", account.name());
     let mut binding = bindings.get(&name).await.unwrap();
     bindings.delete(&name, &DeleteParams::default()).await.unwrap();
-    for lost in ["pods", "services", "nodes", "endpointslices"] {
-        let line = format!("[-]{lost} failed: {lost}");
+    for resource in ["pods", "services", "nodes", "endpointslices"] {
+        let line = format!("[-]{resource} failed: {resource}");
         let (code, page) = program.shows("/readyz?verbose", &line).await.unwrap();
         assert_eq!(code, 200, "{page}");
     }
@@ -79,38 +80,35 @@ async fn it_lives_within_the_rights_of_the_spec_and_without_them() {
         ..Default::default()
     };
     bindings.create(&PostParams::default(), &binding).await.unwrap();
-    for back in ["pods", "services", "nodes", "endpointslices"] {
+    for resource in ["pods", "services", "nodes", "endpointslices"] {
         program
-            .shows("/readyz?verbose", &format!("[+]{back} ok\n"))
+            .shows("/readyz?verbose", &format!("[+]{resource} ok\n"))
             .await
             .unwrap();
     }
-    cluster.service("healed", "web", json!({})).await;
-    cluster.published("healed", &["10.1.0.2"]).await;
+    cluster.service("recovered", "web", json!({})).await;
+    cluster.wait_published("recovered", &["10.1.0.2"]).await;
     program.stop().await.unwrap();
 }
 
 #[tokio::test]
-async fn who_has_no_rights_is_told_so() {
+async fn missing_permissions_and_an_unreachable_server_are_reported() {
     let control_plane = ControlPlane::start().await.unwrap();
-    let nobody = control_plane.user("nobody", Vec::new()).await.unwrap();
-    let complaints = fails(&[&flag(&control_plane, &nobody)]).await;
+    let user = control_plane.user("unprivileged", Vec::new()).await.unwrap();
+    let errors = start_fails(&[&kubeconfig_flag(&control_plane, &user)]).await;
     let expected: Vec<String> = ["nodes", "pods", "services", "endpointslices"]
         .iter()
         .map(|resource| format!("{}/: not allowed to list {resource}: {resource}", control_plane.url()))
         .collect();
-    assert_eq!(complaints.len(), expected.len(), "{complaints:#?}");
-    for (complaint, expected) in complaints.iter().zip(&expected) {
-        assert!(complaint.starts_with(expected), "{complaint}");
-        assert!(
-            complaint.contains("User \"nobody\" cannot list resource"),
-            "{complaint}"
-        );
+    assert_eq!(errors.len(), expected.len(), "{errors:#?}");
+    for (error, expected) in errors.iter().zip(&expected) {
+        assert!(error.starts_with(expected), "{error}");
+        assert!(error.contains("User \"unprivileged\" cannot list resource"), "{error}");
     }
 
     control_plane.apiserver().stop().await.unwrap();
-    let complaints = fails(&[&flag(&control_plane, control_plane.admin())]).await;
+    let errors = start_fails(&[&kubeconfig_flag(&control_plane, control_plane.admin())]).await;
     let expected = format!("{}/: the API server cannot be reached: ", control_plane.url());
-    assert_eq!(complaints.len(), 1, "{complaints:#?}");
-    assert!(complaints[0].starts_with(&expected), "{complaints:#?}");
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+    assert!(errors[0].starts_with(&expected), "{errors:#?}");
 }

@@ -1,23 +1,23 @@
-//! The program on the in-memory API server, over HTTP.
+//! The binary on the in-memory API server, over HTTP.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-mod obstacles;
-mod pages;
+mod http_endpoints;
+mod lost_permissions;
+mod preflight;
 mod relist;
-mod rights;
+#[path = "../scenarios/mod.rs"]
+mod scenarios;
 mod scope;
 mod signals;
-#[path = "../stories/mod.rs"]
-mod stories;
 
 use apisim::faults::Match;
 use testenv::SimServer;
 
-use stories::{cluster::Cluster, smoke};
+use scenarios::{cluster::Cluster, smoke};
 
-/// An API server with a namespace in it.
-async fn server() -> (SimServer, Cluster) {
+/// Starts an API server with a namespace.
+async fn start_server() -> (SimServer, Cluster) {
     let server = SimServer::start().await.unwrap();
     let cluster = Cluster::new(server.client(), "shop").await;
     (server, cluster)
@@ -25,8 +25,8 @@ async fn server() -> (SimServer, Cluster) {
 
 #[tokio::test]
 async fn slices_follow_pods_and_a_restart_writes_nothing() {
-    let (server, cluster) = server().await;
+    let (server, cluster) = start_server().await;
     smoke(&cluster, &[&server.flag()]).await;
-    // The program has no business with anything else.
+    // The program writes nothing but slices.
     assert_eq!(server.slice_writes(), server.faults.count(&Match::writes()));
 }

@@ -1,14 +1,14 @@
-//! What happened while nobody looked.
+//! Relist after an expired watch.
 
 use serde_json::json;
 use testenv::blindfold;
 
-use crate::{server, stories::start};
+use crate::{scenarios::start, start_server};
 
-/// F11: after 410, what changed is found by difference, and nothing else is written.
+/// After 410 Gone, the relist finds created and deleted objects, and only their Services are written (F11).
 #[tokio::test]
-async fn a_new_list_shows_what_changed_and_only_that_is_written() {
-    let (server, cluster) = server().await;
+async fn a_relist_finds_changes_and_writes_nothing_else() {
+    let (server, cluster) = start_server().await;
     for number in 1..=3 {
         let (name, address) = (format!("web-{number}"), format!("10.1.0.{number}"));
         cluster.pod(&name, "web", &address).await;
@@ -16,12 +16,14 @@ async fn a_new_list_shows_what_changed_and_only_that_is_written() {
     for name in ["one", "two", "three"] {
         cluster.service(name, "web", json!({})).await;
     }
-    cluster.service("none", "nobody", json!({})).await;
+    cluster.service("none", "no-pods", json!({})).await;
     let program = start(&[&server.flag()]).await;
     for name in ["one", "two", "three"] {
-        cluster.published(name, &["10.1.0.1", "10.1.0.2", "10.1.0.3"]).await;
+        cluster
+            .wait_published(name, &["10.1.0.1", "10.1.0.2", "10.1.0.3"])
+            .await;
     }
-    cluster.published("none", &[]).await;
+    cluster.wait_published("none", &[]).await;
     let before = server.slice_writes();
 
     let blindfold = blindfold(&server.faults).await.unwrap();
@@ -30,14 +32,16 @@ async fn a_new_list_shows_what_changed_and_only_that_is_written() {
     server.compact();
     blindfold.remove();
     for name in ["one", "two", "three"] {
-        cluster.published(name, &["10.1.0.1", "10.1.0.3", "10.1.0.4"]).await;
+        cluster
+            .wait_published(name, &["10.1.0.1", "10.1.0.3", "10.1.0.4"])
+            .await;
     }
     let resources = ["endpointslices", "nodes", "pods", "services"];
     program.lists_anew(&resources).await.unwrap();
     program.shows("/readyz?verbose", "readyz check passed").await.unwrap();
-    // Keys are looked at in their order, so whoever is asked for last is written last.
-    cluster.service("last", "nobody", json!({})).await;
-    cluster.published("last", &[]).await;
-    let said = program.stop().await.unwrap();
-    assert_eq!(server.slice_writes() - before, 4, "{said}");
+    // Keys are synced in the order of enqueueing, so this key is written last.
+    cluster.service("last", "no-pods", json!({})).await;
+    cluster.wait_published("last", &[]).await;
+    let log = program.stop().await.unwrap();
+    assert_eq!(server.slice_writes() - before, 4, "{log}");
 }

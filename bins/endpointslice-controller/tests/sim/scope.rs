@@ -1,35 +1,35 @@
-//! What the program looks at, and what it may do.
+//! Scope of the program: dry run, namespace, Service selector, controller name.
 
 use apisim::faults::Match;
 use serde_json::json;
 use testenv::documented;
 
 use crate::{
-    server,
-    stories::{PROGRAM, cluster::Cluster, start},
+    scenarios::{PROGRAM, cluster::Cluster, start},
+    start_server,
 };
 
 #[tokio::test]
-async fn a_dry_run_tells_what_it_would_write_and_writes_nothing() {
-    let (server, cluster) = server().await;
+async fn a_dry_run_logs_the_planned_writes_and_writes_nothing() {
+    let (server, cluster) = start_server().await;
     let auto = json!({"annotations": {"service.kubernetes.io/topology-mode": "Auto"}});
     cluster.service("web", "web", auto).await;
     cluster.pod("web-1", "web", "10.1.0.1").await;
     let program = start(&[&server.flag(), "--dry-run"]).await;
     let plan = program.binary.says("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
-    // Hints are impossible here, which is an event otherwise.
+    // Hints are not possible here; without dry run this is an event.
     program.binary.says("would tell").await.unwrap();
-    cluster.service("last", "nobody", json!({})).await;
+    cluster.service("last", "no-pods", json!({})).await;
     program.binary.says("key=shop/last").await.unwrap();
     program.stop().await.unwrap();
     assert_eq!(server.faults.count(&Match::writes()), 0);
 }
 
-/// README.md: the command as it stands there.
+/// Runs the dry-run command of README.md.
 #[tokio::test]
-async fn the_documented_command_shows_what_would_be_done() {
-    let (server, cluster) = server().await;
+async fn the_documented_dry_run_logs_the_planned_writes() {
+    let (server, cluster) = start_server().await;
     cluster.service("web", "web", json!({})).await;
     let (program, _kubeconfig) = documented::start(PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
     let plan = program.says("would write").await.unwrap();
@@ -37,8 +37,8 @@ async fn the_documented_command_shows_what_would_be_done() {
 }
 
 #[tokio::test]
-async fn only_the_services_that_are_asked_for_are_looked_at() {
-    let (server, shop) = server().await;
+async fn only_selected_services_are_synced() {
+    let (server, shop) = start_server().await;
     let other = Cluster::new(shop.client.clone(), "other").await;
     let args = [
         &server.flag(),
@@ -49,13 +49,13 @@ async fn only_the_services_that_are_asked_for_are_looked_at() {
     let program = start(&args).await;
     let ours = json!({"labels": {"ours": "yes"}});
     other.service("web", "web", ours.clone()).await;
-    shop.service("theirs", "web", json!({})).await;
+    shop.service("unselected", "web", json!({})).await;
     shop.service("web", "web", ours).await;
-    shop.published("web", &[]).await;
+    shop.wait_published("web", &[]).await;
     let slices = shop.slices("web").await;
     let labels = slices[0].metadata.labels.as_ref().unwrap();
     assert_eq!(labels["endpointslice.kubernetes.io/managed-by"], "us.example");
-    assert!(shop.slices("theirs").await.is_empty());
+    assert!(shop.slices("unselected").await.is_empty());
     assert!(other.slices("web").await.is_empty());
     program.stop().await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! How the program ends.
+//! Shutdown by signals.
 
 use apisim::{
     faults::{Match, Rule, RuleHandle},
@@ -13,12 +13,12 @@ use serde_json::json;
 use testenv::{Binary, Program, Signal, SimServer, until};
 
 use crate::{
-    server,
-    stories::{PROGRAM, cluster::Cluster, start},
+    scenarios::{PROGRAM, cluster::Cluster, start},
+    start_server,
 };
 
-/// A program with a write under way that is not answered as long as the rule holds.
-async fn with_a_write_under_way(server: &SimServer, cluster: &Cluster) -> (Program, RuleHandle) {
+/// Starts a program with a write in flight that gets no response until the rule is removed.
+async fn start_with_write_in_flight(server: &SimServer, cluster: &Cluster) -> (Program, RuleHandle) {
     let hold = server
         .faults
         .add(Rule::on(Verb::Create, "endpointslices").hold_request());
@@ -30,12 +30,12 @@ async fn with_a_write_under_way(server: &SimServer, cluster: &Cluster) -> (Progr
     (program, hold)
 }
 
-/// R41, M34, T-WQ-07.
+/// A signal lets writes in flight complete (R41, M34, T-WQ-07).
 #[tokio::test]
-async fn writes_under_way_are_finished() {
+async fn writes_in_flight_complete_on_shutdown() {
     for signal in [Signal::TERM, Signal::INT] {
-        let (server, cluster) = server().await;
-        let (program, hold) = with_a_write_under_way(&server, &cluster).await;
+        let (server, cluster) = start_server().await;
+        let (program, hold) = start_with_write_in_flight(&server, &cluster).await;
         program.binary.signal(signal).unwrap();
         program.binary.says("asked to end").await.unwrap();
         assert!(cluster.slices("web").await.is_empty());
@@ -51,11 +51,11 @@ async fn writes_under_way_are_finished() {
     }
 }
 
-/// R41: also those of keys that wait for a writer (G-32), and of one that was asked for while it was written (T-WQ-10); but not
-/// of those whose time has not come.
+/// Shutdown also syncs due keys that wait for a writer (G-32) and keys enqueued while in flight (T-WQ-10), but not delayed keys
+/// (R41).
 #[tokio::test]
-async fn g_32_t_wq_10_what_is_due_is_written_and_what_waits_is_not() {
-    let (server, cluster) = server().await;
+async fn g_32_t_wq_10_due_keys_are_synced_on_shutdown_and_delayed_ones_are_not() {
+    let (server, cluster) = start_server().await;
     let hold = server
         .faults
         .add(Rule::on(Verb::Create, "endpointslices").hold_request());
@@ -67,27 +67,27 @@ async fn g_32_t_wq_10_what_is_due_is_written_and_what_waits_is_not() {
         .await
         .unwrap();
     let services = Api::<Service>::namespaced(cluster.client.clone(), &cluster.namespace);
-    let label = Patch::Merge(json!({"metadata": {"labels": {"asked-for": "again"}}}));
+    let label = Patch::Merge(json!({"metadata": {"labels": {"changed": "in-flight"}}}));
     services.patch("web", &PatchParams::default(), &label).await.unwrap();
     cluster.service("db", "db", json!({})).await;
     cluster.pod("p", "db", "10.0.0.1").await;
-    let db_waits = "workqueue_depth{name=\"endpoint_slice\"} 1\n";
-    program.shows("/metrics", db_waits).await.unwrap();
+    let db_is_queued = "workqueue_depth{name=\"endpoint_slice\"} 1\n";
+    program.shows("/metrics", db_is_queued).await.unwrap();
     program.binary.signal(Signal::TERM).unwrap();
     program.binary.says("asked to end").await.unwrap();
     hold.remove();
     let status = program.binary.ends().await.unwrap();
     assert_eq!(status.code(), Some(0), "{}", program.binary.said());
     let web = &cluster.slices("web").await[0];
-    assert_eq!(web.metadata.labels.as_ref().unwrap()["asked-for"], "again");
+    assert_eq!(web.metadata.labels.as_ref().unwrap()["changed"], "in-flight");
     assert_eq!(cluster.slices("db").await.len(), 1);
 }
 
-/// T-WQ-08, T-WQ-09.
+/// The program exits with 1 without waiting for the write in flight (T-WQ-08, T-WQ-09).
 #[tokio::test]
-async fn a_second_signal_ends_it_at_once() {
-    let (server, cluster) = server().await;
-    let (program, _hold) = with_a_write_under_way(&server, &cluster).await;
+async fn a_second_signal_exits_immediately() {
+    let (server, cluster) = start_server().await;
+    let (program, _hold) = start_with_write_in_flight(&server, &cluster).await;
     program.binary.signal(Signal::INT).unwrap();
     program.binary.says("asked to end").await.unwrap();
     program.binary.signal(Signal::TERM).unwrap();
@@ -95,8 +95,8 @@ async fn a_second_signal_ends_it_at_once() {
 }
 
 #[tokio::test]
-async fn it_can_be_ended_before_the_server_answers() {
-    let (server, _) = server().await;
+async fn a_signal_during_preflight_exits_cleanly() {
+    let (server, _) = start_server().await;
     server.faults.add(Rule::when(Match::default()).hold_request());
     let binary = Binary::start(PROGRAM, &[&server.flag()], &[]).unwrap();
     binary.says("starting").await.unwrap();

@@ -1,12 +1,13 @@
-//! What upstream's end-to-end tests play, as far as the API goes: nobody connects, since there is neither a kubelet nor a
-//! proxy.
+//! Upstream's end-to-end tests, without traffic: there is neither a kubelet nor a proxy.
 
 use serde_json::{Value, json};
 
-use crate::scenario::{Scenario, apply, delete, delete_slices, endpoints, mirrored, node, of_pods, pod, service, with};
+use crate::scenario::{
+    Scenario, apply, delete, delete_slices, endpoints, mirrored_slice, node, pod, pod_slice, service, with,
+};
 
-/// A Service whose pods are published from the start.
-fn at_once(name: &str, selector: Value, ports: Value) -> Value {
+/// A Service that publishes pods that are not ready.
+fn publishing_not_ready(name: &str, selector: Value, ports: Value) -> Value {
     let service = with(&service(name), "/spec/selector", selector);
     let service = with(&service, "/spec/publishNotReadyAddresses", json!(true));
     with(&service, "/spec/ports", ports)
@@ -36,18 +37,18 @@ fn shared_pods() -> Scenario {
             json!([{"name": "example-name", "containerPort": 3001}, {"name": "other-port", "containerPort": 3002}]),
         ),
     ];
-    let one = at_once(
+    let one = publishing_not_ready(
         "one",
         json!({"pod1": "true"}),
         json!([{"name": "example", "port": 80, "protocol": "TCP", "targetPort": 3000}]),
     );
-    let both = at_once(
+    let both = publishing_not_ready(
         "both",
         json!({"shared12": "true"}),
         json!([{"name": "named", "port": 80, "protocol": "TCP", "targetPort": "example-name"}]),
     );
     let slice = |service: &str, port: u16, pod: &str, ip: &str| {
-        of_pods(&json!({
+        pod_slice(&json!({
             "metadata": {"labels": {"kubernetes.io/service-name": service}},
             "ports": [{"port": port}],
             "endpoints": [{"addresses": [ip], "targetRef": {"kind": "Pod", "name": pod}}],
@@ -66,13 +67,13 @@ fn shared_pods() -> Scenario {
             apply(&pods[0]),
             apply(&pods[1]),
         ])
-        .shows(all.clone())
+        .expect_slices(all.clone())
         .then([delete_slices("both")])
-        .shows(all)
+        .expect_slices(all)
 }
 
-/// A slice that somebody else makes for a Service.
-fn by_hand(name: &str, ip: &str, port: u16) -> Value {
+/// A slice of another manager for a Service.
+fn foreign_slice(name: &str, ip: &str, port: u16) -> Value {
     json!({
         "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
         "metadata": {"name": name, "labels": {
@@ -83,28 +84,32 @@ fn by_hand(name: &str, ip: &str, port: u16) -> Value {
     })
 }
 
-/// Slices of others for a Service without a selector, which nobody touches.
-fn foreign(name: &'static str, rules: &'static [&'static str], slices: [Value; 2]) -> Scenario {
+/// Slices of another manager for a Service without a selector stay unchanged.
+fn foreign_slices(name: &'static str, rules: &'static [&'static str], slices: [Value; 2]) -> Scenario {
     let ports = json!([
         {"name": "port8090", "port": 80, "protocol": "TCP"}, {"name": "port9090", "port": 81, "protocol": "TCP"},
     ]);
     let service = with(&service("web"), "/spec/ports", ports);
-    let unselecting = with(&service, "/spec/selector", Value::Null);
+    let selectorless = with(&service, "/spec/selector", Value::Null);
     Scenario::new(name, rules)
-        .then([apply(&unselecting), apply(&slices[0]), apply(&slices[1])])
-        .shows(slices.clone())
-        .then([apply(&with(&unselecting, "/metadata/labels", json!({"some": "label"})))])
-        .shows(slices)
+        .then([apply(&selectorless), apply(&slices[0]), apply(&slices[1])])
+        .expect_slices(slices.clone())
+        .then([apply(&with(
+            &selectorless,
+            "/metadata/labels",
+            json!({"some": "label"}),
+        ))])
+        .expect_slices(slices)
 }
 
-/// An Endpoints object of which every state is mirrored.
+/// An Endpoints object that is created, changed and deleted.
 fn custom_endpoints() -> [Scenario; 2] {
     let name = "example-custom-endpoints";
-    let unselecting = with(&service(name), "/spec/selector", Value::Null);
-    let one = |ip: &str| mirrored(&json!({"ports": [{"port": 80}], "endpoints": [{"addresses": [ip]}]}));
+    let selectorless = with(&service(name), "/spec/selector", Value::Null);
+    let one = |ip: &str| mirrored_slice(&json!({"ports": [{"port": 80}], "endpoints": [{"addresses": [ip]}]}));
     let port = |name: &str, port: u16| json!({"name": name, "port": port, "protocol": "TCP", "targetPort": port});
     let two_ports = with(
-        &unselecting,
+        &selectorless,
         "/spec/ports",
         json!([port("port80", 80), port("port81", 81)]),
     );
@@ -113,48 +118,54 @@ fn custom_endpoints() -> [Scenario; 2] {
     let two_subsets = json!([subset("port80", 8090), subset("port81", 9090)]);
     [
         Scenario::new("custom-endpoints", &["T-MIR-E2E-01", "S2", "S3", "M81"])
-            .then([apply(&unselecting), apply(&endpoints(name, &["10.1.2.3"], 80))])
-            .shows([one("10.1.2.3")])
+            .then([apply(&selectorless), apply(&endpoints(name, &["10.1.2.3"], 80))])
+            .expect_slices([one("10.1.2.3")])
             .then([apply(&endpoints(name, &["10.2.3.4"], 80))])
-            .shows([one("10.2.3.4")])
+            .expect_slices([one("10.2.3.4")])
             .then([delete("Endpoints", name)])
-            .shows([]),
+            .expect_slices([]),
         Scenario::new("custom-endpoints-with-two-subsets", &["T-MIR-E2E-02", "S17"])
             .then([
                 apply(&two_ports),
                 apply(&with(&endpoints(name, &[], 80), "/subsets", two_subsets)),
             ])
-            .shows([mirrored(&json!({
+            .expect_slices([mirrored_slice(&json!({
                 "ports": [{"name": "port80", "port": 8090}, {"name": "port81", "port": 9090}],
                 "endpoints": [{"addresses": ["10.1.2.3"]}],
             }))])
             .then([delete("Endpoints", name)])
-            .shows([]),
+            .expect_slices([]),
     ]
 }
 
 pub(super) fn all() -> Vec<Scenario> {
-    let nobody = with(
+    let no_match = with(
         &service("web"),
         "/spec/selector",
         json!({"does-not-match-anything": "endpoints"}),
     );
     let mut scenarios = vec![
         Scenario::new("a-selector-that-matches-nothing", &["T-E2E-01", "R88", "R92"])
-            .then([apply(&nobody)])
-            .shows([of_pods(&json!({"endpoints": null, "ports": null}))])
+            .then([apply(&no_match)])
+            .expect_slices([pod_slice(&json!({"endpoints": null, "ports": null}))])
             .then([delete("Service", "web")])
-            .shows([]),
+            .expect_slices([]),
         shared_pods(),
-        foreign(
-            "slices-of-others-with-one-address",
+        foreign_slices(
+            "foreign-slices-with-one-address",
             &["T-E2E-04", "I7", "R50"],
-            [by_hand("a", "10.7.0.1", 8090), by_hand("b", "10.7.0.1", 9090)],
+            [
+                foreign_slice("a", "10.7.0.1", 8090),
+                foreign_slice("b", "10.7.0.1", 9090),
+            ],
         ),
-        foreign(
-            "slices-of-others-with-two-addresses",
+        foreign_slices(
+            "foreign-slices-with-two-addresses",
             &["T-E2E-05", "I7", "R50"],
-            [by_hand("a", "10.7.0.1", 8090), by_hand("b", "10.7.0.2", 9090)],
+            [
+                foreign_slice("a", "10.7.0.1", 8090),
+                foreign_slice("b", "10.7.0.2", 9090),
+            ],
         ),
     ];
     scenarios.extend(custom_endpoints());

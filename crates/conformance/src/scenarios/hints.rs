@@ -1,4 +1,4 @@
-//! Hints.
+//! Topology hints, by annotation and by traffic distribution.
 
 use serde_json::{Value, json};
 
@@ -20,8 +20,8 @@ fn auto() -> Value {
     auto_of(&service("web"))
 }
 
-/// Zones from `zone-a` on with a node and so many pods each, and then the Service: events tell of every number that was
-/// seen on the way, if there is one.
+/// Zones from `zone-a` on with a node and this number of pods each; the Service follows in a second step, because events name
+/// the numbers of endpoints at the time.
 fn spread(name: &'static str, rules: &'static [&'static str], service: &Value, pods: &[usize]) -> Scenario {
     let mut changes = Vec::new();
     for ((zone, letter), count) in ('a'..).enumerate().zip(pods) {
@@ -36,18 +36,18 @@ fn spread(name: &'static str, rules: &'static [&'static str], service: &Value, p
     Scenario::new(name, rules).then(changes).then([apply(service)])
 }
 
-/// A slice with one endpoint of these hints.
+/// Pattern of a slice with one endpoint and these hints.
 fn hinted(zone: Option<&str>, node: Option<&str>) -> Value {
-    let named = |name: Option<&str>| name.map(|name| json!([{"name": name}]));
-    let hints = json!({"forZones": named(zone), "forNodes": named(node)});
+    let list = |name: Option<&str>| name.map(|name| json!([{"name": name}]));
+    let hints = json!({"forZones": list(zone), "forNodes": list(node)});
     let hints = if zone.or(node).is_some() { hints } else { Value::Null };
     json!({"endpoints": [{"hints": hints}]})
 }
 
-/// One pod, and everything that can be asked for.
-fn life_cycle() -> Scenario {
-    let name = "traffic-distribution-comes-and-goes";
-    let node_name = "traffic-distribution-comes-and-goes-n0";
+/// One pod, and all values of the annotation and of the field in turn.
+fn all_modes() -> Scenario {
+    let name = "traffic-distribution-is-changed";
+    let node_name = "traffic-distribution-is-changed-n0";
     let rules = &[
         "T-INT-26",
         "T-HINT-01…09",
@@ -63,30 +63,30 @@ fn life_cycle() -> Scenario {
     ];
     let zone = Some("zone-a");
     spread(name, rules, &service("web"), &[1])
-        .alone()
-        .shows([hinted(None, None)])
+        .exclusive()
+        .expect_slices([hinted(None, None)])
         .then([apply(&traffic("PreferClose"))])
-        .shows([hinted(zone, None)])
+        .expect_slices([hinted(zone, None)])
         .then([apply(&auto_of(&traffic("PreferClose")))])
-        .shows([hinted(None, None)])
+        .expect_slices([hinted(None, None)])
         .then([apply(&traffic("PreferClose"))])
-        .shows([hinted(zone, None)])
+        .expect_slices([hinted(zone, None)])
         .then([apply(&service("web"))])
-        .shows([hinted(None, None)])
+        .expect_slices([hinted(None, None)])
         .then([apply(&traffic("PreferSameZone"))])
-        .shows([hinted(zone, None)])
+        .expect_slices([hinted(zone, None)])
         .then([apply(&traffic("PreferSameNode"))])
-        .shows([hinted(zone, Some(node_name))])
+        .expect_slices([hinted(zone, Some(node_name))])
         .then([apply(&service("web"))])
-        .shows([hinted(None, None)])
+        .expect_slices([hinted(None, None)])
         .then([apply(&node(node_name, ""))])
-        .unlike("HD4", &[Slices, Writes])
+        .allow_deviation("HD4", &[Slices, Writes])
         .then([apply(&traffic("PreferSameNode"))])
-        .shows([hinted(None, Some(node_name))])
+        .expect_slices([hinted(None, Some(node_name))])
 }
 
-/// Who is unready has no say about zones, but its pods have: theirs is not known.
-fn without_zone() -> Scenario {
+/// An unready node does not count for zone ratios, but its pod is an endpoint without zone, so there are no hints.
+fn endpoint_without_zone() -> Scenario {
     let name = "auto-and-an-endpoint-without-zone";
     let unready = with(
         &node("auto-and-an-endpoint-without-zone-n9", ""),
@@ -94,22 +94,22 @@ fn without_zone() -> Scenario {
         json!("False"),
     );
     spread(name, &["R98", "H36", "H37", "HD7"], &auto(), &[2, 2])
-        .alone()
+        .exclusive()
         .then([
             apply(&unready),
             apply(&pod(
-                "lost",
+                "without-zone",
                 "web",
                 "auto-and-an-endpoint-without-zone-n9",
                 &["10.3.9.1"],
             )),
         ])
-        .shows([
+        .expect_slices([
             json!({"endpoints": [{"hints": null}, {"hints": null}, {"hints": null}, {"hints": null}, {"hints": null}]}),
         ])
 }
 
-/// A slice with an endpoint in each of two zones, meant for its own.
+/// Pattern of a slice with an endpoint in each of two zones, hinted for its own zone.
 fn own_zones() -> Value {
     json!({"endpoints": [
         {"zone": "zone-a", "hints": {"forZones": [{"name": "zone-a"}]}},
@@ -119,12 +119,12 @@ fn own_zones() -> Value {
 
 fn by_traffic_distribution() -> Vec<Scenario> {
     let unready = with(
-        &pod("p01", "web", "prefer-close-and-one-that-is-not-ready-n0", &["10.3.0.1"]),
+        &pod("p01", "web", "prefer-close-and-an-unready-endpoint-n0", &["10.3.0.1"]),
         "/status/conditions",
         json!([]),
     );
     vec![
-        life_cycle(),
+        all_modes(),
         spread(
             "prefer-close",
             &["H3", "H31", "H59", "R103a", "R103b", "R103d"],
@@ -137,16 +137,16 @@ fn by_traffic_distribution() -> Vec<Scenario> {
             &traffic("PreferSameZone"),
             &[1, 1],
         )
-        .shows([own_zones()]),
+        .expect_slices([own_zones()]),
         spread("prefer-same-node", &["H3"], &traffic("PreferSameNode"), &[2, 2]).then([delete("Pod", "p01")]),
         spread(
-            "prefer-close-and-one-that-is-not-ready",
+            "prefer-close-and-an-unready-endpoint",
             &["H58"],
             &traffic("PreferClose"),
             &[1, 1],
         )
         .then([apply(&unready)])
-        .shows([json!({"endpoints": [
+        .expect_slices([json!({"endpoints": [
             {"zone": "zone-a", "hints": null}, {"zone": "zone-b", "hints": {"forZones": [{"name": "zone-b"}]}},
         ]})]),
         spread(
@@ -155,7 +155,7 @@ fn by_traffic_distribution() -> Vec<Scenario> {
             &with(&traffic("PreferClose"), "/spec/internalTrafficPolicy", json!("Local")),
             &[1, 1],
         )
-        .shows([own_zones()]),
+        .expect_slices([own_zones()]),
     ]
 }
 
@@ -172,11 +172,11 @@ fn by_annotation() -> Vec<Scenario> {
             &auto(),
             &[1, 1],
         )
-        .alone()
-        .shows([own_zones()])
+        .exclusive()
+        .expect_slices([own_zones()])
         .then([apply(&service("web"))]),
         spread(
-            "auto-by-its-old-name",
+            "auto-by-the-deprecated-annotation",
             &["R94", "H7", "H8"],
             &with(
                 &service("web"),
@@ -185,45 +185,45 @@ fn by_annotation() -> Vec<Scenario> {
             ),
             &[1, 1],
         )
-        .alone()
-        .shows([own_zones()]),
-        spread("auto-with-too-few", &["R96", "H29", "H30"], &auto(), &[1, 0])
-            .alone()
-            .shows([hinted(None, None)]),
+        .exclusive()
+        .expect_slices([own_zones()]),
+        spread("auto-with-too-few-endpoints", &["R96", "H29", "H30"], &auto(), &[1, 0])
+            .exclusive()
+            .expect_slices([hinted(None, None)]),
         spread(
-            "auto-with-a-number-that-fits-nowhere",
+            "auto-with-an-uneven-number-of-endpoints",
             &["R96", "H31", "H32"],
             &auto(),
             &[2, 1],
         )
-        .alone()
-        .shows([json!({"endpoints": [{"hints": null}, {"hints": null}, {"hints": null}]})]),
-        without_zone(),
+        .exclusive()
+        .expect_slices([json!({"endpoints": [{"hints": null}, {"hints": null}, {"hints": null}]})]),
+        endpoint_without_zone(),
         spread("auto-in-two-families", &["H54", "HD9"], &two_families, &[1, 1])
-            .alone()
-            .unlike("HD9", &[Events])
-            .shows([own_zones(), own_zones()]),
+            .exclusive()
+            .allow_deviation("HD9", &[Events])
+            .expect_slices([own_zones(), own_zones()]),
         spread(
             "auto-after-hints-for-nodes",
             &["H35", "HD6"],
             &traffic("PreferSameNode"),
             &[1, 1],
         )
-        .alone()
+        .exclusive()
         .then([apply(&auto())])
-        .unlike("HD6", &[Slices, Writes])
-        .shows([json!({"endpoints": [{"hints": {"forNodes": null}}, {"hints": {"forNodes": null}}]})]),
-        spread("auto-and-a-zone-that-goes", &["R102", "R26"], &auto(), &[3, 3])
-            .alone()
-            .then([delete("Node", "auto-and-a-zone-that-goes-n1")])
-            .unlike("W10", &[Slices, Writes, Events]),
+        .allow_deviation("HD6", &[Slices, Writes])
+        .expect_slices([json!({"endpoints": [{"hints": {"forNodes": null}}, {"hints": {"forNodes": null}}]})]),
+        spread("auto-and-a-deleted-zone", &["R102", "R26"], &auto(), &[3, 3])
+            .exclusive()
+            .then([delete("Node", "auto-and-a-deleted-zone-n1")])
+            .allow_deviation("W10", &[Slices, Writes, Events]),
         spread(
-            "auto-wins-over-the-field",
+            "auto-has-precedence-over-the-field",
             &["R94", "H9"],
             &with(&auto(), "/spec/trafficDistribution", json!("PreferClose")),
             &[3, 3],
         )
-        .alone()
+        .exclusive()
         .then([apply(&traffic("PreferClose"))]),
     ]
 }

@@ -1,4 +1,4 @@
-//! Pods that come, change and go.
+//! Pods and nodes that are created, changed and deleted.
 
 use serde_json::{Value, json};
 
@@ -15,8 +15,8 @@ fn ready(pod: &Value, ready: bool) -> Value {
     )
 }
 
-/// A Service with two ready pods on a node of its own.
-fn begun(name: &'static str, rules: &'static [&'static str]) -> Scenario {
+/// First step: a Service with two ready pods on a node of the scenario.
+fn initial(name: &'static str, rules: &'static [&'static str]) -> Scenario {
     let node_name = format!("{name}-n1");
     Scenario::new(name, rules).then([
         apply(&node(&node_name, "zone-a")),
@@ -26,11 +26,12 @@ fn begun(name: &'static str, rules: &'static [&'static str]) -> Scenario {
     ])
 }
 
-fn one(name: &str) -> Value {
+/// The first pod of [`initial`].
+fn first_pod(name: &str) -> Value {
     pod("a", "web", &format!("{name}-n1"), &["10.1.0.1"])
 }
 
-/// A slice of both pods, the first of which is so: ready, serving, terminating.
+/// Pattern of a slice with both pods; the first one has the conditions ready, serving, terminating.
 fn with_conditions([ready, serving, terminating]: [bool; 3]) -> Value {
     json!({"endpoints": [
         {"addresses": ["10.1.0.1"], "conditions": {"ready": ready, "serving": serving, "terminating": terminating}},
@@ -38,7 +39,7 @@ fn with_conditions([ready, serving, terminating]: [bool; 3]) -> Value {
     ]})
 }
 
-#[expect(clippy::too_many_lines, reason = "a list")]
+#[expect(clippy::too_many_lines, reason = "a list of scenarios")]
 pub(super) fn all() -> Vec<Scenario> {
     let many = |name: &str, numbers: std::ops::Range<u8>| -> Vec<Change> {
         let node_name = format!("{name}-n1");
@@ -46,98 +47,103 @@ pub(super) fn all() -> Vec<Scenario> {
         pods.map(|pod| apply(&pod)).collect()
     };
     vec![
-        begun("a-pod-comes", &["R55", "R22", "R106"]).then([apply(&pod("c", "web", "a-pod-comes-n1", &["10.1.0.3"]))]),
-        begun("a-pod-goes", &["R55", "R80"]).then([delete("Pod", "a")]),
-        begun("all-pods-go", &["R88", "R89", "I5"]).then([delete("Pod", "a"), delete("Pod", "b")]),
-        begun("pods-come-back", &["R90", "I5"])
+        initial("a-pod-is-created", &["R55", "R22", "R106"]).then([apply(&pod(
+            "c",
+            "web",
+            "a-pod-is-created-n1",
+            &["10.1.0.3"],
+        ))]),
+        initial("a-pod-is-deleted", &["R55", "R80"]).then([delete("Pod", "a")]),
+        initial("all-pods-are-deleted", &["R88", "R89", "I5"]).then([delete("Pod", "a"), delete("Pod", "b")]),
+        initial("pods-are-recreated", &["R90", "I5"])
             .then([delete("Pod", "a"), delete("Pod", "b")])
-            .then([apply(&one("pods-come-back"))]),
-        begun("a-pod-is-no-longer-ready", &["R58", "R79"])
-            .then([apply(&ready(&one("a-pod-is-no-longer-ready"), false))])
-            .then([apply(&ready(&one("a-pod-is-no-longer-ready"), true))]),
-        begun("a-pod-without-the-condition", &["R58"]).then([apply(&with(
-            &one("a-pod-without-the-condition"),
+            .then([apply(&first_pod("pods-are-recreated"))]),
+        initial("a-pod-is-no-longer-ready", &["R58", "R79"])
+            .then([apply(&ready(&first_pod("a-pod-is-no-longer-ready"), false))])
+            .then([apply(&ready(&first_pod("a-pod-is-no-longer-ready"), true))]),
+        initial("a-pod-without-the-condition", &["R58"]).then([apply(&with(
+            &first_pod("a-pod-without-the-condition"),
             "/status/conditions",
             json!([]),
         ))]),
-        begun("a-ready-pod-terminates", &["R59", "T-INT-06"])
+        initial("a-ready-pod-terminates", &["R59", "T-INT-06"])
             .then([terminate("a")])
-            .shows([with_conditions([false, true, true])])
+            .expect_slices([with_conditions([false, true, true])])
             .then([delete("Pod", "a")]),
-        begun("an-unready-pod-terminates", &["R59", "T-INT-07"])
-            .then([apply(&ready(&one("an-unready-pod-terminates"), false))])
+        initial("an-unready-pod-terminates", &["R59", "T-INT-07"])
+            .then([apply(&ready(&first_pod("an-unready-pod-terminates"), false))])
             .then([terminate("a")])
-            .shows([with_conditions([false, false, true])]),
-        begun("a-pod-succeeds", &["R57"]).then([apply(&with(
-            &ready(&one("a-pod-succeeds"), false),
+            .expect_slices([with_conditions([false, false, true])]),
+        initial("a-pod-succeeds", &["R57"]).then([apply(&with(
+            &ready(&first_pod("a-pod-succeeds"), false),
             "/status/phase",
             json!("Succeeded"),
         ))]),
-        begun("a-pod-fails", &["R57"]).then([apply(&with(
-            &ready(&one("a-pod-fails"), false),
+        initial("a-pod-fails", &["R57"]).then([apply(&with(
+            &ready(&first_pod("a-pod-fails"), false),
             "/status/phase",
             json!("Failed"),
         ))]),
-        begun("an-unready-pod-succeeds", &["W9"])
-            .then([apply(&ready(&one("an-unready-pod-succeeds"), false))])
+        initial("an-unready-pod-succeeds", &["W9"])
+            .then([apply(&ready(&first_pod("an-unready-pod-succeeds"), false))])
             .then([apply(&with(
-                &ready(&one("an-unready-pod-succeeds"), false),
+                &ready(&first_pod("an-unready-pod-succeeds"), false),
                 "/status/phase",
                 json!("Succeeded"),
             ))])
-            .unlike("W9", &[Slices, Writes]),
-        begun("a-pod-gets-another-address", &["R18", "R76"]).then([apply(&pod(
+            .allow_deviation("W9", &[Slices, Writes]),
+        initial("a-pod-gets-another-address", &["R18", "R76"]).then([apply(&pod(
             "a",
             "web",
             "a-pod-gets-another-address-n1",
             &["10.1.0.9"],
         ))]),
-        begun("a-pod-without-address", &["R57", "R60"])
+        initial("a-pod-without-address", &["R57", "R60"])
             .then([apply(&with(
                 &pod("c", "web", "a-pod-without-address-n1", &[]),
                 "/status/conditions",
                 json!([]),
             ))])
             .then([apply(&pod("c", "web", "a-pod-without-address-n1", &["10.1.0.3"]))]),
-        begun("a-pod-loses-its-label", &["R19", "R21"])
+        initial("a-pod-loses-its-label", &["R19", "R21"])
             .then([apply(&with(
-                &one("a-pod-loses-its-label"),
+                &first_pod("a-pod-loses-its-label"),
                 "/metadata/labels",
                 json!({"other": "label"}),
             ))])
-            .then([apply(&one("a-pod-loses-its-label"))]),
-        begun("a-pod-changes-service", &["R21"])
+            .then([apply(&first_pod("a-pod-loses-its-label"))]),
+        initial("a-pod-changes-service", &["R21"])
             .then([apply(&service("db"))])
             .then([apply(&with(
-                &one("a-pod-changes-service"),
+                &first_pod("a-pod-changes-service"),
                 "/metadata/labels/app",
                 json!("db"),
             ))]),
-        begun("two-services-one-pod", &["R20"])
+        initial("two-services-one-pod", &["R20"])
             .then([apply(&with(&service("twin"), "/spec/selector", json!({"app": "web"})))])
             .then([delete("Pod", "a")]),
-        begun("two-pods-one-address", &["R77", "T-CTL-18"]).then([apply(&pod(
+        initial("two-pods-one-address", &["R77", "T-CTL-18"]).then([apply(&pod(
             "c",
             "web",
             "two-pods-one-address-n1",
             &["10.1.0.1"],
         ))]),
-        begun("a-hundred-and-one", &["R82", "R83", "G-11"])
-            .then(many("a-hundred-and-one", 0..98))
-            .then(many("a-hundred-and-one", 98..101))
+        initial("more-than-a-hundred-pods", &["R82", "R83", "G-11"])
+            .then(many("more-than-a-hundred-pods", 0..98))
+            .then(many("more-than-a-hundred-pods", 98..101))
             .then([delete("Pod", "p0"), delete("Pod", "p1")])
-            .then(many("a-hundred-and-one", 101..105)),
-        begun("a-pod-on-an-unknown-node", &["R65", "W10"])
+            .then(many("more-than-a-hundred-pods", 101..105)),
+        initial("a-pod-on-an-unknown-node", &["R65", "W10"])
             .then([apply(&pod("c", "web", "a-pod-on-an-unknown-node-n2", &["10.1.0.3"]))])
-            .unlike("W10", &[Events])
+            .allow_deviation("W10", &[Events])
             .then([apply(&node("a-pod-on-an-unknown-node-n2", "zone-b"))])
-            .unlike("W10", &[Slices, Writes]),
-        begun("a-node-goes", &["R65"])
-            .then([delete("Node", "a-node-goes-n1")])
-            .unlike("W10", &[Slices, Writes]),
-        begun("a-node-changes-zone", &["R63", "W10"])
+            .allow_deviation("W10", &[Slices, Writes]),
+        initial("a-node-is-deleted", &["R65"])
+            .then([delete("Node", "a-node-is-deleted-n1")])
+            .allow_deviation("W10", &[Slices, Writes]),
+        initial("a-node-changes-zone", &["R63", "W10"])
             .then([apply(&node("a-node-changes-zone-n1", "zone-b"))])
-            .unlike("W10", &[Slices, Writes]),
+            .allow_deviation("W10", &[Slices, Writes]),
         Scenario::new("a-hostname-in-a-subdomain", &["R64"]).then([
             apply(&node("a-hostname-in-a-subdomain-n1", "")),
             apply(&with(&service("web"), "/spec/clusterIP", json!("None"))),
@@ -151,11 +157,11 @@ pub(super) fn all() -> Vec<Scenario> {
                 json!("web"),
             )),
         ]),
-        Scenario::new("publish-what-is-not-ready", &["R58", "R65"])
+        Scenario::new("publish-not-ready-addresses", &["R58", "R65"])
             .then([
                 apply(&with(&service("web"), "/spec/publishNotReadyAddresses", json!(true))),
                 apply(&ready(
-                    &pod("a", "web", "publish-what-is-not-ready-n1", &["10.1.0.1"]),
+                    &pod("a", "web", "publish-not-ready-addresses-n1", &["10.1.0.1"]),
                     false,
                 )),
             ])
@@ -164,8 +170,8 @@ pub(super) fn all() -> Vec<Scenario> {
                 "/spec/publishNotReadyAddresses",
                 json!(false),
             ))])
-            .unlike("W10", &[Events])
-            .then([apply(&node("publish-what-is-not-ready-n1", ""))])
-            .unlike("W10", &[Slices, Writes]),
+            .allow_deviation("W10", &[Events])
+            .then([apply(&node("publish-not-ready-addresses-n1", ""))])
+            .allow_deviation("W10", &[Slices, Writes]),
     ]
 }

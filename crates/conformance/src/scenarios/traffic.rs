@@ -1,11 +1,11 @@
-//! What upstream's end-to-end tests play with traffic, as far as the API goes: whom a client would reach is what the hints
-//! tell a proxy to do, since there is neither a kubelet nor a proxy.
+//! Upstream's end-to-end tests of traffic distribution, without traffic: there is neither a kubelet nor a proxy, so reachable
+//! addresses are computed from the hints.
 
 use serde_json::{Value, json};
 
-use crate::scenario::{Change, Scenario, apply, delete, node, of_pods, pod, service, with};
+use crate::scenario::{Change, Scenario, apply, delete, node, pod, pod_slice, service, with};
 
-/// Nodes `n0`… in zones, and a server on each of some.
+/// First step: nodes `n0`… in these zones, and a server on the nodes `on`.
 fn servers(
     name: &'static str,
     rules: &'static [&'static str],
@@ -28,7 +28,7 @@ fn servers(
     Scenario::new(name, rules).then(changes)
 }
 
-/// The server on a node.
+/// Applies the server pod of a node.
 fn server(name: &str, node: usize) -> Change {
     apply(&pod(
         &format!("s{node}"),
@@ -41,12 +41,12 @@ fn server(name: &str, node: usize) -> Change {
 /// Clients in three zones, servers in two.
 fn three_zones(name: &'static str, rules: &'static [&'static str], distribution: &str) -> Scenario {
     servers(name, rules, distribution, &["zone-a", "zone-b", "zone-c"], &[0, 1])
-        .reaches(&format!("{name}-n0"), "zone-a", &["10.6.0.0"])
-        .reaches(&format!("{name}-n1"), "zone-b", &["10.6.0.1"])
-        .reaches(&format!("{name}-n2"), "zone-c", &["10.6.0.0", "10.6.0.1"])
+        .expect_reachable(&format!("{name}-n0"), "zone-a", &["10.6.0.0"])
+        .expect_reachable(&format!("{name}-n1"), "zone-b", &["10.6.0.1"])
+        .expect_reachable(&format!("{name}-n2"), "zone-c", &["10.6.0.0", "10.6.0.1"])
 }
 
-/// Two nodes in each zone: both serve in the first, one in the second, none in the third.
+/// Two nodes per zone, with two servers in the first zone, one in the second and none in the third.
 fn six_nodes(name: &'static str, rules: &'static [&'static str], distribution: &str) -> Scenario {
     let zones = ["zone-a", "zone-a", "zone-b", "zone-b", "zone-c", "zone-c"];
     servers(name, rules, distribution, &zones, &[0, 1, 2])
@@ -54,11 +54,11 @@ fn six_nodes(name: &'static str, rules: &'static [&'static str], distribution: &
 
 fn six_nodes_by_zone(name: &'static str, rules: &'static [&'static str], distribution: &str) -> Scenario {
     let all = ["10.6.0.0", "10.6.0.1", "10.6.0.2"];
-    let reached = [&all[..2], &all[..2], &all[2..], &all[2..], &all, &all];
+    let reachable = [&all[..2], &all[..2], &all[2..], &all[2..], &all, &all];
     let zones = ["zone-a", "zone-a", "zone-b", "zone-b", "zone-c", "zone-c"];
     let mut scenario = six_nodes(name, rules, distribution);
-    for (i, (zone, addresses)) in zones.iter().zip(reached).enumerate() {
-        scenario = scenario.reaches(&format!("{name}-n{i}"), zone, addresses);
+    for (i, (zone, addresses)) in zones.iter().zip(reachable).enumerate() {
+        scenario = scenario.expect_reachable(&format!("{name}-n{i}"), zone, addresses);
     }
     scenario
 }
@@ -67,60 +67,57 @@ fn same_node() -> Scenario {
     let name = "same-node-on-six-nodes";
     let all = ["10.6.0.0", "10.6.0.1", "10.6.0.2"];
     six_nodes(name, &["T-HE2E-06", "H57"], "PreferSameNode")
-        .reaches("same-node-on-six-nodes-n0", "zone-a", &all[..1])
-        .reaches("same-node-on-six-nodes-n1", "zone-a", &all[1..2])
-        .reaches("same-node-on-six-nodes-n2", "zone-b", &all[2..])
-        .reaches("same-node-on-six-nodes-n3", "zone-b", &all[2..])
-        .reaches("same-node-on-six-nodes-n4", "zone-c", &all)
+        .expect_reachable("same-node-on-six-nodes-n0", "zone-a", &all[..1])
+        .expect_reachable("same-node-on-six-nodes-n1", "zone-a", &all[1..2])
+        .expect_reachable("same-node-on-six-nodes-n2", "zone-b", &all[2..])
+        .expect_reachable("same-node-on-six-nodes-n3", "zone-b", &all[2..])
+        .expect_reachable("same-node-on-six-nodes-n4", "zone-c", &all)
 }
 
-fn a_server_goes() -> Scenario {
-    let name = "same-node-and-a-server-that-goes";
-    let nodes = [
-        "same-node-and-a-server-that-goes-n0",
-        "same-node-and-a-server-that-goes-n1",
-    ];
-    let at_home = |scenario: Scenario| {
+fn a_server_is_deleted() -> Scenario {
+    let name = "same-node-and-a-deleted-server";
+    let nodes = ["same-node-and-a-deleted-server-n0", "same-node-and-a-deleted-server-n1"];
+    let expect_own_server = |scenario: Scenario| {
         scenario
-            .reaches(nodes[0], "zone-a", &["10.6.0.0"])
-            .reaches(nodes[1], "zone-a", &["10.6.0.1"])
+            .expect_reachable(nodes[0], "zone-a", &["10.6.0.0"])
+            .expect_reachable(nodes[1], "zone-a", &["10.6.0.1"])
     };
-    let begun = servers(
+    let initial = servers(
         name,
         &["T-HE2E-07", "H57"],
         "PreferSameNode",
         &["zone-a", "zone-a"],
         &[0, 1],
     );
-    let gone = at_home(begun)
+    let deleted = expect_own_server(initial)
         .then([delete("Pod", "s0")])
-        .reaches(nodes[0], "zone-a", &["10.6.0.1"])
-        .reaches(nodes[1], "zone-a", &["10.6.0.1"]);
-    at_home(gone.then([server(name, 0)]))
+        .expect_reachable(nodes[0], "zone-a", &["10.6.0.1"])
+        .expect_reachable(nodes[1], "zone-a", &["10.6.0.1"]);
+    expect_own_server(deleted.then([server(name, 0)]))
 }
 
-/// A pod on each node of three equal zones, as a `DaemonSet` would place them.
-fn everywhere() -> Scenario {
-    let name = "auto-and-a-pod-everywhere";
+/// A pod on each node of three equal zones, like a `DaemonSet`.
+fn pod_on_every_node() -> Scenario {
+    let name = "auto-and-a-pod-on-every-node";
     let service = with(&service("web"), "/spec/publishNotReadyAddresses", json!(true));
     let auto = json!({"service.kubernetes.io/topology-mode": "Auto"});
     let zones = ["zone-a", "zone-b", "zone-c"];
     let mut scenario = servers(name, &["T-HE2E-01", "R98", "R99"], "PreferClose", &zones, &[0, 1, 2])
-        .alone()
+        .exclusive()
         .then([apply(&with(&service, "/metadata/annotations", auto))]);
     let endpoint = |zone: &&str| json!({"zone": zone, "hints": {"forZones": [{"name": zone}]}});
     let endpoints: Vec<Value> = zones.iter().map(endpoint).collect();
-    scenario = scenario.shows([of_pods(&json!({"endpoints": endpoints}))]);
+    scenario = scenario.expect_slices([pod_slice(&json!({"endpoints": endpoints}))]);
     for (i, zone) in zones.iter().enumerate() {
         let own = ["10.6.0.0", "10.6.0.1", "10.6.0.2"][i];
-        scenario = scenario.reaches(&format!("{name}-n{i}"), zone, &[own]);
+        scenario = scenario.expect_reachable(&format!("{name}-n{i}"), zone, &[own]);
     }
     scenario
 }
 
 pub(super) fn all() -> Vec<Scenario> {
     vec![
-        everywhere(),
+        pod_on_every_node(),
         three_zones(
             "prefer-close-in-three-zones",
             &["T-HE2E-02", "H68", "H69"],
@@ -138,6 +135,6 @@ pub(super) fn all() -> Vec<Scenario> {
             "PreferSameZone",
         ),
         same_node(),
-        a_server_goes(),
+        a_server_is_deleted(),
     ]
 }

@@ -1,4 +1,4 @@
-//! What matters of an Endpoints object, compact.
+//! Compact form of an Endpoints object for the index.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,42 +12,42 @@ use slice_reconciler::{MetadataPolicy, Owner};
 
 use crate::{Metadata, Subsets};
 
-/// What matters of an Endpoints object. Two that are equal want the same slices.
+/// Compact Endpoints object. Equal ones have the same desired slices, so an equal update is not enqueued.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Endpoints {
     pub(super) uid: Box<str>,
     pub(super) terminating: bool,
     pub(super) subsets: Subsets,
-    labels: Pairs,
-    annotations: Pairs,
+    labels: KeyValues,
+    annotations: KeyValues,
 }
 
-/// Labels or annotations; far smaller than a map.
-type Pairs = Box<[(Arc<str>, Arc<str>)]>;
+/// Labels or annotations, sorted by key; smaller than a map.
+type KeyValues = Box<[(Arc<str>, Arc<str>)]>;
 
 impl Endpoints {
-    pub(super) fn read(endpoints: &api::Endpoints, interner: &mut Interner) -> Self {
+    pub(super) fn from_k8s(endpoints: &api::Endpoints, interner: &mut Interner) -> Self {
         let Metadata {
             mut labels,
             annotations,
         } = Metadata::of(endpoints);
-        // The same for all objects, so they are added when they are needed.
+        // Not stored: `metadata_policy` adds our two labels.
         labels.retain(|key, _| key != SERVICE_NAME_LABEL && key != MANAGED_BY_LABEL);
-        let mut pairs = |map: BTreeMap<String, String>| -> Pairs {
+        let mut intern = |map: BTreeMap<String, String>| -> KeyValues {
             map.iter()
                 .map(|(key, value)| (interner.intern(key), interner.intern(value)))
                 .collect()
         };
         Self {
-            labels: pairs(labels),
-            annotations: pairs(annotations),
+            labels: intern(labels),
+            annotations: intern(annotations),
             uid: endpoints.metadata.uid.as_deref().unwrap_or_default().into(),
             terminating: endpoints.metadata.deletion_timestamp.is_some(),
             subsets: Subsets::from_k8s(endpoints, interner),
         }
     }
 
-    /// Itself as the owner of slices.
+    /// Returns the object as the owner of slices.
     pub(super) fn owner<'a>(&'a self, key: &'a Key) -> Owner<'a> {
         Owner {
             api_version: "v1",
@@ -59,9 +59,9 @@ impl Endpoints {
         }
     }
 
-    /// What the metadata of its slices should be.
+    /// Returns the desired metadata of its slices.
     pub(super) fn metadata_policy(&self, key: &Key, managed_by: &str) -> MetadataPolicy {
-        let map = |pairs: &Pairs| -> BTreeMap<String, String> {
+        let map = |pairs: &KeyValues| -> BTreeMap<String, String> {
             let pairs = pairs.iter();
             pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect()
         };

@@ -1,4 +1,4 @@
-//! What is known, by the name that a Service, its Endpoints object and their slices share.
+//! Index of watched objects by key: the name that a Service, its Endpoints object and their slices share.
 
 use std::{
     collections::{HashMap, hash_map},
@@ -11,49 +11,50 @@ use slice_controller::Key;
 use super::Endpoints;
 use crate::Warning;
 
-/// Everything that is known.
+/// Index of all watched objects.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: HashMap<Key, Entry>,
-    /// For each slice with pods, the Service that it names.
+    /// Name of the Service of each slice with pods.
     pod_slices: HashMap<Key, Arc<str>>,
 }
 
-/// All that has one name.
+/// The objects of one key.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    /// Only if it asks to be mirrored.
+    /// The Endpoints object, if it is eligible.
     pub(super) endpoints: Option<Endpoints>,
-    pub(super) service: Option<Service>,
-    /// Slices with the pods of the Service.
+    /// Selector state of the Service, if the Service exists.
+    pub(super) selector: Option<SelectorState>,
+    /// Number of slices with the pods of the Service.
     pub(super) pod_slices: usize,
-    /// What was last told about the Endpoints object.
-    pub(super) told: Vec<Warning>,
+    /// Warnings of the last sync that mirrored the Endpoints object.
+    pub(super) reported: Vec<Warning>,
 }
 
-/// A Service: nothing matters of it but this (M9).
+/// Whether a Service has a selector: the only field that counts (M9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Service {
-    /// Its Endpoints object is mirrored.
-    Plain,
-    /// It selects pods, which another controller publishes.
-    Selecting {
-        /// The time of the first look at it since it does.
+pub(super) enum SelectorState {
+    /// No selector: the Endpoints object is mirrored.
+    None,
+    /// A selector: the EndpointSlice controller publishes the pods.
+    Present {
+        /// Time of the first sync with this selector, the start of the grace period.
         since: Option<Timestamp>,
     },
 }
 
 impl Entry {
-    fn selects_pods(&self) -> bool {
-        matches!(self.service, Some(Service::Selecting { .. }))
+    fn has_selector(&self) -> bool {
+        matches!(self.selector, Some(SelectorState::Present { .. }))
     }
 
     fn is_empty(&self) -> bool {
-        self.endpoints.is_none() && self.service.is_none() && self.pod_slices == 0
+        self.endpoints.is_none() && self.selector.is_none() && self.pod_slices == 0
     }
 }
 
-/// What is put in or taken out answers whether somebody should look at the key.
+/// `set_*` and `remove_*` return whether the key must be enqueued.
 impl Index {
     pub(super) fn get_mut(&mut self, key: &Key) -> Option<&mut Entry> {
         self.entries.get_mut(key)
@@ -63,50 +64,51 @@ impl Index {
         self.entries.get(key)
     }
 
-    /// M12, M13; but if the Service selects pods its Endpoints change with them, and nobody cares (D6).
-    pub(super) fn put_endpoints(&mut self, key: &Key, endpoints: Endpoints) -> bool {
+    /// True for a new or changed object (M12, M13), unless its Service has a selector: then the object changes with every pod
+    /// and is not mirrored (D6).
+    pub(super) fn set_endpoints(&mut self, key: &Key, endpoints: Endpoints) -> bool {
         let entry = self.entries.entry(key.clone()).or_default();
         match &entry.endpoints {
             Some(known) if *known == endpoints => return false,
             Some(known) if known.uid == endpoints.uid => {}
-            _ => entry.told.clear(),
+            _ => entry.reported.clear(),
         }
         entry.endpoints = Some(endpoints);
-        !entry.selects_pods()
+        !entry.has_selector()
     }
 
-    /// M13, M14.
+    /// True for an eligible object that is deleted or no longer eligible (M13, M14).
     pub(super) fn remove_endpoints(&mut self, key: &Key) -> bool {
-        self.change(key, |entry| {
-            entry.told.clear();
+        self.update_entry(key, |entry| {
+            entry.reported.clear();
             entry.endpoints.take().is_some()
         })
     }
 
-    /// M15, M16.
-    pub(super) fn put_service(&mut self, key: &Key, selects: bool) -> bool {
-        let service = &mut self.entries.entry(key.clone()).or_default().service;
-        match (&service, selects) {
-            (Some(Service::Plain), false) | (Some(Service::Selecting { .. }), true) => false,
+    /// True for a new Service without a selector (M15), and for one that gained or lost its selector (M16).
+    pub(super) fn set_service(&mut self, key: &Key, has_selector: bool) -> bool {
+        let selector = &mut self.entries.entry(key.clone()).or_default().selector;
+        match (&selector, has_selector) {
+            (Some(SelectorState::None), false) | (Some(SelectorState::Present { .. }), true) => false,
             (_, false) => {
-                *service = Some(Service::Plain);
+                *selector = Some(SelectorState::None);
                 true
             }
             (before, true) => {
-                let wake = before.is_some();
-                *service = Some(Service::Selecting { since: None });
-                wake
+                let existed = before.is_some();
+                *selector = Some(SelectorState::Present { since: None });
+                existed
             }
         }
     }
 
-    /// M17.
+    /// True for a deleted Service that had no selector (M17).
     pub(super) fn remove_service(&mut self, key: &Key) -> bool {
-        self.change(key, |entry| entry.service.take() == Some(Service::Plain))
+        self.update_entry(key, |entry| entry.selector.take() == Some(SelectorState::None))
     }
 
-    /// A slice with pods of this Service is there. Answers the key whose mirrored slices may have waited for it.
-    pub(super) fn put_pod_slice(&mut self, slice: Key, service: Option<Arc<str>>) -> Option<Key> {
+    /// Records the Service of a slice with pods. Returns the key to enqueue if its mirrored slices may wait for this slice.
+    pub(super) fn set_pod_slice(&mut self, slice: Key, service: Option<Arc<str>>) -> Option<Key> {
         if self.pod_slices.get(&slice) == service.as_ref() {
             return None;
         }
@@ -116,30 +118,31 @@ impl Index {
         self.pod_slices.insert(slice, service);
         let entry = self.entries.entry(key.clone()).or_default();
         entry.pod_slices += 1;
-        let looked_at = matches!(entry.service, Some(Service::Selecting { since: Some(_) }));
-        (looked_at && entry.pod_slices == 1).then_some(key)
+        let synced = matches!(entry.selector, Some(SelectorState::Present { since: Some(_) }));
+        (synced && entry.pod_slices == 1).then_some(key)
     }
 
     pub(super) fn remove_pod_slice(&mut self, slice: &Key) {
         if let Some(service) = self.pod_slices.remove(slice) {
             let key = Key::new(Arc::clone(&slice.namespace), service);
-            self.change(&key, |entry| {
+            self.update_entry(&key, |entry| {
                 entry.pod_slices -= 1;
                 false
             });
         }
     }
 
-    /// Takes something out of an entry, and the entry with it if nothing is left.
-    fn change(&mut self, key: &Key, change: impl FnOnce(&mut Entry) -> bool) -> bool {
+    /// Updates an existing entry, and removes it if it is empty afterwards. Returns the result of `update`, or false if there
+    /// is no entry.
+    fn update_entry(&mut self, key: &Key, update: impl FnOnce(&mut Entry) -> bool) -> bool {
         let hash_map::Entry::Occupied(mut entry) = self.entries.entry(key.clone()) else {
             return false;
         };
-        let answer = change(entry.get_mut());
+        let enqueue = update(entry.get_mut());
         if entry.get().is_empty() {
             entry.remove();
         }
-        answer
+        enqueue
     }
 }
 
@@ -148,26 +151,26 @@ mod tests {
     use slice_core::Interner;
 
     use super::*;
-    use crate::testing::endpoints;
+    use crate::fixtures::endpoints;
 
-    /// I12: memory is for what there is, not for what there was.
+    /// Memory is bounded by existing objects, not by deleted ones (I12).
     #[test]
-    fn nothing_is_left_of_what_is_gone() {
+    fn deleted_objects_leave_no_entries() {
         let mut index = Index::default();
         let (key, slice) = (Key::new("ns", "db"), Key::new("ns", "db-1"));
-        index.put_endpoints(
+        index.set_endpoints(
             &key,
-            Endpoints::read(&endpoints("10.0.0.1 :80"), &mut Interner::default()),
+            Endpoints::from_k8s(&endpoints("10.0.0.1 :80"), &mut Interner::default()),
         );
-        index.put_service(&key, false);
-        index.put_pod_slice(slice.clone(), Some("db".into()));
-        index.put_pod_slice(slice.clone(), Some("other".into()));
+        index.set_service(&key, false);
+        index.set_pod_slice(slice.clone(), Some("db".into()));
+        index.set_pod_slice(slice.clone(), Some("other".into()));
         assert_eq!((index.entries.len(), index.pod_slices.len()), (2, 1));
 
         index.remove_endpoints(&key);
         index.remove_service(&key);
-        index.put_pod_slice(slice, None);
-        for key in [key, Key::new("ns", "never there")] {
+        index.set_pod_slice(slice, None);
+        for key in [key, Key::new("ns", "unknown")] {
             assert!(!index.remove_endpoints(&key) && !index.remove_service(&key), "{key}");
         }
         assert!(index.entries.is_empty() && index.pod_slices.is_empty(), "{index:?}");

@@ -7,7 +7,7 @@ use slice_controller::{
 };
 use slice_reconciler::{EndpointCounts, Plan};
 
-/// All metrics.
+/// All metrics of the controller.
 pub(super) static METRICS: [&MetricSpec; 9] = [
     &ENDPOINTS_ADDED,
     &ENDPOINTS_UPDATED,
@@ -20,7 +20,7 @@ pub(super) static METRICS: [&MetricSpec; 9] = [
     &CHANGES,
 ];
 
-/// For numbers of endpoints.
+/// Histogram of endpoint counts.
 const PER_SYNC: MetricKind = MetricKind::Histogram {
     buckets: &exponential_buckets::<15>(2.0, 2.0),
 };
@@ -83,11 +83,11 @@ static CHANGES: MetricSpec = MetricSpec {
     labels: &["operation"],
 };
 
-/// The controller's metrics.
+/// Recorded metrics of the controller.
 #[derive(Debug)]
 pub(super) struct Metrics {
     measurements: Measurements,
-    /// D7.
+    /// Gauges as sums over all objects (D7).
     gauges: GaugeSums<3>,
 }
 
@@ -106,12 +106,12 @@ impl Metrics {
     /// Records the plan for an object (M121–M124).
     pub(super) fn record_plan(&mut self, key: &Key, plan: &Plan, skipped: usize) {
         let mut changes = EndpointCounts::default();
-        let [mut desired, mut existing, mut needed] = [0; 3];
-        for summary in &plan.stats {
-            changes += summary.changes;
-            desired += summary.endpoints;
-            existing += summary.slices;
-            needed += summary.min_slices;
+        let [mut desired, mut slices, mut min_slices] = [0; 3];
+        for stats in &plan.stats {
+            changes += stats.changes;
+            desired += stats.endpoints;
+            slices += stats.slices;
+            min_slices += stats.min_slices;
         }
         for (metric, count) in [
             (&ENDPOINTS_ADDED, changes.added),
@@ -122,18 +122,18 @@ impl Metrics {
             self.measurements.record_count(metric, &[], count);
         }
         self.gauges
-            .replace(key, Some([desired, existing, needed]), &mut self.measurements);
+            .replace(key, Some([desired, slices, min_slices]), &mut self.measurements);
     }
 
-    /// Removes an object from the gauges that is not mirrored, or no longer (M108).
-    pub(super) fn forget(&mut self, key: &Key) {
+    /// Removes an object from the gauges, because it is not mirrored (M108).
+    pub(super) fn remove(&mut self, key: &Key) {
         self.gauges.replace(key, None, &mut self.measurements);
     }
 
-    /// Records the end of a sync (M104, M122). Slices that were cleaned up count as well (D11).
+    /// Records the result of a sync (M104, M122). Deletions by cleanup count as changes too (D11).
     pub(super) fn record_sync(&mut self, outcome: &SyncOutcome) {
-        let took = outcome.duration;
-        let milliseconds = Duration::new(took.as_secs(), took.subsec_millis() * 1_000_000);
+        let duration = outcome.duration;
+        let milliseconds = Duration::new(duration.as_secs(), duration.subsec_millis() * 1_000_000);
         self.measurements
             .record(&SYNC_DURATION, &[], milliseconds.as_secs_f64());
         for (operation, count) in outcome.writes.by_operation() {

@@ -1,5 +1,6 @@
-//! The controller: which change concerns which Endpoints object, and what is to be written for it.
+//! The mirroring controller: watch events → index and keys to enqueue; key → plan, events and metrics.
 
+mod action;
 mod endpoints;
 mod index;
 mod metrics;
@@ -7,7 +8,6 @@ mod slim;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod verdict;
 
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -23,45 +23,45 @@ use endpoints::Endpoints;
 use index::Index;
 use metrics::{METRICS, Metrics};
 
-/// What the controller watches.
+/// Id of a watch of the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Watch {
-    /// The Endpoints objects.
+    /// Endpoints objects.
     Endpoints,
-    /// The Services.
+    /// Services.
     Services,
-    /// The slices of pods, which another controller writes.
+    /// Slices of the EndpointSlice controller, with the pods of Services that have a selector; metadata only.
     PodSlices,
 }
 
-/// Who publishes the pods of a Service that has a selector.
+/// Managed-by value of the EndpointSlice controller, which publishes the pods of Services with a selector.
 const POD_SLICES_MANAGED_BY: &str = "endpointslice-controller.k8s.io";
 
-/// How the controller works.
+/// Configuration of the controller.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Value of the managed-by label on its slices.
+    /// Value of the managed-by label of its slices.
     pub managed_by: String,
-    /// Addresses of a subset that are mirrored, both IP families together (M69).
+    /// Maximum number of mirrored addresses per subset, both IP families together (M69).
     pub max_endpoints_per_subset: NonZeroUsize,
-    /// How long changes of slices are collected before an object is looked at; nothing else is delayed (M25).
+    /// Delay between a change of a slice and the sync, to batch changes. Other changes are synced at once (M25).
     pub batch_period: Duration,
-    /// Which Services; all, if empty. What belongs to others is left alone.
+    /// Label selector of the Services to manage; empty for all. Slices of other Services are ignored.
     pub service_selector: String,
 }
 
-/// An object that the controller watches.
+/// A watched object.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// An Endpoints object.
     Endpoints(Box<api::Endpoints>),
     /// A Service.
     Service(Box<api::Service>),
-    /// A slice with the pods of a Service.
+    /// Metadata of a slice with the pods of a Service.
     PodSlice(Box<ObjectMeta>),
 }
 
-/// Mirrors the Endpoints objects of all Services that do not select pods.
+/// Mirrors the Endpoints objects of all Services without a selector.
 #[derive(Debug)]
 pub struct MirroringController {
     config: Config,
@@ -70,7 +70,7 @@ pub struct MirroringController {
 }
 
 impl MirroringController {
-    /// A controller that knows nothing yet.
+    /// A controller with an empty index.
     #[must_use]
     pub fn new(config: Config) -> Self {
         Self {
@@ -80,13 +80,13 @@ impl MirroringController {
         }
     }
 
-    /// An object that asks not to be mirrored is as good as none (M2, M3), and need not be kept.
+    /// Stores the object and enqueues its key if it changed. An object that is not eligible is treated as deleted (M2, M3).
     fn apply_endpoints(&mut self, endpoints: &api::Endpoints, context: &mut EventContext) {
         let key = key_of(&endpoints.metadata, context);
         let changed = match check_eligible(endpoints) {
             Ok(()) => {
-                let compact = Endpoints::read(endpoints, context.interner());
-                self.index.put_endpoints(&key, compact)
+                let compact = Endpoints::from_k8s(endpoints, context.interner());
+                self.index.set_endpoints(&key, compact)
             }
             Err(_) => self.index.remove_endpoints(&key),
         };
@@ -97,7 +97,7 @@ impl MirroringController {
 
     fn apply_service(&mut self, service: &api::Service, context: &mut EventContext) {
         let key = key_of(&service.metadata, context);
-        if self.index.put_service(&key, has_selector(service)) {
+        if self.index.set_service(&key, has_selector(service)) {
             context.enqueue(key);
         }
     }
@@ -106,7 +106,7 @@ impl MirroringController {
         let service = slice.labels.as_ref().and_then(|labels| labels.get(SERVICE_NAME_LABEL));
         let service = service.map(|name| context.interner().intern(name));
         let slice = key_of(slice, context);
-        if let Some(key) = self.index.put_pod_slice(slice, service) {
+        if let Some(key) = self.index.set_pod_slice(slice, service) {
             context.enqueue_after(key, self.config.batch_period);
         }
     }
@@ -118,14 +118,14 @@ impl Controller for MirroringController {
 
     fn watches(&self) -> Vec<WatchSpec<Watch, Input>> {
         vec![
-            WatchSpec::with_decoder(Watch::Endpoints, "v1", "endpoints", slim::endpoints),
-            WatchSpec::with_decoder(Watch::Services, "v1", "services", slim::service)
+            WatchSpec::with_decoder(Watch::Endpoints, "v1", "endpoints", slim::decode_endpoints),
+            WatchSpec::with_decoder(Watch::Services, "v1", "services", slim::decode_service)
                 .labels(&self.config.service_selector),
             WatchSpec::with_decoder(
                 Watch::PodSlices,
                 "discovery.k8s.io/v1",
                 "endpointslices",
-                slim::pod_slice,
+                slim::decode_pod_slice,
             )
             .named("pod slices")
             .labels(format!("{MANAGED_BY_LABEL}={POD_SLICES_MANAGED_BY}"))
@@ -165,7 +165,7 @@ impl Controller for MirroringController {
     }
 
     fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
-        self.describe(key, failures)
+        self.failure_event_for(key, failures)
     }
 
     fn metrics(&self) -> &'static [&'static MetricSpec] {
@@ -177,7 +177,7 @@ impl Controller for MirroringController {
     }
 }
 
-/// The key of an object by its own name, with interned strings.
+/// Returns the key of an object, with interned strings.
 fn key_of(object: &ObjectMeta, context: &mut EventContext) -> Key {
     let mut intern = |text: &Option<String>| context.interner().intern(text.as_deref().unwrap_or_default());
     Key::new(intern(&object.namespace), intern(&object.name))

@@ -1,6 +1,6 @@
-//! Objects as they come from a watch: what matters is decoded, the rest is skipped.
+//! Slim decoders: of a watched object, only the needed fields are decoded.
 //!
-//! Each becomes the API's own type with nothing else in it, so that there is one way to read an object.
+//! The result is the API type with all other fields empty, so that tests and other programs can pass API objects too.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use slice_controller::{AnnotatedMetadata, Decoded, ObjectRef, SlimMetadata};
 
 use super::Input;
 
-/// Reads an Endpoints object.
-pub(super) fn endpoints(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
+/// Decodes an Endpoints object.
+pub(super) fn decode_endpoints(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
     let SlimEndpoints { metadata, subsets } = serde_json::from_slice(bytes)?;
     let metadata = ObjectMeta::from(metadata);
     Ok(Decoded {
@@ -20,8 +20,8 @@ pub(super) fn endpoints(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Erro
     })
 }
 
-/// Reads a Service.
-pub(super) fn service(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
+/// Decodes a Service: name and selector.
+pub(super) fn decode_service(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
     let SlimService { metadata, spec } = serde_json::from_slice(bytes)?;
     let service = api::Service {
         metadata: ObjectMeta {
@@ -41,8 +41,8 @@ pub(super) fn service(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error>
     })
 }
 
-/// Reads the metadata of a slice.
-pub(super) fn pod_slice(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
+/// Decodes the metadata of a slice.
+pub(super) fn decode_pod_slice(bytes: &[u8]) -> Result<Decoded<Input>, serde_json::Error> {
     let SlimSlice { metadata } = serde_json::from_slice(bytes)?;
     let metadata = ObjectMeta::from(metadata);
     Ok(Decoded {
@@ -94,39 +94,40 @@ mod tests {
         })
     }
 
-    fn seen(decode: fn(&[u8]) -> Result<Decoded<Input>, serde_json::Error>, object: &Value) -> Decoded<Input> {
-        let seen = decode(object.to_string().as_bytes()).unwrap();
+    /// Decodes an object and checks its reference.
+    fn decoded(decode: fn(&[u8]) -> Result<Decoded<Input>, serde_json::Error>, object: &Value) -> Decoded<Input> {
+        let decoded = decode(object.to_string().as_bytes()).unwrap();
         let ObjectRef {
             namespace,
             name,
             uid,
             resource_version,
-        } = &seen.object_ref;
+        } = &decoded.object_ref;
         assert_eq!([&**namespace, name, uid, resource_version], ["ns", "a", "u", "7"]);
-        seen
+        decoded
     }
 
     #[test]
-    fn slim_endpoints_say_what_the_whole_ones_say() {
-        let whole = json!({
+    fn slim_endpoints_equal_full_ones_in_the_needed_fields() {
+        let object = json!({
             "metadata": metadata(),
             "subsets": [{"addresses": [{"ip": "10.0.0.1", "nodeName": "n"}], "ports": [{"name": "a", "port": 80}]}],
         });
-        let Input::Endpoints(slim) = seen(endpoints, &whole).object else {
+        let Input::Endpoints(slim) = decoded(decode_endpoints, &object).object else {
             panic!("Endpoints")
         };
-        let full: api::Endpoints = serde_json::from_value(whole).unwrap();
+        let full: api::Endpoints = serde_json::from_value(object).unwrap();
         assert_eq!(Subsets::read(&slim), Subsets::read(&full));
         assert_eq!(Metadata::of(&slim), Metadata::of(&full));
         assert_eq!(slim.metadata.deletion_timestamp, full.metadata.deletion_timestamp);
     }
 
     #[test]
-    fn of_a_service_only_the_selector_is_read() {
+    fn only_the_selector_of_a_service_is_decoded() {
         for (selector, selects) in [(Value::Null, false), (json!({}), false), (json!({"app": "a"}), true)] {
-            let spec = json!({"selector": selector, "ports": "whatever this may become"});
-            let whole = json!({"metadata": metadata(), "spec": spec, "status": 7});
-            let Input::Service(slim) = seen(service, &whole).object else {
+            let spec = json!({"selector": selector, "ports": "not a list of ports"});
+            let object = json!({"metadata": metadata(), "spec": spec, "status": 7});
+            let Input::Service(slim) = decoded(decode_service, &object).object else {
                 panic!("a Service")
             };
             assert_eq!(has_selector(&slim), selects, "{selector}");
@@ -134,18 +135,18 @@ mod tests {
     }
 
     #[test]
-    fn of_a_slice_only_the_metadata_is_read() {
-        let whole = json!({"kind": "PartialObjectMetadata", "metadata": metadata(), "endpoints": 7});
-        let Input::PodSlice(slim) = seen(pod_slice, &whole).object else {
+    fn only_the_metadata_of_a_slice_is_decoded() {
+        let object = json!({"kind": "PartialObjectMetadata", "metadata": metadata(), "endpoints": 7});
+        let Input::PodSlice(slim) = decoded(decode_pod_slice, &object).object else {
             panic!("a slice")
         };
         assert_eq!(json!(slim.labels), json!({"app": "a"}));
     }
 
-    /// Null and absent are the same everywhere in the API.
+    /// Null equals absent everywhere in the API.
     #[test]
-    fn what_is_missing_is_no_error() {
-        for decode in [endpoints, service, pod_slice] {
+    fn missing_and_null_fields_are_accepted() {
+        for decode in [decode_endpoints, decode_service, decode_pod_slice] {
             for object in [
                 json!({}),
                 json!({"metadata": {"labels": null}, "spec": null, "subsets": null}),

@@ -1,4 +1,4 @@
-//! One Endpoints object: what is to be written for it, and what is told about it.
+//! Sync of one key: plan, events and metrics.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncResu
 use slice_core::{AddressType, well_known};
 use slice_reconciler::{Partition, Plan, PlanRequest, TriggerTime, plan, plan_deletion};
 
-use super::{Config, Endpoints, MirroringController, metrics::Metrics, verdict::Verdict};
-use crate::{Desired, SkippedEntry, reconcile_options};
+use super::{Config, Endpoints, MirroringController, action::Action, metrics::Metrics};
+use crate::{Desired, SkippedEntry, Warning, reconcile_options};
 
 impl MirroringController {
     pub(super) fn sync_endpoints(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
@@ -15,61 +15,61 @@ impl MirroringController {
             config, index, metrics, ..
         } = self;
         let all_in_scope = config.service_selector.is_empty();
-        let verdict = match index.get_mut(key) {
-            Some(entry) => entry.verdict(context, all_in_scope),
-            None => Verdict::without_service(all_in_scope),
+        let action = match index.get_mut(key) {
+            Some(entry) => entry.action(context, all_in_scope),
+            None => Action::without_service(all_in_scope),
         };
-        match verdict {
-            Verdict::Mirror { endpoints, told } => {
-                let (plan, events) = mirror(endpoints, key, context, config, metrics)?;
-                let news = news(told, events);
-                let news = news.into_iter().map(|event| warning(endpoints, key, event));
+        match action {
+            Action::Mirror { endpoints, reported } => {
+                let (plan, warnings) = mirror(endpoints, key, context, config, metrics)?;
+                let new = new_warnings(reported, warnings);
+                let events = new.into_iter().map(|warning| warning_event(endpoints, key, warning));
                 Ok(SyncResult {
                     plan,
-                    events: news.collect(),
+                    events: events.collect(),
                     requeue_after: None,
                 })
             }
-            Verdict::CleanUp => {
-                metrics.forget(key);
+            Action::CleanUp => {
+                metrics.remove(key);
                 Ok(plan_deletion(context.existing, Partition::default()).into())
             }
-            Verdict::Wait(left) => Ok(SyncResult {
-                requeue_after: Some(left),
+            Action::Wait(remaining) => Ok(SyncResult {
+                requeue_after: Some(remaining),
                 ..SyncResult::default()
             }),
-            Verdict::LeaveAlone => {
-                metrics.forget(key);
+            Action::Ignore => {
+                metrics.remove(key);
                 Ok(SyncResult::default())
             }
         }
     }
 
-    /// D15. There is nobody to tell where the object is gone, or asks not to be mirrored.
-    pub(super) fn describe(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
+    /// Returns the event for a sync that keeps failing (D15); none if there is no eligible Endpoints object to record it on.
+    pub(super) fn failure_event_for(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let endpoints = self.index.get(key)?.endpoints.as_ref()?;
         let failures = describe_failures("Endpoints", key, failures);
-        let event = crate::Warning {
+        let warning = Warning {
             reason: well_known::FAILED_TO_UPDATE_SLICES,
             message: format!("Error updating Endpoint Slices for Endpoints {key}: {failures}"),
         };
-        Some(warning(endpoints, key, event))
+        Some(warning_event(endpoints, key, warning))
     }
 }
 
-/// M36–M106: what is to be written, and what its author should know.
+/// Plans the writes for a mirrored object, and returns its warnings (M36–M106).
 fn mirror(
     endpoints: &Endpoints,
     key: &Key,
     context: &SyncContext<'_>,
     config: &Config,
     metrics: &mut Metrics,
-) -> Result<(Plan, Vec<crate::Warning>), SyncError> {
+) -> Result<(Plan, Vec<Warning>), SyncError> {
     let max = config.max_endpoints_per_subset;
     let Desired {
         groups,
-        skipped,
-        mut events,
+        skipped_addresses,
+        mut warnings,
         skipped_entries,
         ..
     } = endpoints.subsets.desired(max);
@@ -82,34 +82,39 @@ fn mirror(
         metadata: &endpoints.metadata_policy(key, &config.managed_by),
         hints: None,
         topology: None,
-        // A mirrored slice has none (M90): it goes with the annotations that are not the object's.
+        // Mirrored slices have no trigger time (M90): the metadata policy removes it with all foreign annotations.
         trigger_time: TriggerTime::Unmanaged,
         name_prefix: &format!("{}-", key.name),
         reserved_names: context.reserved_names,
     };
     let options = reconcile_options(max);
     let plan = plan(request, &options)?;
-    metrics.record_plan(key, &plan, skipped);
-    // Addresses have been told as a number.
-    let unread = skipped_entries
+    metrics.record_plan(key, &plan, skipped_addresses);
+    // Skipped addresses are already in `warnings`, as a count.
+    let skipped_ports = skipped_entries
         .iter()
-        .filter(|skipped_entries| !matches!(skipped_entries, SkippedEntry::Address { .. }));
-    let unpublished = plan.rejected.iter().map(ToString::to_string);
-    let messages = unread.map(ToString::to_string).chain(unpublished);
-    events.extend(messages.map(|message| crate::Warning {
+        .filter(|entry| !matches!(entry, SkippedEntry::Address { .. }));
+    let rejected = plan.rejected.iter().map(ToString::to_string);
+    let messages = skipped_ports.map(ToString::to_string).chain(rejected);
+    warnings.extend(messages.map(|message| Warning {
         reason: well_known::FAILED_TO_UPDATE_SLICES,
         message,
     }));
-    Ok((plan, events))
+    Ok((plan, warnings))
 }
 
-/// What is different from what was told before: what stays wrong is not told with every look at it.
-fn news(told: &mut Vec<crate::Warning>, events: Vec<crate::Warning>) -> Vec<crate::Warning> {
-    let news = events.iter().filter(|event| !told.contains(event)).cloned().collect();
-    *told = events;
-    news
+/// Returns the warnings that are not in `reported`, and stores the current ones there. An unchanged warning is recorded once,
+/// not with every sync.
+fn new_warnings(reported: &mut Vec<Warning>, warnings: Vec<Warning>) -> Vec<Warning> {
+    let new = warnings
+        .iter()
+        .filter(|warning| !reported.contains(warning))
+        .cloned()
+        .collect();
+    *reported = warnings;
+    new
 }
 
-fn warning(endpoints: &Endpoints, key: &Key, event: crate::Warning) -> Event {
-    Event::warning(&endpoints.owner(key), event.reason, event.message)
+fn warning_event(endpoints: &Endpoints, key: &Key, warning: Warning) -> Event {
+    Event::warning(&endpoints.owner(key), warning.reason, warning.message)
 }

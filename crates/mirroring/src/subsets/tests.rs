@@ -1,14 +1,14 @@
 use super::*;
-use crate::testing::{endpoints, ports};
+use crate::fixtures::{endpoints, ports};
 
-/// The canonical subsets, each address as it was first seen.
-fn repack(written: &str) -> String {
-    let endpoints = endpoints(written);
+/// Returns the canonical subsets in the notation of the fixtures.
+fn repack(subsets: &str) -> String {
+    let endpoints = endpoints(subsets);
     let subsets = Subsets::read(&endpoints);
-    let word = |member: &Member| {
-        let source = &subsets.sources[member.source];
+    let format_member = |member: &Member| {
+        let address = &subsets.addresses[member.address];
         let mark = if member.ready { "" } else { "!" };
-        let target = match source
+        let target = match address
             .target
             .as_ref()
             .map(|target| (&target.identity().uid, &target.identity().name))
@@ -18,23 +18,28 @@ fn repack(written: &str) -> String {
             Some((uid, None)) => format!("/{}", uid.as_deref().unwrap_or_default()),
             Some((Some(uid), Some(name))) => format!("/{uid}@{name}"),
         };
-        format!("{mark}{}{target}", source.address)
+        format!("{mark}{}{target}", address.address)
     };
-    let line = |subset: &Subset| {
-        let members: Vec<String> = subset.members.iter().map(word).collect();
+    let format_subset = |subset: &Subset| {
+        let members: Vec<String> = subset.members.iter().map(format_member).collect();
         format!("{} :{}", members.join(" "), ports(&subset.ports))
     };
-    subsets.canonical.iter().map(line).collect::<Vec<_>>().join("; ")
+    subsets
+        .canonical
+        .iter()
+        .map(format_subset)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn assert_repacked(rows: &[(&str, &str, &str)]) {
-    for (id, written, expected) in rows {
-        assert_eq!(repack(written), *expected, "{id}");
+    for (id, subsets, expected) in rows {
+        assert_eq!(repack(subsets), *expected, "{id}");
     }
 }
 
 #[test]
-fn t_rpk_01_to_13_and_15_what_is_canonical_stays() {
+fn t_rpk_01_to_13_and_15_canonical_subsets_are_unchanged() {
     assert_repacked(&[
         ("T-RPK-01", " :", ""),
         ("T-RPK-02", " :111", ""),
@@ -54,7 +59,7 @@ fn t_rpk_01_to_13_and_15_what_is_canonical_stays() {
 }
 
 #[test]
-fn t_rpk_14_to_22_what_is_said_twice_is_kept_once() {
+fn t_rpk_14_to_22_duplicates_are_merged() {
     assert_repacked(&[
         ("T-RPK-14", "1.2.3.4 !1.2.3.4 :111", "!1.2.3.4 :111"),
         ("T-RPK-16", "1.2.3.4 1.2.3.4 :111", "1.2.3.4 :111"),
@@ -66,12 +71,20 @@ fn t_rpk_14_to_22_what_is_said_twice_is_kept_once() {
         ("T-RPK-22", "1.2.3.4 :111; !1.2.3.4 :111", "!1.2.3.4 :111"),
         ("M51", "!1.2.3.4 :111; 1.2.3.4 :111", "!1.2.3.4 :111"),
         (
-            "M50: the first in the object, also for another port",
+            "M50: the first occurrence in the object, also for another port",
             "1.2.3.4@foo :111; 1.2.3.4@bar 5.6.7.8 :222",
             "1.2.3.4@foo :111; 1.2.3.4@foo 5.6.7.8 :222",
         ),
-        ("M47: no target is an empty uid", "1.2.3.4 1.2.3.4/ :1", "1.2.3.4 :1"),
-        ("M47: as written", "1.2.3.4@a 01.2.3.4@b :1", "1.2.3.4@b 1.2.3.4@a :1"),
+        (
+            "M47: no target equals an empty uid",
+            "1.2.3.4 1.2.3.4/ :1",
+            "1.2.3.4 :1",
+        ),
+        (
+            "M47: different text, different address",
+            "1.2.3.4@a 01.2.3.4@b :1",
+            "1.2.3.4@b 1.2.3.4@a :1",
+        ),
         (
             "D4, T-MIR-N05",
             "1.1.1.1 :p/80~http; 1.1.1.1 :p/80~http",
@@ -83,7 +96,7 @@ fn t_rpk_14_to_22_what_is_said_twice_is_kept_once() {
             "!1.1.1.1 :p/80~http",
         ),
         (
-            "M48: presence counts",
+            "M48: an empty appProtocol differs from none",
             "1.1.1.1 :p/80~; 1.1.1.2 :p/80",
             "1.1.1.2 :p/80; 1.1.1.1 :p/80~",
         ),
@@ -136,7 +149,7 @@ fn t_rpk_23_to_33_ports_of_the_same_addresses_are_joined() {
     ]);
 }
 
-/// M49, M52: addresses without ports, and ports that none can be.
+/// Addresses without a port form a subset of their own (M49), unless the same addresses have a port elsewhere (M52).
 #[test]
 fn addresses_without_a_port_are_kept_unless_they_have_one_elsewhere() {
     assert_repacked(&[
@@ -147,8 +160,12 @@ fn addresses_without_a_port_are_kept_unless_they_have_one_elsewhere() {
             "!1.1.1.1 :; 1.1.1.1 :80",
             "!1.1.1.1 :; 1.1.1.1 :80",
         ),
-        ("no number", "1.1.1.1 :0; 1.1.1.1 :-1; 1.1.1.1 :65536", "1.1.1.1 :"),
-        ("the last number", "1.1.1.1 :65535", "1.1.1.1 :65535"),
+        (
+            "numbers out of range",
+            "1.1.1.1 :0; 1.1.1.1 :-1; 1.1.1.1 :65536",
+            "1.1.1.1 :",
+        ),
+        ("the highest number", "1.1.1.1 :65535", "1.1.1.1 :65535"),
     ]);
 }
 
@@ -160,12 +177,12 @@ fn the_order_of_subsets_does_not_matter() {
     assert_eq!(Subsets::read(&endpoints(one)), Subsets::read(&endpoints(other)));
 }
 
-/// The API server fills in what is left out; objects that never met it are read as if they had.
+/// The default that the API server would set applies to objects that did not pass through it.
 #[test]
-fn a_protocol_left_out_is_tcp() {
+fn the_default_protocol_is_tcp() {
     assert_repacked(&[
         (
-            "left out, spelled out",
+            "absent and explicit",
             "1.1.1.1 :p/80; 1.1.1.2 :p/80/TCP",
             "1.1.1.1 1.1.1.2 :p/80",
         ),

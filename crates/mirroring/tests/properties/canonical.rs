@@ -1,14 +1,15 @@
-//! The canonical form of an Endpoints object once more, by brute force (mirroring.md §7): what each port is offered by.
+//! Reference implementation of the canonical form of an Endpoints object, by brute force: the members of each port
+//! (mirroring.md §7).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints};
 use slice_core::{Address, Port};
 
-/// Addresses by IP and uid, and whether each is ready everywhere.
+/// Addresses by IP and uid; true if ready in all occurrences.
 pub(crate) type Members = BTreeMap<(String, String), bool>;
 
-/// Sets of members and the ports that they all have. `None` is the port of those that have none.
+/// Ports by set of members. `None` stands for "no port".
 pub(crate) type Canonical = BTreeMap<Members, BTreeSet<Option<Port>>>;
 
 pub(crate) fn canonical(endpoints: &Endpoints) -> Canonical {
@@ -28,8 +29,8 @@ pub(crate) fn canonical(endpoints: &Endpoints) -> Canonical {
     canonical
 }
 
-/// How many addresses of a canonical subset can be published.
-pub(crate) fn validate(members: &Members) -> usize {
+/// Number of valid addresses of a canonical subset.
+pub(crate) fn count_valid(members: &Members) -> usize {
     let addresses = members.keys().filter_map(|(ip, _)| Address::parse_ip(ip));
     addresses.filter(|address| address.validate().is_ok()).count()
 }
@@ -53,7 +54,7 @@ fn ports(subset: &EndpointSubset) -> Vec<Option<Port>> {
     }
 }
 
-/// A port that no slice can have is none.
+/// Returns `None` for a port number out of range.
 fn port(port: &EndpointPort) -> Option<Port> {
     let protocol = port.protocol.as_deref().filter(|protocol| !protocol.is_empty());
     (1..=65_535).contains(&port.port).then(|| Port {

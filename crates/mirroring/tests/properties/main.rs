@@ -1,11 +1,11 @@
-//! What holds for whatever Endpoints object there is: properties over random objects.
+//! Property tests over random Endpoints objects.
 //!
-//! The cases are the same on every run; `.cargo/config.toml` says how to see others.
+//! The cases are the same on every run; `.cargo/config.toml` explains how to run others.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod canonical;
-mod objects;
+mod strategies;
 
 use std::{collections::BTreeSet, num::NonZeroUsize};
 
@@ -18,78 +18,79 @@ use slice_reconciler::{
 };
 
 use self::{
-    canonical::{canonical, validate},
-    objects::endpoints,
+    canonical::{canonical, count_valid},
+    strategies::endpoints,
 };
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// M50…M57: the order of subsets, addresses and ports does not matter.
+    /// The order of subsets, addresses and ports does not matter (M50…M57).
     #[test]
-    fn m57_the_order_within_an_object_does_not_matter(mut written in endpoints(), max in maxima(), seed in any::<u64>()) {
-        let answer = Answer::of(Subsets::read(&written).desired(max));
+    fn m57_the_order_within_an_object_does_not_matter(mut object in endpoints(), max in maxima(), seed in any::<u64>()) {
+        let expected = Comparable::from(Subsets::read(&object).desired(max));
         let mut rng = fastrand::Rng::with_seed(seed);
-        for subset in written.subsets.iter_mut().flatten() {
+        for subset in object.subsets.iter_mut().flatten() {
             subset.addresses.iter_mut().for_each(|addresses| rng.shuffle(addresses));
             subset.not_ready_addresses.iter_mut().for_each(|addresses| rng.shuffle(addresses));
             subset.ports.iter_mut().for_each(|ports| rng.shuffle(ports));
         }
-        written.subsets.iter_mut().for_each(|subsets| rng.shuffle(subsets));
-        prop_assert_eq!(Answer::of(Subsets::read(&written).desired(max)), answer);
+        object.subsets.iter_mut().for_each(|subsets| rng.shuffle(subsets));
+        prop_assert_eq!(Comparable::from(Subsets::read(&object).desired(max)), expected);
     }
 
-    /// M57, M67, D3: the groups are those of the canonical subsets, one of each family, in each port names only once; together
-    /// the groups of a subset have each of its ports once.
+    /// Each canonical subset gives one group per family and list of ports. Port names are unique in a group, and each port is in
+    /// one group per family (M57, M67, D3).
     #[test]
-    fn m67_groups_are_canonical_subsets(written in endpoints()) {
-        let subsets = Subsets::read(&written);
+    fn m67_groups_equal_canonical_subsets(object in endpoints()) {
+        let subsets = Subsets::read(&object);
         let groups = subsets.desired(NonZeroUsize::MAX).groups;
         let mut ports: Vec<Port> = Vec::new();
         for families in groups.chunks(2) {
             prop_assert_eq!([families[0].address_type, families[1].address_type], [AddressType::IPv4, AddressType::IPv6]);
             prop_assert_eq!(&families[0].ports, &families[1].ports);
-            let of_group = families[0].ports.ports();
-            let names: BTreeSet<_> = of_group.iter().map(|port| &port.name).collect();
-            prop_assert_eq!(names.len(), of_group.len(), "a name is there twice");
-            ports.extend(of_group.iter().cloned());
+            let group_ports = families[0].ports.ports();
+            let names: BTreeSet<_> = group_ports.iter().map(|port| &port.name).collect();
+            prop_assert_eq!(names.len(), group_ports.len(), "duplicate port name");
+            ports.extend(group_ports.iter().cloned());
         }
         let keys: BTreeSet<_> = groups.iter().map(|group| (group.address_type, &group.ports)).collect();
-        prop_assert_eq!(keys.len(), groups.len(), "a group is there twice");
+        prop_assert_eq!(keys.len(), groups.len(), "duplicate group");
         ports.sort();
-        let expected: Vec<Port> = canonical(&written).into_values().flatten().flatten().collect::<BTreeSet<_>>().into_iter().collect();
+        let expected: Vec<Port> = canonical(&object).into_values().flatten().flatten().collect::<BTreeSet<_>>().into_iter().collect();
         prop_assert_eq!(ports, expected);
     }
 
-    /// M69…M71, M75, M76: of every canonical subset as many addresses are mirrored as can be and may be; all others are counted,
-    /// and named one by one.
+    /// Of every canonical subset, valid addresses are mirrored up to the limit; all others are counted and reported one by one
+    /// (M69…M71, M75, M76).
     #[test]
-    fn m71_every_address_is_mirrored_or_counted(written in endpoints(), max in maxima()) {
-        let subsets = Subsets::read(&written);
+    fn m71_every_address_is_mirrored_or_counted(object in endpoints(), max in maxima()) {
+        let subsets = Subsets::read(&object);
         let desired = subsets.desired(max);
-        let skipped = canonical(&written).keys().map(|members| members.len() - validate(members).min(max.get())).sum::<usize>();
-        prop_assert_eq!(desired.skipped, skipped);
-        let reasons = desired.skipped_entries.iter().filter_map(|skipped_entries| match skipped_entries {
+        let skipped = canonical(&object).keys().map(|members| members.len() - count_valid(members).min(max.get())).sum::<usize>();
+        prop_assert_eq!(desired.skipped_addresses, skipped);
+        let reasons = desired.skipped_entries.iter().filter_map(|entry| match entry {
             SkippedEntry::Address { reason, .. } => Some(*reason),
             SkippedEntry::Port { .. } | SkippedEntry::SameName { .. } => None,
         });
         let reasons: Vec<AddressSkipReason> = reasons.collect();
-        let surplus = reasons.iter().filter(|reason| **reason == AddressSkipReason::LimitExceeded).count();
-        prop_assert_eq!((reasons.len(), reasons.len() - surplus), (desired.skipped, desired.invalid));
-        let told: Vec<&str> = desired.events.iter().map(|event| event.reason).collect();
-        let expected = [("InvalidIPAddress", desired.invalid > 0), ("TooManyAddressesToMirror", surplus > 0)];
-        let expected: Vec<&str> = expected.into_iter().filter(|(_, told)| *told).map(|(reason, _)| reason).collect();
-        prop_assert_eq!(told, expected);
+        let excess = reasons.iter().filter(|reason| **reason == AddressSkipReason::LimitExceeded).count();
+        prop_assert_eq!((reasons.len(), reasons.len() - excess), (desired.skipped_addresses, desired.invalid_addresses));
+        let warnings: Vec<&str> = desired.warnings.iter().map(|warning| warning.reason).collect();
+        let expected = [("InvalidIPAddress", desired.invalid_addresses > 0), ("TooManyAddressesToMirror", excess > 0)];
+        let expected: Vec<&str> = expected.into_iter().filter(|(_, is_expected)| *is_expected).map(|(reason, _)| reason).collect();
+        prop_assert_eq!(warnings, expected);
     }
 
-    /// M62, M63, M69: a group holds at most so many endpoints, both families together, each once and all of the right family.
+    /// The groups of both families together have at most `max` endpoints, each with one address of the right family (M62, M63,
+    /// M69).
     #[test]
-    fn m69_no_group_is_above_the_maximum(written in endpoints(), max in maxima()) {
-        let subsets = Subsets::read(&written);
+    fn m69_no_group_exceeds_the_maximum(object in endpoints(), max in maxima()) {
+        let subsets = Subsets::read(&object);
         for families in subsets.desired(max).groups.chunks(2) {
             prop_assert!(families.iter().map(|group| group.endpoints.len()).sum::<usize>() <= max.get());
         }
-        for ((address_type, _), endpoints) in Answer::of(subsets.desired(max)).groups {
+        for ((address_type, _), endpoints) in Comparable::from(subsets.desired(max)).groups {
             for endpoint in endpoints {
                 prop_assert_eq!(endpoint.addresses.len(), 1);
                 prop_assert_eq!(endpoint.addresses[0].address_type(), address_type);
@@ -97,15 +98,15 @@ proptest! {
         }
     }
 
-    /// F25: arbitrary objects, all the way into a plan, and never a panic; the objects stay as they are.
+    /// Planning arbitrary objects never panics and does not modify the object (F25).
     #[test]
-    fn f25_arbitrary_objects_never_panic(before in endpoints(), now in endpoints(), max in maxima()) {
-        let untouched = now.clone();
-        let existing: Vec<CompactSlice> = written(planned(&before, &[], max)).collect();
-        for slice in written(planned(&now, &existing, max)) {
+    fn f25_arbitrary_objects_never_panic(before in endpoints(), after in endpoints(), max in maxima()) {
+        let unchanged = after.clone();
+        let existing: Vec<CompactSlice> = written_slices(planned(&before, &[], max)).collect();
+        for slice in written_slices(planned(&after, &existing, max)) {
             prop_assert!(slice.endpoints.len() <= max.get());
         }
-        prop_assert_eq!(now, untouched);
+        prop_assert_eq!(after, unchanged);
     }
 }
 
@@ -113,18 +114,18 @@ fn maxima() -> impl Strategy<Value = NonZeroUsize> {
     (1..5_usize).prop_map(|max| NonZeroUsize::new(max).unwrap())
 }
 
-/// What is wanted, in a form that can be compared.
+/// Desired endpoints in a comparable form.
 #[derive(Debug, PartialEq)]
-struct Answer {
+struct Comparable {
     groups: Vec<((AddressType, PortMapKey), Vec<Endpoint>)>,
-    skipped: usize,
-    invalid: usize,
-    events: Vec<String>,
+    skipped_addresses: usize,
+    invalid_addresses: usize,
+    warnings: Vec<String>,
     skipped_entries: Vec<String>,
 }
 
-impl Answer {
-    fn of(desired: Desired<'_>) -> Self {
+impl From<Desired<'_>> for Comparable {
+    fn from(desired: Desired<'_>) -> Self {
         let groups = desired.groups.into_iter().map(|group| {
             let endpoints = group.endpoints.into_sorted();
             let endpoints = endpoints.iter().map(EndpointSource::to_endpoint).collect();
@@ -132,9 +133,9 @@ impl Answer {
         });
         Self {
             groups: groups.collect(),
-            skipped: desired.skipped,
-            invalid: desired.invalid,
-            events: desired.events.into_iter().map(|event| event.message).collect(),
+            skipped_addresses: desired.skipped_addresses,
+            invalid_addresses: desired.invalid_addresses,
+            warnings: desired.warnings.into_iter().map(|warning| warning.message).collect(),
             skipped_entries: desired.skipped_entries.iter().map(SkippedEntry::to_string).collect(),
         }
     }
@@ -172,7 +173,7 @@ fn planned(endpoints: &Endpoints, existing: &[CompactSlice], max: NonZeroUsize) 
     plan(request, &options).unwrap()
 }
 
-fn written(plan: Plan) -> impl Iterator<Item = CompactSlice> {
+fn written_slices(plan: Plan) -> impl Iterator<Item = CompactSlice> {
     plan.writes.into_iter().filter_map(|write| match write.operation {
         Operation::Create(slice) | Operation::Update(slice) => Some(slice),
         Operation::Delete(_) => None,

@@ -1,4 +1,4 @@
-//! What is measured.
+//! Metrics.
 
 use slice_controller::{MetricKind, MetricValue, WriteCounts};
 use slice_core::AddressType;
@@ -6,28 +6,28 @@ use slice_reconciler::{EndpointCounts, PlanStats};
 
 use super::{metrics::METRICS, *};
 
-/// The value of a counter or a gauge, or the sum of a histogram; 0 if nothing was counted yet.
-fn value(stage: &mut Stage, name: &str, labels: &[&'static str]) -> f64 {
-    match stage.metrics().get(name, labels) {
+/// The value of a counter or a gauge, or the sum of a histogram; 0 if nothing was recorded yet.
+fn value(harness: &mut Harness, name: &str, labels: &[&'static str]) -> f64 {
+    match harness.metrics().get(name, labels) {
         Some(MetricValue::Number(number)) => *number,
         Some(MetricValue::Histogram { sum, .. }) => *sum,
         None => 0.0,
     }
 }
 
-/// How many values a histogram has.
-fn count(stage: &mut Stage, name: &str) -> u64 {
-    match stage.metrics().get(name, &[]) {
+/// Number of values in a histogram.
+fn count(harness: &mut Harness, name: &str) -> u64 {
+    match harness.metrics().get(name, &[]) {
         Some(MetricValue::Histogram { counts, .. }) => counts.iter().sum(),
         other => panic!("{name}: {other:?}"),
     }
 }
 
-/// Everything that is counted, as in the table of T-MIR-20…47: desired slices/slices/endpoints, then what was added,
-/// updated, removed and skipped, and created, updated and deleted, where it is not 0.
-fn counted(stage: &mut Stage) -> String {
+/// All metrics in one line, as in the table of T-MIR-20…47: desired slices/slices/endpoints, then endpoints added, updated,
+/// removed and skipped, then slices created, updated and deleted. Sums of 0 are omitted.
+fn summary(harness: &mut Harness) -> String {
     let gauges = ["desired_endpoint_slices", "num_endpoint_slices", "endpoints_desired"]
-        .map(|name| value(stage, name, &[]).to_string())
+        .map(|name| value(harness, name, &[]).to_string())
         .join("/");
     let sums: [(_, _, &[_]); 7] = [
         ("+", "endpoints_added_per_sync", &[]),
@@ -38,14 +38,14 @@ fn counted(stage: &mut Stage) -> String {
         ("u", "changes", &["update"]),
         ("d", "changes", &["delete"]),
     ];
-    let sums = sums.map(|(mark, name, labels)| (mark, value(stage, name, labels)));
+    let sums = sums.map(|(mark, name, labels)| (mark, value(harness, name, labels)));
     let sums = sums.iter().filter(|(_, sum)| *sum > 0.0);
     sums.fold(gauges, |text, (mark, sum)| format!("{text} {mark}{sum}"))
 }
 
-/// M72, T-MIR-20…42: what there is after one sync, with nothing there before.
+/// Metrics after one sync without existing slices (M72, T-MIR-20…42).
 #[test]
-fn t_mir_20_to_42_what_a_first_sync_counts() {
+fn t_mir_20_to_42_metrics_of_a_first_sync() {
     let two = "10.0.0.1 10.0.0.2 :a/80 b/443; 10.0.1.1 10.0.1.2 10.0.1.3 :c/3000 d/3001";
     let bad = "this-is-not-an-ip1 this-is-not-an-ip12 :a/80; \
                this-is-not-an-ip11 this-is-not-an-ip12 this-is-not-an-ip3 :b/443";
@@ -106,20 +106,20 @@ fn t_mir_20_to_42_what_a_first_sync_counts() {
         ("T-MIR-41", 1000, bad, "0/0/0 !5"),
         ("T-MIR-42", 2, two, "2/2/4 +4 !1 c2"),
     ] {
-        let mut stage = Stage::with(Config {
+        let mut harness = Harness::with_config(Config {
             max_endpoints_per_subset: NonZeroUsize::new(max).unwrap(),
             ..config()
         });
-        stage.apply(&service(&Value::Null));
-        stage.apply(&endpoints(subsets));
-        stage.sync();
-        assert_eq!(counted(&mut stage), expected, "{id}");
+        harness.apply(&service(&Value::Null));
+        harness.apply(&endpoints(subsets));
+        harness.sync();
+        assert_eq!(summary(&mut harness), expected, "{id}");
     }
 }
 
-/// T-MIR-35…37: with a slice for the first subset.
+/// Metrics after one sync with an existing slice for the first subset (T-MIR-35…37).
 #[test]
-fn t_mir_35_to_37_what_a_later_sync_counts() {
+fn t_mir_35_to_37_metrics_of_a_later_sync() {
     let ports = json!([{"name": "a", "protocol": "TCP", "port": 80}, {"name": "b", "protocol": "TCP", "port": 443}]);
     let endpoint = |addresses: Value, pod: &str, conditions: Value| json!({"addresses": addresses, "targetRef": {"name": pod}, "conditions": conditions});
     let ready = json!({"ready": true});
@@ -136,98 +136,104 @@ fn t_mir_35_to_37_what_a_later_sync_counts() {
         ("T-MIR-36", other, "2/2/5 +4 ~1 -1 c1 u1"),
         ("T-MIR-37", same, "2/2/5 +3 c1"),
     ] {
-        let mut stage = Stage::new();
-        stage.slices = vec![stored("test-ep-1", "IPv4", &ports, &existing)];
-        stage.apply(&service(&Value::Null));
-        stage.apply(&endpoints(
+        let mut harness = Harness::new();
+        harness.slices = vec![stored("test-ep-1", "IPv4", &ports, &existing)];
+        harness.apply(&service(&Value::Null));
+        harness.apply(&endpoints(
             "10.0.0.1@pod-1 10.0.0.2@pod-2 :a/80 b/443; 10.0.1.1 10.0.1.2 10.0.1.3 :c/3000 d/3001",
         ));
-        stage.sync();
-        assert_eq!(counted(&mut stage), expected, "{id}");
+        harness.sync();
+        assert_eq!(summary(&mut harness), expected, "{id}");
     }
 }
 
-/// M110, M108, M121, D11: gauges forget what is not mirrored, clean-up is no reconcile, and its deletions are counted.
+/// Objects that are not mirrored leave the gauges. Cleanup records no per-sync histograms, but its deletions count (M110, M108,
+/// M121, D11).
 #[test]
-fn m108_what_is_gone_is_forgotten() {
-    type End = fn(&mut Stage);
-    let ends: [(&str, End); 3] = [
-        ("the object", |stage| drop(stage.delete(Watch::Endpoints, "test-ep"))),
-        ("the Service", |stage| drop(stage.delete(Watch::Services, "test-ep"))),
-        ("both", |stage| {
-            stage.delete(Watch::Services, "test-ep");
-            stage.delete(Watch::Endpoints, "test-ep");
+fn m108_objects_that_are_not_mirrored_leave_the_gauges() {
+    type Change = fn(&mut Harness);
+    let changes: [(&str, Change); 3] = [
+        ("the object", |harness| {
+            harness.delete(Watch::Endpoints, "test-ep");
+        }),
+        ("the Service", |harness| {
+            harness.delete(Watch::Services, "test-ep");
+        }),
+        ("both", |harness| {
+            harness.delete(Watch::Services, "test-ep");
+            harness.delete(Watch::Endpoints, "test-ep");
         }),
     ];
-    for (id, end) in ends {
-        let mut stage = Stage::settled("10.0.0.1 :80");
-        end(&mut stage);
-        assert_eq!(counted(&mut stage), "1/1/1 +1 c1", "{id}: before it is looked at");
-        stage.sync();
-        stage.sync();
-        assert_eq!(counted(&mut stage), "0/0/0 +1 c1 d1", "{id}");
-        assert_eq!(count(&mut stage, "endpoints_removed_per_sync"), 1, "{id}");
-        assert_eq!(count(&mut stage, "endpoints_sync_duration"), 3, "{id}");
+    for (id, change) in changes {
+        let mut harness = Harness::mirrored("10.0.0.1 :80");
+        change(&mut harness);
+        assert_eq!(summary(&mut harness), "1/1/1 +1 c1", "{id}: before the sync");
+        harness.sync();
+        harness.sync();
+        assert_eq!(summary(&mut harness), "0/0/0 +1 c1 d1", "{id}");
+        assert_eq!(count(&mut harness, "endpoints_removed_per_sync"), 1, "{id}");
+        assert_eq!(count(&mut harness, "endpoints_sync_duration"), 3, "{id}");
     }
 }
 
-/// M124: what is out of scope is not ours to count either.
+/// Objects that leave the scope leave the gauges (M124).
 #[test]
-fn what_leaves_the_scope_is_forgotten() {
-    let mut stage = Stage::with(Config {
+fn objects_out_of_scope_leave_the_gauges() {
+    let mut harness = Harness::with_config(Config {
         service_selector: "team=a".into(),
         ..config()
     });
-    stage.apply(&service(&Value::Null));
-    stage.apply(&endpoints("10.0.0.1 :80"));
-    stage.sync();
-    stage.delete(Watch::Services, "test-ep");
-    stage.sync();
-    assert_eq!(counted(&mut stage), "0/0/0 +1 c1");
+    harness.apply(&service(&Value::Null));
+    harness.apply(&endpoints("10.0.0.1 :80"));
+    harness.sync();
+    harness.delete(Watch::Services, "test-ep");
+    harness.sync();
+    assert_eq!(summary(&mut harness), "0/0/0 +1 c1");
 }
 
-/// M123, D7, T-MIR-61…65: sums over all objects, each replaced as a whole. (endpoints, slices) of the object's keys.
+/// Gauges are sums over all objects; a sync replaces the part of its object (M123, D7, T-MIR-61…65). The table has (endpoints,
+/// slices) per group.
 #[test]
 fn t_mir_61_to_65_gauges_are_sums_over_all_objects() {
     let initial = [(12, 5), (18, 8)];
     let expanded = [(45, 1), (35, 1)];
-    let mut stage = Stage::new();
-    for (id, name, keys, expected) in [
+    let mut harness = Harness::new();
+    for (id, name, groups, expected) in [
         ("T-MIR-61", "svc1", Some(initial), "2/13/30"),
         ("T-MIR-62", "svc2", Some(expanded), "4/15/110"),
         ("T-MIR-63", "svc3", Some(initial), "6/28/140"),
         ("T-MIR-64", "svc1", Some(expanded), "6/17/190"),
         ("T-MIR-65", "svc3", None, "4/4/160"),
-        ("M124: an unknown one", "svc4", None, "4/4/160"),
+        ("M124: an unknown object", "svc4", None, "4/4/160"),
     ] {
-        let metrics = &mut stage.controller.metrics;
+        let metrics = &mut harness.controller.metrics;
         let key = Key::new("test", name);
-        let summary = |(endpoints, slices): (usize, usize)| PlanStats {
+        let stats = |(endpoints, slices): (usize, usize)| PlanStats {
             address_type: AddressType::IPv4,
             changes: EndpointCounts::default(),
             endpoints,
             slices,
             min_slices: endpoints.div_ceil(100),
         };
-        match keys {
-            Some(keys) => {
+        match groups {
+            Some(groups) => {
                 let plan = Plan {
-                    stats: keys.map(summary).into(),
+                    stats: groups.map(stats).into(),
                     ..Plan::default()
                 };
                 metrics.record_plan(&key, &plan, 0);
             }
-            None => metrics.forget(&key),
+            None => metrics.remove(&key),
         }
-        assert_eq!(counted(&mut stage), expected, "{id}");
+        assert_eq!(summary(&mut harness), expected, "{id}");
     }
 }
 
-/// M104, M116, M122: whole milliseconds, failures included.
+/// Durations in whole milliseconds, also of failed syncs (M104, M116, M122).
 #[test]
-fn m122_every_sync_is_timed_and_every_write_counted() {
-    let mut stage = Stage::new();
-    for (took, sum) in [(999, "0"), (1_999, "0.001"), (2_250_500, "2.251")] {
+fn m122_durations_and_writes_are_recorded() {
+    let mut harness = Harness::new();
+    for (micros, sum) in [(999, "0"), (1_999, "0.001"), (2_250_500, "2.251")] {
         let outcome = SyncOutcome {
             writes: WriteCounts {
                 created: 1,
@@ -235,19 +241,19 @@ fn m122_every_sync_is_timed_and_every_write_counted() {
                 deleted: 3,
             },
             failures: vec![SyncFailure::Create(write_error("no"))],
-            duration: Duration::from_micros(took),
+            duration: Duration::from_micros(micros),
             ..SyncOutcome::default()
         };
-        stage.controller.on_sync_result(&key(), &outcome);
-        let found = value(&mut stage, "endpoints_sync_duration", &[]);
-        assert_eq!(found.to_string(), sum, "{took}");
+        harness.controller.on_sync_result(&key(), &outcome);
+        let found = value(&mut harness, "endpoints_sync_duration", &[]);
+        assert_eq!(found.to_string(), sum, "{micros}");
     }
-    assert_eq!(counted(&mut stage), "0/0/0 c3 u6 d9");
+    assert_eq!(summary(&mut harness), "0/0/0 c3 u6 d9");
 }
 
-/// M112–M120: names, types, help and buckets as dashboards know them.
+/// Names, types, help and buckets equal those of upstream (M112–M120).
 #[test]
-fn m112_to_m120_names_and_buckets_are_upstreams() {
+fn m112_to_m120_metrics_equal_those_of_upstream() {
     let expected = [
         "histogram endpoints_added_per_sync[]: [ALPHA] Number of endpoints added on each Endpoints sync",
         "histogram endpoints_updated_per_sync[]: [ALPHA] Number of endpoints updated on each Endpoints sync",

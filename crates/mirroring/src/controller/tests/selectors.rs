@@ -1,144 +1,144 @@
-//! A Service that begins to select pods, or ceases to (S6, S7, invariants.md §5).
+//! A Service that gains or loses its selector (S6, S7, invariants.md §5).
 
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A mirrored Service has just got a selector, and this has been looked at.
-fn gained() -> Stage {
-    let mut stage = Stage::settled("10.0.0.1 :80");
-    assert_eq!(stage.apply(&selecting()), woken(0));
+/// A mirrored Service that has just gained a selector and was synced: the grace period has started.
+fn in_grace_period() -> Harness {
+    let mut harness = Harness::mirrored("10.0.0.1 :80");
+    assert_eq!(harness.apply(&service_with_selector()), enqueued_after(0));
     let SyncResult {
         plan, requeue_after, ..
-    } = stage.decide();
+    } = harness.sync_result();
     assert_eq!((plan, requeue_after), (Plan::default(), Some(5 * SECOND)));
-    stage
+    harness
 }
 
 #[test]
-fn s6_mirrored_slices_go_once_a_pod_slice_exists() {
-    let mut stage = gained();
-    assert_eq!(stage.apply(&pod_slice("other", "another")), []);
-    assert_eq!(stage.sync(), "");
-    // M25: slices are what the batch period is about.
-    assert_eq!(stage.apply(&pod_slice("slice", "test-ep")), woken(10));
-    assert_eq!(stage.sync(), "delete");
-    assert_eq!(stage.apply(&pod_slice("second", "test-ep")), []);
+fn s6_mirrored_slices_are_deleted_once_a_pod_slice_exists() {
+    let mut harness = in_grace_period();
+    assert_eq!(harness.apply(&pod_slice("other", "another")), []);
+    assert_eq!(harness.sync(), "");
+    // The batch period applies to changes of slices (M25).
+    assert_eq!(harness.apply(&pod_slice("slice", "test-ep")), enqueued_after(10));
+    assert_eq!(harness.sync(), "delete");
+    assert_eq!(harness.apply(&pod_slice("second", "test-ep")), []);
 }
 
 #[test]
-fn s6_mirrored_slices_go_at_once_if_there_is_a_pod_slice_already() {
-    let mut stage = Stage::settled("10.0.0.1 :80");
-    assert_eq!(stage.apply(&pod_slice("slice", "test-ep")), []);
-    stage.apply(&selecting());
-    assert_eq!(stage.sync(), "delete");
+fn s6_mirrored_slices_are_deleted_at_once_if_a_pod_slice_exists_already() {
+    let mut harness = Harness::mirrored("10.0.0.1 :80");
+    assert_eq!(harness.apply(&pod_slice("slice", "test-ep")), []);
+    harness.apply(&service_with_selector());
+    assert_eq!(harness.sync(), "delete");
 }
 
 #[test]
-fn s6_mirrored_slices_go_after_five_seconds_at_the_latest() {
-    let mut stage = gained();
-    for left in [4, 3, 2, 1] {
-        stage.pass(SECOND);
-        assert_eq!(stage.decide().requeue_after, Some(left * SECOND));
+fn s6_mirrored_slices_are_deleted_after_five_seconds_at_the_latest() {
+    let mut harness = in_grace_period();
+    for remaining in [4, 3, 2, 1] {
+        harness.advance_clock(SECOND);
+        assert_eq!(harness.sync_result().requeue_after, Some(remaining * SECOND));
     }
-    stage.pass(SECOND);
-    assert_eq!(stage.decide().requeue_after, None);
-    assert_eq!(stage.sync(), "delete");
+    harness.advance_clock(SECOND);
+    assert_eq!(harness.sync_result().requeue_after, None);
+    assert_eq!(harness.sync(), "delete");
 }
 
-/// A clock that jumps can only make the wait shorter than it should be, or start it anew; it never lasts for ever.
+/// A clock jump can shorten or restart the grace period, but it always ends.
 #[test]
-fn s6_a_clock_that_is_set_back_starts_the_wait_anew() {
-    let mut stage = gained();
-    stage.now -= Duration::from_hours(1);
-    assert_eq!(stage.decide().requeue_after, Some(5 * SECOND));
-    stage.pass(4 * SECOND);
-    assert_eq!(stage.decide().requeue_after, Some(SECOND));
-    stage.pass(SECOND);
-    assert_eq!(stage.sync(), "delete");
+fn s6_a_clock_that_is_set_back_restarts_the_grace_period() {
+    let mut harness = in_grace_period();
+    harness.now -= Duration::from_hours(1);
+    assert_eq!(harness.sync_result().requeue_after, Some(5 * SECOND));
+    harness.advance_clock(4 * SECOND);
+    assert_eq!(harness.sync_result().requeue_after, Some(SECOND));
+    harness.advance_clock(SECOND);
+    assert_eq!(harness.sync(), "delete");
 }
 
-/// The selector came while nobody watched: the wait begins with the first look.
+/// The time of the selector change is not known after a restart, so the grace period starts with the first sync.
 #[test]
-fn s6_after_a_restart_the_wait_begins_anew() {
-    let before = gained();
-    let mut stage = Stage::new();
-    stage.slices.clone_from(&before.slices);
-    stage.now = before.now + 4 * SECOND;
-    stage.apply(&selecting());
-    stage.apply(&endpoints("10.0.0.1 :80"));
-    assert_eq!(stage.decide().requeue_after, Some(5 * SECOND));
-    stage.pass(5 * SECOND);
-    assert_eq!(stage.sync(), "delete");
+fn s6_a_restart_of_the_controller_restarts_the_grace_period() {
+    let before = in_grace_period();
+    let mut harness = Harness::new();
+    harness.slices.clone_from(&before.slices);
+    harness.now = before.now + 4 * SECOND;
+    harness.apply(&service_with_selector());
+    harness.apply(&endpoints("10.0.0.1 :80"));
+    assert_eq!(harness.sync_result().requeue_after, Some(5 * SECOND));
+    harness.advance_clock(5 * SECOND);
+    assert_eq!(harness.sync(), "delete");
 }
 
-/// What waits is left as it is: its Endpoints object is written by another controller by now.
+/// The Endpoints controller writes the object now, so its changes are not mirrored.
 #[test]
-fn s6_what_waits_is_not_kept_up() {
-    let mut stage = gained();
-    assert_eq!(stage.apply(&endpoints("10.0.0.7 :80")), []);
-    assert_eq!(stage.sync(), "");
+fn s6_slices_are_not_updated_during_the_grace_period() {
+    let mut harness = in_grace_period();
+    assert_eq!(harness.apply(&endpoints("10.0.0.7 :80")), []);
+    assert_eq!(harness.sync(), "");
 }
 
-/// Only slices that are worth keeping are waited for, and only as long as there is something to keep them for.
+/// The grace period needs a live slice, an Endpoints object and a Service.
 #[test]
-fn s6_nobody_waits_for_nothing() {
-    let mut stage = Stage::settled("");
-    stage.apply(&selecting());
-    assert_eq!(stage.decide().requeue_after, None, "no slices");
+fn s6_no_grace_period_without_slices_endpoints_or_service() {
+    let mut harness = Harness::mirrored("");
+    harness.apply(&service_with_selector());
+    assert_eq!(harness.sync_result().requeue_after, None, "no slices");
 
-    let mut stage = Stage::settled("10.0.0.1 :80");
-    let ending = serde_json::from_value(json!("2024-01-02T03:04:05Z")).unwrap();
-    stage.slices[0].metadata.deletion_timestamp = Some(ending);
-    stage.apply(&selecting());
-    assert_eq!(stage.decide().requeue_after, None, "none that stay");
+    let mut harness = Harness::mirrored("10.0.0.1 :80");
+    let timestamp = serde_json::from_value(json!("2024-01-02T03:04:05Z")).unwrap();
+    harness.slices[0].metadata.deletion_timestamp = Some(timestamp);
+    harness.apply(&service_with_selector());
+    assert_eq!(harness.sync_result().requeue_after, None, "only terminating slices");
 
-    let mut stage = gained();
-    assert_eq!(stage.delete(Watch::Endpoints, "test-ep"), woken(0));
-    assert_eq!(stage.sync(), "delete", "nothing to mirror");
+    let mut harness = in_grace_period();
+    assert_eq!(harness.delete(Watch::Endpoints, "test-ep"), enqueued_after(0));
+    assert_eq!(harness.sync(), "delete", "no Endpoints object");
 
-    let mut stage = gained();
-    stage.delete(Watch::Services, "test-ep");
-    assert_eq!(stage.sync(), "delete", "no Service");
+    let mut harness = in_grace_period();
+    harness.delete(Watch::Services, "test-ep");
+    assert_eq!(harness.sync(), "delete", "no Service");
 }
 
-/// Pod slices that were relabelled or have gone are not waited for as if they were there.
+/// Relabelled and deleted pod slices do not count.
 #[test]
-fn s6_pod_slices_are_counted() {
-    let mut stage = Stage::settled("10.0.0.1 :80");
-    stage.apply(&pod_slice("a", "test-ep"));
-    stage.apply(&pod_slice("a", "test-ep"));
-    stage.apply(&pod_slice("a", "another"));
-    stage.apply(&pod_slice("b", "test-ep"));
-    stage.delete(Watch::PodSlices, "b");
-    stage.delete(Watch::PodSlices, "b");
-    stage.apply(&selecting());
-    assert_eq!(stage.decide().requeue_after, Some(5 * SECOND));
-    assert_eq!(stage.apply(&pod_slice("a", "test-ep")), woken(10));
-    assert_eq!(stage.sync(), "delete");
+fn s6_only_current_pod_slices_count() {
+    let mut harness = Harness::mirrored("10.0.0.1 :80");
+    harness.apply(&pod_slice("a", "test-ep"));
+    harness.apply(&pod_slice("a", "test-ep"));
+    harness.apply(&pod_slice("a", "another"));
+    harness.apply(&pod_slice("b", "test-ep"));
+    harness.delete(Watch::PodSlices, "b");
+    harness.delete(Watch::PodSlices, "b");
+    harness.apply(&service_with_selector());
+    assert_eq!(harness.sync_result().requeue_after, Some(5 * SECOND));
+    assert_eq!(harness.apply(&pod_slice("a", "test-ep")), enqueued_after(10));
+    assert_eq!(harness.sync(), "delete");
 }
 
-/// Each time anew.
+/// Each new selector starts a new grace period.
 #[test]
-fn s6_a_selector_that_comes_again_is_waited_for_again() {
-    let mut stage = gained();
-    stage.pass(4 * SECOND);
-    assert_eq!(stage.apply(&service(&Value::Null)), woken(0));
-    assert_eq!(stage.sync(), "");
-    stage.apply(&selecting());
-    assert_eq!(stage.decide().requeue_after, Some(5 * SECOND));
+fn s6_a_selector_that_is_set_again_restarts_the_grace_period() {
+    let mut harness = in_grace_period();
+    harness.advance_clock(4 * SECOND);
+    assert_eq!(harness.apply(&service(&Value::Null)), enqueued_after(0));
+    assert_eq!(harness.sync(), "");
+    harness.apply(&service_with_selector());
+    assert_eq!(harness.sync_result().requeue_after, Some(5 * SECOND));
 }
 
-/// As it is, pods of long ago included; slices of the other controller are its own business.
+/// All addresses are mirrored, also of deleted pods. Slices of the EndpointSlice controller are not touched.
 #[test]
-fn s7_without_selector_the_endpoints_are_mirrored_as_they_are() {
+fn s7_endpoints_are_mirrored_unchanged_when_the_selector_is_removed() {
     let labels = json!({"endpoints.kubernetes.io/managed-by": "endpoint-controller"});
-    let mut stage = Stage::new();
-    stage.apply(&selecting());
-    stage.apply(&pod_slice("slice", "test-ep"));
-    stage.apply(&with(&endpoints("10.0.0.1 !10.0.0.2 :80"), "/metadata/labels", labels));
-    assert_eq!(stage.apply(&service(&Value::Null)), woken(0));
-    assert_eq!(stage.sync(), "create IPv4 10.0.0.1 !10.0.0.2 :80");
-    let labels = stage.slices[0].metadata.labels.as_ref().unwrap();
+    let mut harness = Harness::new();
+    harness.apply(&service_with_selector());
+    harness.apply(&pod_slice("slice", "test-ep"));
+    harness.apply(&with(&endpoints("10.0.0.1 !10.0.0.2 :80"), "/metadata/labels", labels));
+    assert_eq!(harness.apply(&service(&Value::Null)), enqueued_after(0));
+    assert_eq!(harness.sync(), "create IPv4 10.0.0.1 !10.0.0.2 :80");
+    let labels = harness.slices[0].metadata.labels.as_ref().unwrap();
     assert_eq!(labels["endpoints.kubernetes.io/managed-by"], "endpoint-controller");
 }

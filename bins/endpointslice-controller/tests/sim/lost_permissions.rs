@@ -1,4 +1,4 @@
-//! Rights that are lost while the program runs.
+//! Permissions that are revoked while the program runs.
 
 use apisim::{
     faults::{Answer, Match, Rule, StreamFault},
@@ -6,19 +6,19 @@ use apisim::{
 };
 use serde_json::json;
 
-use crate::{server, stories::start};
+use crate::{scenarios::start, start_server};
 
-/// F5: it keeps what it knows, goes on with it, says what is wrong, and heals.
+/// The cache stays as last seen, syncs go on, the error is shown, and the watch recovers (F5).
 #[tokio::test]
-async fn what_was_known_stays_known() {
-    let (server, cluster) = server().await;
+async fn the_cache_is_used_after_permissions_are_lost() {
+    let (server, cluster) = start_server().await;
     cluster.pod("web-1", "web", "10.1.0.1").await;
     let program = start(&[&server.flag()]).await;
     program.ready().await.unwrap();
 
     let watch = || Match::verb(Verb::Watch).resource("pods");
     let forbidden = Answer::status(403).message("pods is forbidden");
-    let refusal = server.faults.add(Rule::when(watch()).answer(forbidden));
+    let denied = server.faults.add(Rule::when(watch()).answer(forbidden));
     let cut = server.faults.add(Rule::when(watch()).stream(StreamFault::Cut));
     let (code, page) = program
         .shows("/readyz?verbose", "[-]pods failed: pods is forbidden (for ")
@@ -29,10 +29,10 @@ async fn what_was_known_stays_known() {
     assert!(page.contains("[+]services ok\n"), "{page}");
     program.binary.says("watching failed").await.unwrap();
     cluster.service("web", "web", json!({})).await;
-    cluster.published("web", &["10.1.0.1"]).await;
+    cluster.wait_published("web", &["10.1.0.1"]).await;
 
     cut.remove();
-    refusal.remove();
+    denied.remove();
     program.shows("/readyz?verbose", "[+]pods ok\n").await.unwrap();
     program.stop().await.unwrap();
 }

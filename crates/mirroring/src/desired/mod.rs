@@ -1,4 +1,4 @@
-//! What the slices of an Endpoints object should hold (mirroring.md §8–§11).
+//! Desired endpoints of an Endpoints object (mirroring.md §8–§11).
 
 use std::{num::NonZeroUsize, slice};
 
@@ -11,60 +11,60 @@ use slice_reconciler::Group;
 use crate::{
     AddressSkipReason, SkippedEntry, Subsets,
     skipped::SAME_NAME_MAX,
-    subsets::{Member, RefusedPort, Source, Subset},
+    subsets::{InvalidPort, Member, Subset, SubsetAddress},
 };
 
-/// What is wanted for one Endpoints object, and what of it is not.
+/// Desired endpoints of one Endpoints object, and the entries that are skipped.
 #[derive(Debug)]
 pub struct Desired<'a> {
-    /// For every set of ports one group of each IP family, also where it is empty (M67), and where no slice may have the
-    /// ports: a plan names such a group, and spares the slices that hold its endpoints (I4, F25).
+    /// One group per set of ports and IP family, also if it is empty (M67). A group with invalid ports is included: the plan
+    /// reports it and keeps the slices that publish its endpoints (I4, F25).
     pub groups: Vec<Group<SubsetEndpoint<'a>>>,
-    /// Addresses that no group has, over all canonical subsets, invalid ones included (M71).
-    pub skipped: usize,
-    /// Addresses among them that cannot be published, as far as they were looked at (M70).
-    pub invalid: usize,
-    /// What the object's author should be told.
-    pub events: Vec<Warning>,
-    /// Everything that no group has, one by one.
+    /// Number of addresses that are in no group, over all canonical subsets, including invalid ones (M71).
+    pub skipped_addresses: usize,
+    /// Number of skipped addresses that are invalid. Addresses beyond the limit are not validated (M70).
+    pub invalid_addresses: usize,
+    /// Warning events to record on the Endpoints object.
+    pub warnings: Vec<Warning>,
+    /// The skipped entries, one by one.
     pub skipped_entries: Vec<SkippedEntry<'a>>,
 }
 
-/// A warning about the Endpoints object.
+/// A warning event about the Endpoints object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// The reason, for programs.
+    /// Machine-readable reason of the event.
     pub reason: &'static str,
-    /// The message, for people.
+    /// Message of the event.
     pub message: String,
 }
 
 impl Subsets {
-    /// What is wanted, at most `max` addresses of each canonical subset, both families together (M69).
+    /// Returns the desired endpoints: at most `max` addresses per canonical subset, both families together (M69).
     #[must_use]
     pub fn desired(&self, max: NonZeroUsize) -> Desired<'_> {
         let mut groups = Vec::new();
-        let mut skipped_entries: Vec<_> = self.refused.iter().map(SkippedEntry::from).collect();
+        let mut skipped_entries: Vec<_> = self.invalid_ports.iter().map(SkippedEntry::from).collect();
         for subset in &self.canonical {
             let endpoints = self.endpoints(subset, max, &mut skipped_entries);
-            for ports in with_unique_names(&subset.ports, &mut skipped_entries) {
+            for ports in split_by_name(&subset.ports, &mut skipped_entries) {
                 let ports = PortMapKey::new(ports);
                 for address_type in [AddressType::IPv4, AddressType::IPv6] {
                     groups.push(group(address_type, ports.clone(), &endpoints));
                 }
             }
         }
-        let (skipped, invalid) = count(&skipped_entries);
+        let (skipped_addresses, invalid_addresses) = count_addresses(&skipped_entries);
         Desired {
             groups,
-            skipped,
-            invalid,
-            events: events(skipped, invalid, max),
+            skipped_addresses,
+            invalid_addresses,
+            warnings: warnings(skipped_addresses, invalid_addresses, max),
             skipped_entries,
         }
     }
 
-    /// The endpoints of a subset in the order in which they count against the maximum: ready ones first.
+    /// Returns the endpoints of a subset, at most `max`. Ready addresses come first.
     fn endpoints<'s>(
         &'s self,
         subset: &Subset,
@@ -74,12 +74,12 @@ impl Subsets {
         let (ready, not_ready): (Vec<Member>, Vec<Member>) = subset.members.iter().partition(|member| member.ready);
         let mut accepted = Vec::with_capacity(subset.members.len().min(max.get()));
         for member in ready.into_iter().chain(not_ready) {
-            let source = &self.sources[member.source];
-            let reason = match source.refused {
+            let address = &self.addresses[member.address];
+            let reason = match address.invalid {
                 _ if accepted.len() >= max.get() => AddressSkipReason::LimitExceeded,
                 None => {
                     accepted.push(SubsetEndpoint {
-                        source,
+                        address,
                         ready: member.ready,
                     });
                     continue;
@@ -87,7 +87,7 @@ impl Subsets {
                 Some(reason) => reason,
             };
             skipped_entries.push(SkippedEntry::Address {
-                address: &source.address,
+                address: &address.address,
                 reason,
             });
         }
@@ -95,8 +95,8 @@ impl Subsets {
     }
 }
 
-impl<'a> From<&'a RefusedPort> for SkippedEntry<'a> {
-    fn from(port: &'a RefusedPort) -> Self {
+impl<'a> From<&'a InvalidPort> for SkippedEntry<'a> {
+    fn from(port: &'a InvalidPort) -> Self {
         Self::Port {
             name: &port.name,
             number: port.number,
@@ -104,16 +104,16 @@ impl<'a> From<&'a RefusedPort> for SkippedEntry<'a> {
     }
 }
 
-/// An address of an Endpoints object as an endpoint: of the conditions only `ready`, no zone and no hints (M62).
+/// View of an Endpoints address as an endpoint. It has the condition `ready` only, no zone and no hints (M62).
 #[derive(Clone, Copy, Debug)]
 pub struct SubsetEndpoint<'a> {
-    source: &'a Source,
+    address: &'a SubsetAddress,
     ready: bool,
 }
 
 impl EndpointSource for SubsetEndpoint<'_> {
     fn addresses(&self) -> &[Address] {
-        slice::from_ref(&self.source.address)
+        slice::from_ref(&self.address.address)
     }
 
     fn conditions(&self) -> Conditions {
@@ -124,11 +124,11 @@ impl EndpointSource for SubsetEndpoint<'_> {
     }
 
     fn hostname(&self) -> Option<&str> {
-        self.source.hostname.as_deref()
+        self.address.hostname.as_deref()
     }
 
     fn node_name(&self) -> Option<&str> {
-        self.source.node_name.as_deref()
+        self.address.node_name.as_deref()
     }
 
     fn zone(&self) -> Option<&str> {
@@ -136,50 +136,50 @@ impl EndpointSource for SubsetEndpoint<'_> {
     }
 
     fn target(&self) -> Option<TargetView<'_>> {
-        self.source.target.as_ref().map(Target::view)
+        self.address.target.as_ref().map(Target::view)
     }
 
     fn to_endpoint(&self) -> Endpoint {
         Endpoint {
             addresses: self.addresses().into(),
             conditions: self.conditions(),
-            hostname: self.source.hostname.clone(),
-            node_name: self.source.node_name.clone(),
-            target: self.source.target.clone(),
+            hostname: self.address.hostname.clone(),
+            node_name: self.address.node_name.clone(),
+            target: self.address.target.clone(),
             ..Endpoint::default()
         }
     }
 }
 
-/// Ports for as few slices as possible, so that in none of them two have the same name: Endpoints may, a slice may not (D3).
-/// Expects ports in order.
-fn with_unique_names<'a>(ports: &'a [Port], skipped_entries: &mut Vec<SkippedEntry<'a>>) -> Vec<Vec<Port>> {
-    let mut slices = vec![Vec::new()];
+/// Splits ports into as few lists as possible with unique names: Endpoints may repeat a port name, a slice may not (D3). Ports
+/// must be sorted.
+fn split_by_name<'a>(ports: &'a [Port], skipped_entries: &mut Vec<SkippedEntry<'a>>) -> Vec<Vec<Port>> {
+    let mut lists = vec![Vec::new()];
     for same_name in ports.chunk_by(|a, b| a.name == b.name) {
-        let (mirrored, beyond) = same_name.split_at(same_name.len().min(SAME_NAME_MAX));
-        skipped_entries.extend(beyond.first().map(|port| SkippedEntry::SameName {
+        let (mirrored, excess) = same_name.split_at(same_name.len().min(SAME_NAME_MAX));
+        skipped_entries.extend(excess.first().map(|port| SkippedEntry::SameName {
             name: &port.name,
-            ports: beyond.len(),
+            ports: excess.len(),
         }));
         for (nth, port) in mirrored.iter().enumerate() {
-            if nth == slices.len() {
-                slices.push(Vec::new());
+            if nth == lists.len() {
+                lists.push(Vec::new());
             }
-            slices[nth].push(port.clone());
+            lists[nth].push(port.clone());
         }
     }
-    slices
+    lists
 }
 
-/// Of endpoints with one identity the last one stays (M63).
+/// Builds the group of one address type. Of endpoints with equal identity the last one is used (M63).
 fn group<'a>(
     address_type: AddressType,
     ports: PortMapKey,
     endpoints: &[SubsetEndpoint<'a>],
 ) -> Group<SubsetEndpoint<'a>> {
-    let fits = |endpoint: &&SubsetEndpoint<'a>| endpoint.source.address.address_type() == address_type;
-    let mut set = EndpointSet::with_capacity(endpoints.iter().filter(fits).count());
-    set.extend(endpoints.iter().filter(fits).copied());
+    let matches_type = |endpoint: &&SubsetEndpoint<'a>| endpoint.address.address.address_type() == address_type;
+    let mut set = EndpointSet::with_capacity(endpoints.iter().filter(matches_type).count());
+    set.extend(endpoints.iter().filter(matches_type).copied());
     Group {
         address_type,
         ports,
@@ -187,14 +187,12 @@ fn group<'a>(
     }
 }
 
-/// How many addresses were left out, and how many of them for their own sake.
-fn count(skipped_entries: &[SkippedEntry<'_>]) -> (usize, usize) {
-    let reasons = skipped_entries
-        .iter()
-        .filter_map(|skipped_entries| match skipped_entries {
-            SkippedEntry::Address { reason, .. } => Some(*reason),
-            SkippedEntry::Port { .. } | SkippedEntry::SameName { .. } => None,
-        });
+/// Returns the number of skipped addresses, and how many of them are invalid.
+fn count_addresses(skipped_entries: &[SkippedEntry<'_>]) -> (usize, usize) {
+    let reasons = skipped_entries.iter().filter_map(|entry| match entry {
+        SkippedEntry::Address { reason, .. } => Some(*reason),
+        SkippedEntry::Port { .. } | SkippedEntry::SameName { .. } => None,
+    });
     reasons.fold((0, 0), |(skipped, invalid), reason| {
         (
             skipped + 1,
@@ -203,8 +201,9 @@ fn count(skipped_entries: &[SkippedEntry<'_>]) -> (usize, usize) {
     })
 }
 
-/// M75, M76. The second message counts invalid addresses too, as it always has (D11).
-fn events(skipped: usize, invalid: usize, max: NonZeroUsize) -> Vec<Warning> {
+/// Returns the warning events for invalid addresses (M75) and for addresses beyond the limit (M76). As upstream, the second
+/// message counts invalid addresses too (D11).
+fn warnings(skipped: usize, invalid: usize, max: NonZeroUsize) -> Vec<Warning> {
     let invalid_addresses = (invalid > 0).then(|| Warning {
         reason: well_known::INVALID_IP_ADDRESS,
         message: format!("Skipped {invalid} invalid IP addresses when mirroring to EndpointSlices"),

@@ -1,18 +1,18 @@
-//! Metrics and health over HTTP, and log lines.
+//! HTTP endpoints for metrics and health, and the JSON log format.
 
 use apisim::{faults::Rule, request::Verb};
 use serde_json::{Value, json};
 use testenv::Binary;
 
 use crate::{
-    server,
-    stories::{PROGRAM, start},
+    scenarios::{PROGRAM, start},
+    start_server,
 };
 
 #[tokio::test]
-async fn ready_is_who_has_listed_everything() {
-    let (server, _cluster) = server().await;
-    // The first watch only looks whether it may.
+async fn readyz_passes_when_all_initial_lists_are_complete() {
+    let (server, _cluster) = start_server().await;
+    // The first watch request is the preflight check.
     let hold = server.faults.add(Rule::on(Verb::Watch, "pods").nth(2).hold_request());
     let program = start(&[&server.flag()]).await;
     for path in ["/healthz", "/livez"] {
@@ -40,11 +40,11 @@ async fn ready_is_who_has_listed_everything() {
 }
 
 #[tokio::test]
-async fn metrics_count_what_is_written() {
-    let (server, cluster) = server().await;
+async fn metrics_count_writes() {
+    let (server, cluster) = start_server().await;
     let program = start(&[&server.flag()]).await;
     cluster.service("web", "web", json!({})).await;
-    cluster.published("web", &[]).await;
+    cluster.wait_published("web", &[]).await;
     let written = "endpoint_slice_controller_changes{operation=\"create\"} 1\n";
     let (code, page) = program.shows("/metrics", written).await.unwrap();
     assert_eq!(code, 200);
@@ -61,8 +61,8 @@ async fn metrics_count_what_is_written() {
 }
 
 #[tokio::test]
-async fn log_lines_can_be_objects() {
-    let (server, cluster) = server().await;
+async fn json_log_lines_are_json_objects() {
+    let (server, cluster) = start_server().await;
     cluster.service("web", "web", json!({})).await;
     let program = Binary::start(PROGRAM, &[&server.flag(), "--logging-format=json", "-v=5"], &[]).unwrap();
     let line = program.says("slices written").await.unwrap();

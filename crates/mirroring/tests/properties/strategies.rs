@@ -1,4 +1,4 @@
-//! Endpoints objects as the API has them, with whatever an API server would let pass, and more.
+//! Strategies for random Endpoints objects, valid and invalid.
 
 use k8s_openapi::api::core::v1::{EndpointAddress, EndpointPort, EndpointSubset, Endpoints, ObjectReference};
 use proptest::{collection::vec, option, prelude::*, sample::select};
@@ -26,8 +26,8 @@ fn text() -> impl Strategy<Value = Option<String>> {
     ]
 }
 
-/// What else is said about an address is a function of what makes it the same one: of two that differ, the first one counts, and
-/// then order would matter (M50).
+/// Hostname, node name and target are functions of the identity. Otherwise the first of two equal addresses would win, and the
+/// order would matter (M50).
 fn address() -> impl Strategy<Value = EndpointAddress> {
     let ip = prop_oneof![12 => select(&ADDRESSES[..]).prop_map(str::to_owned), 1 => any::<String>()];
     let uid = prop_oneof![3 => Just(None), 2 => select(vec!["", "u", "v"]).prop_map(|uid| Some(uid.to_owned()))];

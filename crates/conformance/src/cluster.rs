@@ -1,4 +1,4 @@
-//! One of the two control planes, and what is done to it.
+//! A cluster under test: client of one of the two control planes.
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::{core::v1::Namespace, discovery::v1::EndpointSlice};
@@ -15,17 +15,17 @@ use testenv::{
 
 use super::scenario::Change;
 
-const MANAGER: &str = "conformance";
+const FIELD_MANAGER: &str = "conformance";
 
-/// One of the two sides.
-pub(super) struct Side {
+/// One of the two clusters: with upstream's controllers or with ours.
+pub(super) struct ClusterUnderTest {
     pub(super) name: &'static str,
     pub(super) client: Client,
 }
 
-impl Side {
-    /// Makes the namespace of a scenario.
-    pub(super) async fn prepare(&self, namespace: &str) -> Result<()> {
+impl ClusterUnderTest {
+    /// Creates the namespace of a scenario.
+    pub(super) async fn create_namespace(&self, namespace: &str) -> Result<()> {
         let object = Namespace {
             metadata: ObjectMeta {
                 name: Some(namespace.to_owned()),
@@ -36,19 +36,19 @@ impl Side {
         let api = Api::<Namespace>::all(self.client.clone());
         api.create(&PostParams::default(), &object)
             .await
-            .with_context(|| format!("{}: make namespace {namespace}", self.name))?;
+            .with_context(|| format!("{}: create namespace {namespace}", self.name))?;
         Ok(())
     }
 
-    /// Does one thing. Answers how many slices were written by hand.
-    pub(super) async fn change(&self, namespace: &str, change: &Change, recorder: &Recorder) -> Result<usize> {
+    /// Makes one change. Returns the number of slices that it wrote itself, not counting controllers.
+    pub(super) async fn make_change(&self, namespace: &str, change: &Change, recorder: &Recorder) -> Result<usize> {
         match change {
             Change::Apply(object) => {
-                let answer = self.apply(namespace, object).await?;
+                let applied = self.apply(namespace, object).await?;
                 if object["kind"] != "EndpointSlice" {
                     return Ok(0);
                 }
-                recorder.by_hand(&answer.try_parse()?);
+                recorder.by_hand(&applied.try_parse()?);
                 Ok(1)
             }
             Change::Delete { kind, name, graceful } => {
@@ -67,10 +67,10 @@ impl Side {
                 let slices = slices_of(&self.client, namespace, service).await?;
                 let api = Api::<EndpointSlice>::namespaced(self.client.clone(), namespace);
                 for slice in &slices {
-                    let answer = api
+                    let patched = api
                         .patch(&slice.name_any(), &PatchParams::default(), &Patch::Merge(patch))
                         .await?;
-                    recorder.by_hand(&answer);
+                    recorder.by_hand(&patched);
                 }
                 Ok(slices.len())
             }
@@ -86,40 +86,42 @@ impl Side {
         }
     }
 
-    /// Removes a node, if it is still there.
-    pub(super) async fn remove_node(&self, name: &str) -> Result<()> {
+    /// Deletes a node, if it exists.
+    pub(super) async fn delete_node(&self, name: &str) -> Result<()> {
         match self.api("", "Node")?.delete(name, &DeleteParams::default()).await {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            answer => answer
+            result => result
                 .map(drop)
                 .with_context(|| format!("{}: delete node {name}", self.name)),
         }
     }
 
-    /// Makes an object what it should be, its status included.
+    /// Applies an object and, in a second request, its status.
     async fn apply(&self, namespace: &str, object: &Value) -> Result<DynamicObject> {
         let kind = object["kind"].as_str().unwrap_or_default();
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let api = self.api(namespace, kind)?;
-        let params = PatchParams::apply(MANAGER).force();
-        let mut main = object.clone();
-        let status = main.as_object_mut().and_then(|main| main.remove("status"));
-        let failed = || format!("{}: apply {kind} {namespace}/{name}", self.name);
-        let mut answer = api
-            .patch(name, &params, &Patch::Apply(&main))
+        let params = PatchParams::apply(FIELD_MANAGER).force();
+        let mut without_status = object.clone();
+        let status = without_status
+            .as_object_mut()
+            .and_then(|object| object.remove("status"));
+        let context = || format!("{}: apply {kind} {namespace}/{name}", self.name);
+        let mut applied = api
+            .patch(name, &params, &Patch::Apply(&without_status))
             .await
-            .with_context(failed)?;
+            .with_context(context)?;
         if status.is_some() {
-            answer = api
+            applied = api
                 .patch_status(name, &params, &Patch::Apply(object))
                 .await
-                .with_context(failed)?;
+                .with_context(context)?;
         }
-        Ok(answer)
+        Ok(applied)
     }
 
     fn api(&self, namespace: &str, kind: &str) -> Result<Api<DynamicObject>> {
         api(&self.client, namespace, kind)
-            .with_context(|| format!("scenarios know nothing of objects of kind {kind:?}"))
+            .with_context(|| format!("scenarios do not support the kind {kind:?}; add it to testenv::objects"))
     }
 }

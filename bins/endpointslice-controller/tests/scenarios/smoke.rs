@@ -1,4 +1,4 @@
-//! From objects to slices, and nothing more after a restart.
+//! Smoke test: pods are published, and a restart causes no writes.
 
 use std::time::Duration;
 
@@ -7,34 +7,34 @@ use testenv::history::{Limits, Recorder, Window, assert_clean};
 
 use super::{cluster::Cluster, start};
 
-const QUIET: Duration = Duration::from_secs(1);
+const QUIESCENT_FOR: Duration = Duration::from_secs(1);
 
-/// Slices follow pods; after a restart they are left alone.
+/// Changes of pods are published; a restart causes no writes.
 pub(crate) async fn smoke(cluster: &Cluster, args: &[&str]) {
     let recorder = Recorder::start(cluster.client.clone()).await.unwrap();
     let program = start(args).await;
     cluster.service("web", "web", json!({})).await;
     cluster.pod("web-1", "web", "10.1.0.1").await;
     cluster.pod("web-2", "web", "10.1.0.2").await;
-    cluster.published("web", &["10.1.0.1", "10.1.0.2"]).await;
+    cluster.wait_published("web", &["10.1.0.1", "10.1.0.2"]).await;
     cluster.delete_pod("web-1").await;
-    cluster.published("web", &["10.1.0.2"]).await;
+    cluster.wait_published("web", &["10.1.0.2"]).await;
     program.ready().await.unwrap();
     program.stop().await.unwrap();
 
     let before = cluster.slices("web").await;
-    recorder.settled(QUIET).await.unwrap();
+    recorder.settled(QUIESCENT_FOR).await.unwrap();
     recorder.mark("a restart", Window::NoWrites).await.unwrap();
     let program = start(args).await;
-    // Keys are looked at in their order, so whoever is asked for last is written last.
     program.ready().await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
+    recorder.settled(QUIESCENT_FOR).await.unwrap();
     recorder.mark("one more", Window::OneRound).await.unwrap();
-    cluster.service("last", "nobody", json!({})).await;
-    cluster.published("last", &[]).await;
+    // Keys are synced in the order of enqueueing, so this key is written last.
+    cluster.service("last", "no-pods", json!({})).await;
+    cluster.wait_published("last", &[]).await;
     assert_eq!(cluster.slices("web").await, before);
     program.stop().await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
+    recorder.settled(QUIESCENT_FOR).await.unwrap();
     let limits = Limits {
         mirroring: None,
         ..Limits::default()

@@ -2,7 +2,7 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use serde_json::json;
 
 use super::*;
-use crate::testing::{endpoints, groups};
+use crate::fixtures::{endpoints, groups};
 
 mod limits;
 
@@ -10,22 +10,25 @@ fn max(max: usize) -> NonZeroUsize {
     NonZeroUsize::new(max).unwrap()
 }
 
-/// The groups that are not empty, and (skipped, invalid).
-fn desired(written: &str, cap: usize) -> (String, (usize, usize)) {
-    let endpoints = endpoints(written);
+/// Returns the groups that are not empty, and the numbers of skipped and invalid addresses.
+fn desired(subsets: &str, cap: usize) -> (String, (usize, usize)) {
+    let endpoints = endpoints(subsets);
     let subsets = Subsets::read(&endpoints);
     let mut desired = subsets.desired(max(cap));
     desired.groups.retain(|group| !group.endpoints.is_empty());
-    (groups(desired.groups), (desired.skipped, desired.invalid))
+    (
+        groups(desired.groups),
+        (desired.skipped_addresses, desired.invalid_addresses),
+    )
 }
 
 fn assert_desired(rows: &[(&str, &str, &str)]) {
-    for (id, written, expected) in rows {
-        assert_eq!(desired(written, 1000), ((*expected).to_owned(), (0, 0)), "{id}");
+    for (id, subsets, expected) in rows {
+        assert_eq!(desired(subsets, 1000), ((*expected).to_owned(), (0, 0)), "{id}");
     }
 }
 
-/// As far as a row is about what is wanted rather than about what is stored.
+/// The part of the rows that is about desired endpoints; the plans are in the tests of the crate.
 #[test]
 fn t_mir_20_to_25_subsets_of_the_same_addresses_or_ports_are_joined() {
     assert_desired(&[
@@ -91,7 +94,7 @@ fn t_mir_31_to_39_every_address_is_in_the_group_of_its_family_and_ports() {
     ]);
 }
 
-/// M67: an empty group says that its slices are unwanted.
+/// An empty group marks slices to delete (M67).
 #[test]
 fn every_set_of_ports_has_a_group_of_each_family() {
     let endpoints = endpoints("10.0.0.1 :a/80; nonsense :b/443");
@@ -100,21 +103,21 @@ fn every_set_of_ports_has_a_group_of_each_family() {
     assert_eq!(groups(subsets.desired(max(1000)).groups), expected);
 }
 
-/// T-MIR-N11: M58–M60.
+/// Leading zeros, IPv4-mapped and non-canonical IPv6 addresses are accepted (T-MIR-N11, M58–M60).
 #[test]
-fn addresses_are_read_leniently_and_written_canonically() {
-    let written = "010.001.000.009 ::ffff:10.1.2.3 2001:DB8:0:0:0:0:0:A fe80::1%eth0 10.0.0 :80";
+fn addresses_are_parsed_leniently_and_published_in_canonical_form() {
+    let subsets = "010.001.000.009 ::ffff:10.1.2.3 2001:DB8:0:0:0:0:0:A fe80::1%eth0 10.0.0 :80";
     let expected = "IPv4 10.1.0.9 10.1.2.3 :80; IPv6 2001:db8::a :80";
-    assert_eq!(desired(written, 1000), (expected.to_owned(), (2, 2)));
+    assert_eq!(desired(subsets, 1000), (expected.to_owned(), (2, 2)));
     for ip in ["10.0.0.1/32", ""] {
         let endpoints = serde_json::from_value(json!({"subsets": [{"addresses": [{"ip": ip}]}]})).unwrap();
-        assert_eq!(Subsets::read(&endpoints).desired(max(1)).invalid, 1, "{ip:?}");
+        assert_eq!(Subsets::read(&endpoints).desired(max(1)).invalid_addresses, 1, "{ip:?}");
     }
 }
 
-/// T-MIR-53, T-A2E-01: M62.
+/// Hostname, node name, target and readiness are copied (T-MIR-53, T-A2E-01, M62).
 #[test]
-fn an_endpoint_has_what_its_address_has_and_nothing_else() {
+fn an_endpoint_has_the_fields_of_its_address_and_no_others() {
     let target = json!({
         "kind": "Pod", "namespace": "default", "name": "foo", "apiVersion": "v1", "uid": "", "resourceVersion": "7",
     });
@@ -153,9 +156,9 @@ fn an_endpoint_has_what_its_address_has_and_nothing_else() {
     assert_eq!(endpoints, [full, endpoint("10.1.2.4", false)]);
 }
 
-/// M63.
+/// Addresses with different uids can be endpoints with equal identity (M63).
 #[test]
-fn of_two_addresses_with_one_identity_the_last_stays() {
+fn of_addresses_with_equal_identity_the_last_one_is_used() {
     assert_desired(&[
         (
             "T-MIR-N14",
@@ -163,7 +166,7 @@ fn of_two_addresses_with_one_identity_the_last_stays() {
             "IPv4 !10.0.0.1@a :80",
         ),
         (
-            "not ready goes last",
+            "not ready addresses come last",
             "!10.0.0.1/uid-1@a 10.0.0.1/uid-2@a :80",
             "IPv4 !10.0.0.1@a :80",
         ),
@@ -172,12 +175,16 @@ fn of_two_addresses_with_one_identity_the_last_stays() {
             "10.0.0.1/uid-1@a !10.0.0.1/uid-2@b :80",
             "IPv4 10.0.0.1@a !10.0.0.1@b :80",
         ),
-        ("two spellings", "!010.0.0.1 10.0.0.1 :80", "IPv4 !10.0.0.1 :80"),
+        (
+            "two texts of one address",
+            "!010.0.0.1 10.0.0.1 :80",
+            "IPv4 !10.0.0.1 :80",
+        ),
     ]);
 }
 
 #[test]
-fn ports_of_one_name_are_spread_over_slices() {
+fn ports_of_one_name_are_split_over_slices() {
     assert_desired(&[
         (
             "D3, T-MIR-N04",
@@ -200,6 +207,6 @@ fn ports_of_one_name_are_spread_over_slices() {
             "IPv4 !10.1.0.1 :p/80~http",
         ),
     ]);
-    // What is left out is left out of the subset, however many slices hold the rest.
+    // A skipped address counts once per subset, not once per slice.
     assert_eq!(desired("bad :80 90", 1000).1, (1, 1));
 }

@@ -1,4 +1,4 @@
-//! One scenario, played on both sides.
+//! Runs a scenario on both clusters and compares the results after each step.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -12,61 +12,70 @@ use kube::{Api, ResourceExt as _, api::ListParams};
 use testenv::history::{History, Limits, Object, Recorder, Verb, check_history, check_rest};
 
 use super::{
-    picture::{Picture, difference, draw},
+    cluster::ClusterUnderTest,
     scenario::{Aspect, Change, Scenario, Step},
-    side::Side,
+    snapshot::{Snapshot, difference, snapshot},
 };
 
-/// Rest is no event of a slice for this long.
-const QUIET: Duration = Duration::from_secs(3);
-/// How the components whose events are compared are called.
-const COMPONENTS: &str = "endpoint-slice-";
+/// The controllers are quiescent after this time without a watch event of a slice.
+const QUIESCENT_FOR: Duration = Duration::from_secs(3);
+/// Prefix of the components whose events are compared.
+const COMPONENT_PREFIX: &str = "endpoint-slice-";
 
-/// How a scenario went.
-pub(super) struct Played {
+/// Result of a scenario.
+pub(super) struct ScenarioResult {
     name: &'static str,
     steps: usize,
     pub(super) problems: Vec<String>,
 }
 
-impl fmt::Display for Played {
+impl fmt::Display for ScenarioResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.problems.is_empty() { "ok" } else { "FAILED" };
-        writeln!(f, "{word} {} ({} steps)", self.name, self.steps)?;
+        let status = if self.problems.is_empty() { "ok" } else { "FAILED" };
+        writeln!(f, "{status} {} ({} steps)", self.name, self.steps)?;
         self.problems
             .iter()
             .try_for_each(|problem| writeln!(f, "    {problem}"))
     }
 }
 
-/// Plays a scenario and compares.
-pub(super) async fn play(scenario: Scenario, theirs: &Side, ours: &Side) -> Result<Played> {
-    let (mut upstream, mut we) = tokio::try_join!(Stage::new(theirs, &scenario), Stage::new(ours, &scenario))?;
+/// Runs a scenario on both clusters.
+pub(super) async fn run_scenario(
+    scenario: Scenario,
+    theirs: &ClusterUnderTest,
+    ours: &ClusterUnderTest,
+) -> Result<ScenarioResult> {
+    let (mut their_run, mut our_run) = tokio::try_join!(
+        ScenarioRun::start(theirs, &scenario),
+        ScenarioRun::start(ours, &scenario)
+    )?;
     let mut problems = Vec::new();
-    let mut known = BTreeSet::new();
+    let mut reported_events = BTreeSet::new();
     for (number, step) in scenario.steps.iter().enumerate() {
-        let (their, our) = tokio::try_join!(upstream.step(step), we.step(step))?;
+        let (their, our) = tokio::try_join!(their_run.run_step(step), our_run.run_step(step))?;
         let mut differences = Vec::new();
-        if !step.excuses(Aspect::Slices) {
-            differences.extend(difference(&their.picture, &our.picture));
+        if !step.allows_difference(Aspect::Slices) {
+            differences.extend(difference(&their.snapshot, &our.snapshot));
         }
-        if step.is_single() && our.writes > their.writes && !step.excuses(Aspect::Writes) {
+        if step.is_single_event() && our.writes > their.writes && !step.allows_difference(Aspect::Writes) {
             differences.push(format!(
                 "we wrote {} times, upstream {} times",
                 our.writes, their.writes
             ));
         }
         for expectation in &step.expectations {
-            let seen = [(theirs, &their), (ours, &our)];
-            // What upstream does is beside the point where we differ on purpose.
-            let asked = seen.into_iter().skip(usize::from(step.excuses(Aspect::Slices)));
-            differences.extend(asked.filter_map(|(side, led)| {
-                let instead = expectation.unmet(&led.slices)?;
-                Some(format!("{}: {instead}", side.name))
+            let results = [(theirs, &their), (ours, &our)];
+            // Where a deviation is allowed, upstream need not meet the expectation.
+            let checked = results
+                .into_iter()
+                .skip(usize::from(step.allows_difference(Aspect::Slices)));
+            differences.extend(checked.filter_map(|(cluster, result)| {
+                let mismatch = expectation.mismatch(&result.slices)?;
+                Some(format!("{}: {mismatch}", cluster.name))
             }));
         }
         for event in different_events(&their.events, &our.events) {
-            if known.insert(event.clone()) && !step.excuses(Aspect::Events) {
+            if reported_events.insert(event.clone()) && !step.allows_difference(Aspect::Events) {
                 differences.push(event);
             }
         }
@@ -77,16 +86,16 @@ pub(super) async fn play(scenario: Scenario, theirs: &Side, ours: &Side) -> Resu
                 .map(|line| format!("step {}: {line}", number + 1)),
         );
     }
-    problems.extend(we.whole_history()?);
-    tokio::try_join!(upstream.clean_up(&scenario), we.clean_up(&scenario))?;
-    Ok(Played {
+    problems.extend(our_run.check_history()?);
+    tokio::try_join!(their_run.clean_up(&scenario), our_run.clean_up(&scenario))?;
+    Ok(ScenarioResult {
         name: scenario.name,
         steps: scenario.steps.len(),
         problems,
     })
 }
 
-/// The events that one side alone has, in lines for people.
+/// Describes the events that only one cluster has, one per line.
 fn different_events(theirs: &BTreeSet<String>, ours: &BTreeSet<String>) -> Vec<String> {
     let only_theirs = theirs.difference(ours);
     let only_ours = ours.difference(theirs);
@@ -96,57 +105,57 @@ fn different_events(theirs: &BTreeSet<String>, ours: &BTreeSet<String>) -> Vec<S
         .collect()
 }
 
-/// One side of a scenario.
-struct Stage<'a> {
-    side: &'a Side,
+/// A run of a scenario on one cluster.
+struct ScenarioRun<'a> {
+    cluster: &'a ClusterUnderTest,
     namespace: &'static str,
     recorder: Recorder,
-    /// Revisions of slices that have been looked at.
-    seen: usize,
+    /// Number of slice revisions up to the last step.
+    revisions: usize,
 }
 
-/// What a step led to.
-struct Led {
+/// Result of a step on one cluster.
+struct StepResult {
     slices: Vec<EndpointSlice>,
-    picture: Picture,
+    snapshot: Snapshot,
     writes: usize,
-    /// Since the beginning.
+    /// Events since the start of the scenario.
     events: BTreeSet<String>,
     violations: Vec<String>,
 }
 
-impl<'a> Stage<'a> {
-    async fn new(side: &'a Side, scenario: &Scenario) -> Result<Self> {
-        side.prepare(scenario.name).await?;
-        let recorder = Recorder::start_in(side.client.clone(), scenario.name).await?;
+impl<'a> ScenarioRun<'a> {
+    async fn start(cluster: &'a ClusterUnderTest, scenario: &Scenario) -> Result<Self> {
+        cluster.create_namespace(scenario.name).await?;
+        let recorder = Recorder::start_in(cluster.client.clone(), scenario.name).await?;
         Ok(Self {
-            side,
+            cluster,
             namespace: scenario.name,
             recorder,
-            seen: 0,
+            revisions: 0,
         })
     }
 
-    async fn step(&mut self, step: &Step) -> Result<Led> {
-        let mut by_hand = 0;
+    async fn run_step(&mut self, step: &Step) -> Result<StepResult> {
+        let mut own_writes = 0;
         for change in &step.changes {
-            by_hand += self.side.change(self.namespace, change, &self.recorder).await?;
+            own_writes += self.cluster.make_change(self.namespace, change, &self.recorder).await?;
         }
         self.recorder
-            .settled(QUIET)
+            .settled(QUIESCENT_FOR)
             .await
-            .with_context(|| format!("{}: wait for rest in {}", self.side.name, self.namespace))?;
+            .with_context(|| format!("{}: wait until {} is quiescent", self.cluster.name, self.namespace))?;
         let history = self.recorder.history()?;
         let revisions = history
             .events()
             .filter(|event| matches!(event.object(), Object::EndpointSlice(_)))
             .count();
-        let writes = (revisions - self.seen).saturating_sub(by_hand);
-        self.seen = revisions;
-        let (slices, uids) = state(&history);
+        let writes = (revisions - self.revisions).saturating_sub(own_writes);
+        self.revisions = revisions;
+        let (slices, uids) = final_state(&history);
         let violations = check_rest(&history, &Limits::default());
-        Ok(Led {
-            picture: draw(&slices, &uids),
+        Ok(StepResult {
+            snapshot: snapshot(&slices, &uids),
             slices,
             writes,
             events: self.events().await?,
@@ -154,18 +163,18 @@ impl<'a> Stage<'a> {
         })
     }
 
-    fn whole_history(&self) -> Result<Vec<String>> {
+    fn check_history(&self) -> Result<Vec<String>> {
         let violations = check_history(&self.recorder.history()?, &Limits::default());
         Ok(violations.iter().map(ToString::to_string).collect())
     }
 
-    /// Events of the controllers, without times and counts.
+    /// Returns the events of the controllers as text, without times and counts.
     async fn events(&self) -> Result<BTreeSet<String>> {
-        let api = Api::<Event>::namespaced(self.side.client.clone(), self.namespace);
+        let api = Api::<Event>::namespaced(self.cluster.client.clone(), self.namespace);
         let events = api.list(&ListParams::default()).await?;
         let ours = events.into_iter().filter(|event| {
             let component = event.source.as_ref().and_then(|source| source.component.as_deref());
-            component.is_some_and(|component| component.starts_with(COMPONENTS))
+            component.is_some_and(|component| component.starts_with(COMPONENT_PREFIX))
         });
         Ok(ours
             .map(|event| {
@@ -182,7 +191,7 @@ impl<'a> Stage<'a> {
             .collect())
     }
 
-    /// Nodes belong to nobody else, but those who weigh zones see them.
+    /// Deletes the nodes of the scenario: they are not namespaced, and topology hints of other scenarios depend on all nodes.
     async fn clean_up(&self, scenario: &Scenario) -> Result<()> {
         let changes = scenario.steps.iter().flat_map(|step| &step.changes);
         let nodes: BTreeSet<&str> = changes
@@ -192,14 +201,14 @@ impl<'a> Stage<'a> {
             })
             .collect();
         for name in nodes {
-            self.side.remove_node(name).await?;
+            self.cluster.delete_node(name).await?;
         }
         Ok(())
     }
 }
 
-/// The slices at the end, and the names of all objects that exist by uid.
-fn state(history: &History) -> (Vec<EndpointSlice>, HashMap<String, String>) {
+/// Returns the slices at the end of the history, and kind and name of all existing objects by uid.
+fn final_state(history: &History) -> (Vec<EndpointSlice>, HashMap<String, String>) {
     let mut slices = BTreeMap::new();
     let mut uids = HashMap::new();
     for event in history.events() {

@@ -1,4 +1,4 @@
-//! Endpoints objects and groups in one line, for tables: `addresses :ports; addresses :ports`.
+//! Fixtures: Endpoints objects and groups in a one-line notation, `addresses :ports; addresses :ports`.
 //!
 //! An address is `[!]ip[/uid][@pod]`, `!` for not ready; a port is `[name/]number[/protocol][~appProtocol]`.
 
@@ -8,6 +8,7 @@ use slice_reconciler::Group;
 
 use crate::SubsetEndpoint;
 
+/// Parses an Endpoints object, without metadata.
 pub(crate) fn endpoints(subsets: &str) -> Endpoints {
     let subsets = subsets.split(';').filter(|line| !line.is_empty());
     Endpoints {
@@ -17,10 +18,10 @@ pub(crate) fn endpoints(subsets: &str) -> Endpoints {
 }
 
 fn subset(line: &str) -> EndpointSubset {
-    // The last colon: addresses may begin with one.
+    // The last " :": an IPv6 address may begin with a colon.
     let (addresses, ports) = line.rsplit_once(" :").unwrap();
     let (not_ready, ready): (Vec<&str>, Vec<&str>) = addresses.split_whitespace().partition(|a| a.starts_with('!'));
-    let list = |written: Vec<&str>| Some(written.into_iter().map(address).collect());
+    let list = |addresses: Vec<&str>| Some(addresses.into_iter().map(address).collect());
     EndpointSubset {
         addresses: list(ready),
         not_ready_addresses: list(not_ready),
@@ -48,7 +49,7 @@ fn port(text: &str) -> EndpointPort {
         [number] => (None, number, None),
         [name, number] => (Some(name.into()), number, None),
         [name, number, protocol] => (Some(name.into()), number, Some(protocol.into())),
-        _ => panic!("no port: {text}"),
+        _ => panic!("not a port: {text}"),
     };
     EndpointPort {
         name,
@@ -58,7 +59,7 @@ fn port(text: &str) -> EndpointPort {
     }
 }
 
-/// So many ports, each with a name of its own, and so many that share the empty one.
+/// `named` ports with unique names, and `unnamed` ports with the empty name.
 pub(crate) fn many_ports(named: i32, unnamed: i32) -> Vec<EndpointPort> {
     let port = |name: Option<String>, number| EndpointPort {
         name,
@@ -76,9 +77,9 @@ fn split(text: &str, separator: char) -> (&str, Option<String>) {
     }
 }
 
-/// `ports` in the notation of this module.
+/// Formats ports in the notation of this module.
 pub(crate) fn ports(ports: &[Port]) -> String {
-    let word = |port: &Port| {
+    let format_port = |port: &Port| {
         let name = Some(&*port.name)
             .filter(|name| !name.is_empty())
             .map(|name| format!("{name}/"));
@@ -94,14 +95,14 @@ pub(crate) fn ports(ports: &[Port]) -> String {
             app.unwrap_or_default()
         )
     };
-    ports.iter().map(word).collect::<Vec<_>>().join(" ")
+    ports.iter().map(format_port).collect::<Vec<_>>().join(" ")
 }
 
-/// Groups in the notation of this module, preceded by their address type.
+/// Formats groups in the notation of this module, each after its address type.
 pub(crate) fn groups(groups: Vec<Group<SubsetEndpoint<'_>>>) -> String {
-    let word = |endpoint: &SubsetEndpoint<'_>| {
+    let format_endpoint = |endpoint: &SubsetEndpoint<'_>| {
         let [address] = endpoint.addresses() else {
-            panic!("one address each")
+            panic!("an endpoint has one address")
         };
         let mark = if endpoint.conditions().ready == Some(false) {
             "!"
@@ -114,10 +115,10 @@ pub(crate) fn groups(groups: Vec<Group<SubsetEndpoint<'_>>>) -> String {
             name.map(|name| format!("@{name}")).unwrap_or_default()
         )
     };
-    let line = |group: Group<SubsetEndpoint<'_>>| {
-        let endpoints: Vec<String> = group.endpoints.into_sorted().iter().map(word).collect();
+    let format_group = |group: Group<SubsetEndpoint<'_>>| {
+        let endpoints: Vec<String> = group.endpoints.into_sorted().iter().map(format_endpoint).collect();
         let (address_type, ports) = (group.address_type, ports(group.ports.ports()));
         format!("{address_type} {} :{ports}", endpoints.join(" "))
     };
-    groups.into_iter().map(line).collect::<Vec<_>>().join("; ")
+    groups.into_iter().map(format_group).collect::<Vec<_>>().join("; ")
 }

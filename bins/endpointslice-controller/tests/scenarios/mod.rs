@@ -1,4 +1,4 @@
-//! What is played on both API servers, and how.
+//! Scenarios that run on both API servers, and helpers for them.
 
 pub(crate) mod cluster;
 mod smoke;
@@ -9,15 +9,15 @@ pub(crate) use smoke::smoke;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_endpointslice-controller");
 
-/// Starts the program, and waits until it has found the API server sound.
+/// Starts the program and waits until preflight has passed.
 pub(crate) async fn start(args: &[&str]) -> Program {
     Program::start(PROGRAM, args).await.unwrap()
 }
 
-/// Runs the program to its end, which is a failure; answers its complaints.
-pub(crate) async fn fails(args: &[&str]) -> Vec<String> {
+/// Runs the program, which must exit with 1. Returns the reported errors.
+pub(crate) async fn start_fails(args: &[&str]) -> Vec<String> {
     let binary = Binary::start(PROGRAM, args, &[]).unwrap();
-    let (code, complaints) = binary.complains().await.unwrap();
+    let (code, errors) = binary.complains().await.unwrap();
     assert_eq!(code, Some(1), "{}", binary.said());
-    complaints
+    errors
 }

@@ -1,4 +1,4 @@
-//! Objects, put in and looked at as somebody who may do everything.
+//! A test namespace: creates objects and reads slices, with full access.
 
 use k8s_openapi::api::{
     core::v1::{Namespace, Node, Pod, Service},
@@ -14,14 +14,14 @@ use testenv::{
     until,
 };
 
-/// A namespace, with somebody who may do everything in it.
+/// A namespace, with a client that has full access.
 pub(crate) struct Cluster {
     pub(crate) client: Client,
     pub(crate) namespace: String,
 }
 
 impl Cluster {
-    /// A new namespace, and the node `n1` in `zone-a` for it.
+    /// Creates the namespace and its node in `zone-a`.
     pub(crate) async fn new(client: Client, namespace: &str) -> Self {
         let cluster = Self {
             client,
@@ -43,7 +43,7 @@ impl Cluster {
         format!("{}-n1", self.namespace)
     }
 
-    /// A Service that selects the pods `app: {app}`.
+    /// Creates a Service with the selector `app: {app}`.
     pub(crate) async fn service(&self, name: &str, app: &str, metadata: Value) {
         let mut service = json!({
             "metadata": metadata,
@@ -53,7 +53,7 @@ impl Cluster {
         create(&self.api::<Service>(), service).await.unwrap();
     }
 
-    /// A pod of `app` that is ready at an address.
+    /// Creates a ready pod of `app` with this address.
     pub(crate) async fn pod(&self, name: &str, app: &str, address: &str) {
         let pods = self.api::<Pod>();
         let pod = json!({
@@ -71,10 +71,10 @@ impl Cluster {
         pods.patch_status(name, &PatchParams::default(), &patch).await.unwrap();
     }
 
-    /// Deletes a pod at once.
+    /// Deletes a pod without grace period.
     pub(crate) async fn delete_pod(&self, name: &str) {
-        let at_once = DeleteParams::default().grace_period(0);
-        self.api::<Pod>().delete(name, &at_once).await.unwrap();
+        let no_grace = DeleteParams::default().grace_period(0);
+        self.api::<Pod>().delete(name, &no_grace).await.unwrap();
     }
 
     /// The slices of a Service.
@@ -82,16 +82,16 @@ impl Cluster {
         slices_of(&self.client, &self.namespace, service).await.unwrap()
     }
 
-    /// Waits until the slices of a Service hold these addresses, all ready, on our node.
-    pub(crate) async fn published(&self, service: &str, addresses: &[&str]) {
-        let what = format!("{service} has {addresses:?}");
-        let is_so = async || {
+    /// Waits until the slices of a Service have exactly these addresses, all ready and in `zone-a`.
+    pub(crate) async fn wait_published(&self, service: &str, addresses: &[&str]) {
+        let condition = format!("{service} has {addresses:?}");
+        let is_published = async || {
             let slices = self.slices(service).await;
             let mut endpoints = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
-            let zones = endpoints.all(|endpoint| endpoint.zone.as_deref() == Some("zone-a"));
-            zones && ready_addresses(&slices).as_deref() == Some(addresses)
+            let in_zone = endpoints.all(|endpoint| endpoint.zone.as_deref() == Some("zone-a"));
+            in_zone && ready_addresses(&slices).as_deref() == Some(addresses)
         };
-        until(&what, is_so).await.unwrap();
+        until(&condition, is_published).await.unwrap();
     }
 
     fn api<K>(&self) -> Api<K>

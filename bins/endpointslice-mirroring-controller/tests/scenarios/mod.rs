@@ -1,4 +1,4 @@
-//! What is played on both API servers.
+//! Scenarios that run on both API servers.
 
 use std::time::Duration;
 
@@ -18,34 +18,34 @@ use testenv::{
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_endpointslice-mirroring-controller");
 
 const NAMESPACE: &str = "shop";
-const QUIET: Duration = Duration::from_secs(1);
+const QUIESCENT_FOR: Duration = Duration::from_secs(1);
 
-/// Slices follow Endpoints; after a restart they are left alone.
-pub(crate) async fn play(client: &Client, args: &[&str]) {
+/// Changes of Endpoints are mirrored; a restart causes no writes.
+pub(crate) async fn mirror_and_restart(client: &Client, args: &[&str]) {
     let recorder = Recorder::start(client.clone()).await.unwrap();
     let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
     let program = Program::start(PROGRAM, args).await.unwrap();
     prepare(client).await;
-    mirrored(client, "db", &["10.1.0.1", "10.1.0.2"]).await;
+    wait_mirrored(client, "db", &["10.1.0.1", "10.1.0.2"]).await;
     let patch = Patch::Merge(json!({"subsets": subsets(&["10.1.0.2"])}));
     endpoints.patch("db", &PatchParams::default(), &patch).await.unwrap();
-    mirrored(client, "db", &["10.1.0.2"]).await;
+    wait_mirrored(client, "db", &["10.1.0.2"]).await;
     program.ready().await.unwrap();
     program.stop().await.unwrap();
 
     let before = slices_of(client, NAMESPACE, "db").await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
+    recorder.settled(QUIESCENT_FOR).await.unwrap();
     recorder.mark("a restart", Window::NoWrites).await.unwrap();
     let program = Program::start(PROGRAM, args).await.unwrap();
     program.ready().await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
+    recorder.settled(QUIESCENT_FOR).await.unwrap();
     recorder.mark("one more", Window::OneRound).await.unwrap();
-    // Keys are looked at in their order, so whoever is asked for last is written last.
-    add(client, "last", &["10.1.0.3"]).await;
-    mirrored(client, "last", &["10.1.0.3"]).await;
+    // Keys are synced in the order of enqueueing, so this key is written last.
+    add_endpoints(client, "last", &["10.1.0.3"]).await;
+    wait_mirrored(client, "last", &["10.1.0.3"]).await;
     assert_eq!(slices_of(client, NAMESPACE, "db").await.unwrap(), before);
     program.stop().await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
+    recorder.settled(QUIESCENT_FOR).await.unwrap();
     let limits = Limits {
         services: None,
         ..Limits::default()
@@ -53,15 +53,15 @@ pub(crate) async fn play(client: &Client, args: &[&str]) {
     assert_clean(&recorder.history().unwrap(), &limits, env!("CARGO_TARGET_TMPDIR"));
 }
 
-/// A namespace with something to mirror in it.
+/// Creates a namespace with a Service and an Endpoints object to mirror.
 pub(crate) async fn prepare(client: &Client) {
     let namespace = json!({"metadata": {"name": NAMESPACE}});
     create(&Api::<Namespace>::all(client.clone()), namespace).await.unwrap();
-    add(client, "db", &["10.1.0.1", "10.1.0.2"]).await;
+    add_endpoints(client, "db", &["10.1.0.1", "10.1.0.2"]).await;
 }
 
-/// A Service without a selector, and an Endpoints object for it.
-async fn add(client: &Client, name: &str, addresses: &[&str]) {
+/// Creates a Service without a selector, and its Endpoints object.
+async fn add_endpoints(client: &Client, name: &str, addresses: &[&str]) {
     let metadata = json!({"name": name});
     let service = json!({"metadata": metadata, "spec": {"ports": [{"port": 80}]}});
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
@@ -76,10 +76,13 @@ fn subsets(addresses: &[&str]) -> Value {
     json!([{"addresses": addresses, "ports": [{"port": 80}]}])
 }
 
-async fn mirrored(client: &Client, service: &str, addresses: &[&str]) {
-    let is_so = async || {
+/// Waits until the slices of a Service have exactly these ready addresses.
+async fn wait_mirrored(client: &Client, service: &str, addresses: &[&str]) {
+    let is_mirrored = async || {
         let slices = slices_of(client, NAMESPACE, service).await.unwrap();
         ready_addresses(&slices).as_deref() == Some(addresses)
     };
-    until(&format!("{service} has {addresses:?}"), is_so).await.unwrap();
+    until(&format!("{service} has {addresses:?}"), is_mirrored)
+        .await
+        .unwrap();
 }

@@ -1,18 +1,19 @@
-//! What is seen after a step on each side by itself: two sides on which nothing happens are equal as well.
+//! Expected state of each cluster after a step. Comparison alone would also pass if neither controller did anything.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use serde_json::{Value, json};
 
-/// What is to be seen.
+/// An expected state.
 #[derive(Clone, Debug)]
 pub(super) enum Expectation {
-    /// As many slices as there are patterns, each pattern fitting one. A pattern fits what has at least its fields, and
-    /// lists of as many elements in any order; `null` fits what is absent.
+    /// One slice per pattern. A pattern matches an object that has at least its fields, and a list of the same length in any
+    /// order; `null` matches an absent field.
     Slices(Vec<Value>),
-    /// Whom a client on a node in a zone reaches. Nobody connects: this is what the hints tell a proxy to do (H68).
-    Reaches {
+    /// Addresses that a client on a node in a zone can reach. Computed from the hints as a proxy would; no connection is made
+    /// (H68).
+    Reachable {
         node: String,
         zone: &'static str,
         addresses: Vec<&'static str>,
@@ -20,69 +21,75 @@ pub(super) enum Expectation {
 }
 
 impl Expectation {
-    /// What is seen instead, if it is something else.
-    pub(super) fn unmet(&self, slices: &[EndpointSlice]) -> Option<String> {
+    /// Returns a message with the actual state, if it is not as expected.
+    pub(super) fn mismatch(&self, slices: &[EndpointSlice]) -> Option<String> {
         match self {
             Self::Slices(patterns) => {
-                let seen: Vec<Value> = slices.iter().map(|slice| json!(slice)).collect();
+                let found: Vec<Value> = slices.iter().map(|slice| json!(slice)).collect();
                 let patterns: Vec<&Value> = patterns.iter().collect();
-                let fit = one_to_one(&patterns, &seen.iter().collect::<Vec<_>>());
-                (!fit).then(|| format!("expected slices {}, found {}", json!(patterns), json!(seen)))
+                let all_match = match_one_to_one(&patterns, &found.iter().collect::<Vec<_>>());
+                (!all_match).then(|| format!("expected slices {}, found {}", json!(patterns), json!(found)))
             }
-            Self::Reaches { node, zone, addresses } => {
-                let seen = reached(slices, node, zone);
+            Self::Reachable { node, zone, addresses } => {
+                let found = reachable(slices, node, zone);
                 let expected: BTreeSet<&str> = addresses.iter().copied().collect();
-                (seen != expected).then(|| format!("a client on {node} in {zone:?} reaches {seen:?}, not {expected:?}"))
+                (found != expected)
+                    .then(|| format!("a client on {node} in {zone:?} reaches {found:?}, expected {expected:?}"))
             }
         }
     }
 }
 
-fn fits(pattern: &Value, value: &Value) -> bool {
+fn matches_pattern(pattern: &Value, value: &Value) -> bool {
     match (pattern, value) {
         (Value::Object(pattern), Value::Object(value)) => pattern
             .iter()
-            .all(|(field, pattern)| fits(pattern, value.get(field).unwrap_or(&Value::Null))),
+            .all(|(field, pattern)| matches_pattern(pattern, value.get(field).unwrap_or(&Value::Null))),
         (Value::Array(patterns), Value::Array(values)) => {
-            one_to_one(&patterns.iter().collect::<Vec<_>>(), &values.iter().collect::<Vec<_>>())
+            match_one_to_one(&patterns.iter().collect::<Vec<_>>(), &values.iter().collect::<Vec<_>>())
         }
         _ => pattern == value,
     }
 }
 
-/// Whether each pattern can have a value of its own, and none is left.
-fn one_to_one(patterns: &[&Value], values: &[&Value]) -> bool {
+/// Whether patterns and values can be matched one to one.
+fn match_one_to_one(patterns: &[&Value], values: &[&Value]) -> bool {
     let Some((first, rest)) = patterns.split_first() else {
         return values.is_empty();
     };
-    (0..values.len()).any(|place| {
+    (0..values.len()).any(|index| {
         let mut others = values.to_vec();
-        fits(first, others.remove(place)) && one_to_one(rest, &others)
+        matches_pattern(first, others.remove(index)) && match_one_to_one(rest, &others)
     })
 }
 
-/// H68: by node if all have such hints and one is for here, else by zone likewise, else everybody who is ready.
-fn reached<'a>(slices: &'a [EndpointSlice], node: &str, zone: &str) -> BTreeSet<&'a str> {
+/// Addresses that a proxy would use: hinted for the node if all endpoints have node hints and one matches, else hinted for the
+/// zone likewise, else all ready endpoints (H68).
+fn reachable<'a>(slices: &'a [EndpointSlice], node: &str, zone: &str) -> BTreeSet<&'a str> {
     let all = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
     let is_ready = |endpoint: &&Endpoint| {
         let conditions = endpoint.conditions.as_ref();
         conditions.and_then(|conditions| conditions.ready) != Some(false)
     };
     let ready: Vec<&Endpoint> = all.filter(is_ready).collect();
-    let close = by_hints(&ready, node, for_nodes).or_else(|| by_hints(&ready, zone, for_zones));
-    let reached = close.unwrap_or(ready);
-    reached
+    let hinted = select_by_hints(&ready, node, for_nodes).or_else(|| select_by_hints(&ready, zone, for_zones));
+    let selected = hinted.unwrap_or(ready);
+    selected
         .iter()
         .flat_map(|endpoint| &endpoint.addresses)
         .map(String::as_str)
         .collect()
 }
 
-fn by_hints<'a>(ready: &[&'a Endpoint], here: &str, hints: fn(&Endpoint) -> Vec<&str>) -> Option<Vec<&'a Endpoint>> {
+fn select_by_hints<'a>(
+    ready: &[&'a Endpoint],
+    name: &str,
+    hints: fn(&Endpoint) -> Vec<&str>,
+) -> Option<Vec<&'a Endpoint>> {
     let all_have_hints = ready.iter().all(|endpoint| !hints(endpoint).is_empty());
-    let close = ready.iter().filter(|endpoint| hints(endpoint).contains(&here));
-    let close: Vec<&Endpoint> = close.copied().collect();
-    (all_have_hints && !close.is_empty()).then_some(close)
+    let hinted = ready.iter().filter(|endpoint| hints(endpoint).contains(&name));
+    let hinted: Vec<&Endpoint> = hinted.copied().collect();
+    (all_have_hints && !hinted.is_empty()).then_some(hinted)
 }
 
 fn for_zones(endpoint: &Endpoint) -> Vec<&str> {
@@ -100,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_fits_what_has_at_least_its_fields() {
+    fn a_pattern_matches_objects_with_at_least_its_fields() {
         let value = json!({"a": 1, "list": [{"x": 1, "y": 1}, {"x": 1, "y": 2}]});
         for (pattern, expected) in [
             (json!({}), true),
@@ -113,13 +120,13 @@ mod tests {
             (json!({"list": [{"y": 2}, {"y": 2}]}), false),
             (json!({"list": []}), false),
         ] {
-            assert_eq!(fits(&pattern, &value), expected, "{pattern}");
+            assert_eq!(matches_pattern(&pattern, &value), expected, "{pattern}");
         }
     }
 
-    /// H68 to H70.
+    /// Hints count only if all ready endpoints have them (H68 to H70).
     #[test]
-    fn hints_lead_to_the_node_then_to_the_zone_and_count_only_if_all_have_them() {
+    fn node_hints_come_before_zone_hints_and_both_need_all_endpoints() {
         let endpoint = |ip: &str, ready: bool, zone: &str, node: &str| {
             let hint = |name: &str| {
                 if name.is_empty() {
@@ -151,13 +158,13 @@ mod tests {
             (&unready_without, "n1", "z1", &["a"]),
         ] {
             let slice = json!({"addressType": "IPv4", "metadata": {}, "endpoints": endpoints});
-            let slices = [serde_json::from_value(slice).expect("a slice")];
-            let expectation = Expectation::Reaches {
+            let slices = [serde_json::from_value(slice).expect("a valid EndpointSlice")];
+            let expectation = Expectation::Reachable {
                 node: node.to_owned(),
                 zone,
                 addresses: expected.to_vec(),
             };
-            assert_eq!(expectation.unmet(&slices), None, "{endpoints:?}");
+            assert_eq!(expectation.mismatch(&slices), None, "{endpoints:?}");
         }
     }
 }

@@ -13,13 +13,13 @@ type Map = BTreeMap<String, String>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetadataPolicy {
     /// Labels copied from the owner. A difference causes a write.
-    pub labels: Map,
+    pub copied_labels: Map,
     /// Whether labels set by other clients are preserved, and with them labels that the owner no longer has. Otherwise a
     /// slice has only copied and managed labels, as with the built-in controllers.
     pub keep_other_labels: bool,
     /// Managed labels, to set (`Some`) or to remove (`None`), among them those that select the slices. They are never copied
     /// from the owner, and a difference in them alone causes no write (R110).
-    pub reserved: BTreeMap<String, Option<String>>,
+    pub managed_labels: BTreeMap<String, Option<String>>,
     /// Handling of annotations.
     pub annotations: Annotations,
 }

@@ -103,7 +103,7 @@ pub struct PlanStats {
     /// Endpoints added, removed and changed.
     pub changes: EndpointCounts,
     /// Desired endpoints without the rejected ones.
-    pub endpoints: usize,
+    pub desired_endpoints: usize,
     /// Slices after the plan; for a terminating owner also the creates that are not sent (R128).
     pub slices: usize,
     /// The least number of slices that can hold the desired endpoints.

@@ -11,7 +11,7 @@ use slice_core::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
     /// An endpoint.
-    #[error("{address_type} endpoint{} is left out: {reason}", Description(endpoint))]
+    #[error("{address_type} endpoint{} is rejected: {reason}", Description(endpoint))]
     Endpoint {
         /// The address type of its group.
         address_type: AddressType,
@@ -21,7 +21,7 @@ pub enum Rejected {
         reason: InvalidEndpoint,
     },
     /// A group with invalid ports. Existing slices that hold its endpoints with other ports do not change.
-    #[error("{endpoints} {address_type} endpoints are left out: {reason}")]
+    #[error("{endpoints} {address_type} endpoints are rejected: {reason}")]
     Group {
         /// Its address type.
         address_type: AddressType,
@@ -33,7 +33,7 @@ pub enum Rejected {
         reason: InvalidPorts,
     },
     /// An endpoint whose address is no IP address, or of an address type that the owner does not have.
-    #[error("endpoint {address:?} is left out: {}", rejection_reason(*.address_type))]
+    #[error("endpoint {address:?} is rejected: {}", rejection_reason(*.address_type))]
     Address {
         /// The address as it was given.
         address: String,
@@ -41,7 +41,7 @@ pub enum Rejected {
         address_type: Option<AddressType>,
     },
     /// A label copied from the owner.
-    #[error("label {key:?} is left out: {reason}")]
+    #[error("label {key:?} is rejected: {reason}")]
     Label {
         /// Its key.
         key: String,

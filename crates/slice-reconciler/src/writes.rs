@@ -19,7 +19,7 @@ pub struct Write {
     pub operation: Operation,
     /// Indices of the writes it depends on: they add endpoints elsewhere that this write removes. Send it only after all of
     /// them succeeded.
-    pub after: Vec<usize>,
+    pub depends_on: Vec<usize>,
 }
 
 /// A create, update or delete of one slice.

@@ -44,9 +44,9 @@ fn invalid_addresses_are_reported_and_the_others_published() {
     assert_eq!(
         rejected,
         [
-            r#"IPv4 endpoint "127.0.0.1" is left out: "127.0.0.1" cannot be published: it is a loopback address"#,
-            r#"endpoint "db.example.com" is left out: it is not an IP address"#,
-            r#"endpoint "10.0.0.256" is left out: it is not an IP address"#,
+            r#"IPv4 endpoint "127.0.0.1" is rejected: "127.0.0.1" cannot be published: it is a loopback address"#,
+            r#"endpoint "db.example.com" is rejected: it is not an IP address"#,
+            r#"endpoint "10.0.0.256" is rejected: it is not an IP address"#,
         ]
     );
     assert_eq!(plan.writes.len(), 1);

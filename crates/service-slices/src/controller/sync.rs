@@ -170,7 +170,7 @@ fn slice_changes(plan: &Plan, existing: &[CompactSlice]) -> Vec<((&'static str, 
     let hint_results = plan
         .hints
         .iter()
-        .map(|outcome| outcome.verdict)
+        .map(|outcome| outcome.result)
         .chain(std::iter::repeat(HintResult::Off));
     address_types
         .zip(hint_results)

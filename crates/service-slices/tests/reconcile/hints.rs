@@ -109,7 +109,7 @@ fn t_rec_54_to_58_topology_mode() {
         let synced = harness.sync();
         assert_eq!(synced.metrics(), metrics, "T-REC-{id}");
         assert_eq!(hinted(&harness), (expected, [].into(), cross), "T-REC-{id}");
-        assert_eq!(synced.plan.hints[0].verdict.labels(), (label, ""), "T-REC-{id}");
+        assert_eq!(synced.plan.hints[0].result.labels(), (label, ""), "T-REC-{id}");
     }
 }
 
@@ -174,7 +174,7 @@ fn t_rec_59_to_63_traffic_distribution() {
             [].into()
         };
         assert_eq!(hinted(&harness), (expected, per_node, cross), "T-REC-{id}");
-        assert_eq!(synced.plan.hints[0].verdict.labels(), labels, "T-REC-{id}");
+        assert_eq!(synced.plan.hints[0].result.labels(), labels, "T-REC-{id}");
         assert_eq!(harness.sync().writes(), [0, 0, 0], "T-REC-{id}");
     }
 }

@@ -48,7 +48,7 @@ impl HintResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HintOutcome {
     /// The mechanism and its result.
-    pub verdict: HintResult,
+    pub result: HintResult,
     /// The event to record on the owner after the writes, whether they failed or not (H11).
     pub event: Option<HintEvent>,
 }
@@ -67,14 +67,14 @@ pub(crate) fn apply<E: EndpointSource>(
         (_, Some(topology)) => event = topology.0.disable(address_type),
         (_, None) => {}
     }
-    let verdict = if let HintMode::TrafficDistribution(distribution) = mode {
+    let result = if let HintMode::TrafficDistribution(distribution) = mode {
         traffic::apply(distribution, lists);
         HintResult::Traffic(distribution)
     } else {
         remove::remove_hints(lists);
         HintResult::Off
     };
-    HintOutcome { verdict, event }
+    HintOutcome { result, event }
 }
 
 /// An absent condition is not ready here, although consumers treat it as ready (H73).

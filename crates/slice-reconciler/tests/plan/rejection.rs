@@ -122,9 +122,9 @@ fn messages_name_address_and_target() {
     assert_eq!(
         messages,
         [
-            "IPv4 endpoint \"10.0.0.7\" of pod-7 is left out: its node name \"a b\" is not a DNS name",
-            "IPv4 endpoint \"::1\" is left out: \"::1\" is not an address of that type, or not in its canonical form",
-            "IPv4 endpoint of pod-7 is left out: it has no address",
+            "IPv4 endpoint \"10.0.0.7\" of pod-7 is rejected: its node name \"a b\" is not a DNS name",
+            "IPv4 endpoint \"::1\" is rejected: \"::1\" is not an address of that type, or not in its canonical form",
+            "IPv4 endpoint of pod-7 is rejected: it has no address",
         ]
     );
 }
@@ -176,7 +176,7 @@ fn f25_a_group_with_invalid_ports_is_rejected() {
     };
     let numbered = |count: i32| PortMapKey::new((0..count).map(|n| named_port(&format!("p{n}"), n)));
     for (ports, reason) in [
-        (numbered(20_001), "there are 20001 ports, and 20000 is the most"),
+        (numbered(20_001), "20001 ports exceed the limit of 20000"),
         (
             PortMapKey::new([named_port("a", 1), named_port("a", 2)]),
             "two ports have the name \"a\"",
@@ -201,7 +201,7 @@ fn f25_a_group_with_invalid_ports_is_rejected() {
         let mut harness = Harness::of(&port(80), pods(0..2));
         harness.desired.push((AddressType::IPv4, ports, pods(2..5)));
         let plan = harness.sync();
-        assert_eq!(rejected(&plan), [format!("3 IPv4 endpoints are left out: {reason}")]);
+        assert_eq!(rejected(&plan), [format!("3 IPv4 endpoints are rejected: {reason}")]);
         assert_eq!((order(&plan).as_str(), plan.stats[0].endpoints), ("c", 2));
         assert_eq!(addresses(&harness.existing), ["10.0.0.0", "10.0.0.1"]);
         assert_eq!(order(&harness.sync()), "");
@@ -228,7 +228,7 @@ fn f25_a_group_whose_ports_become_invalid_stays_in_slices_of_others() {
             let plan = harness.sync();
             assert_eq!(
                 rejected(&plan),
-                ["2 IPv4 endpoints are left out: two ports have the name \"a\""]
+                ["2 IPv4 endpoints are rejected: two ports have the name \"a\""]
             );
             assert_eq!(addresses(&harness.existing), expected);
             assert_eq!(order(&harness.sync()), "");
@@ -276,9 +276,9 @@ fn invalid_copied_labels_are_rejected() {
         assert_eq!(
             rejected(&plan),
             [
-                "label \"k e y\" is left out: its key is not a qualified name",
-                "label \"long\" is left out: its value of 64 characters exceeds the limit of 63",
-                "label \"odd\" is left out: its value \"a b\" is not a valid label value",
+                "label \"k e y\" is rejected: its key is not a qualified name",
+                "label \"long\" is rejected: its value of 64 characters exceeds the limit of 63",
+                "label \"odd\" is rejected: its value \"a b\" is not a valid label value",
             ]
         );
         assert_eq!(order(&plan), expected);

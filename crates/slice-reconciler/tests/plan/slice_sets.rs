@@ -168,7 +168,7 @@ fn t_gx_11_owners_of_one_name_are_independent() {
         assert_eq!(plan.stats[0].endpoints, endpoints);
         let event = plan.hints[0].event.as_ref().unwrap();
         assert_eq!(
-            (plan.hints[0].verdict, event.reason),
+            (plan.hints[0].result, event.reason),
             (HintResult::Topology(Ok(())), "TopologyAwareHintsEnabled")
         );
         let slice = apply(&plan, &[]).swap_remove(0);

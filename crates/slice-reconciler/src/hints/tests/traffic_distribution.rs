@@ -191,7 +191,7 @@ fn h65_metric_labels() {
     let labels = |mode, cache: Option<&mut TopologyCache<&'static str>>| {
         let mut lists: OwnedLists<'_> = OwnedLists::default();
         apply(mode, &OWNER, AddressType::IPv4, &mut lists, cache)
-            .verdict
+            .result
             .labels()
     };
     assert_eq!(labels(HintMode::Auto, Some(&mut cache(&[]))), ("Auto", ""));

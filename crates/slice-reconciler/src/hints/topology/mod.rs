@@ -31,12 +31,12 @@ pub(super) fn apply<E: EndpointSource>(
 ) -> HintOutcome {
     let ready = assign::ready_endpoints(lists);
     let result = assign::assign(topology.0.ratios(), ready, lists);
-    let verdict = HintResult::Topology(result.as_ref().map(|_| ()).map_err(|reason| *reason));
+    let hint_result = HintResult::Topology(result.as_ref().map(|_| ()).map_err(|reason| *reason));
     if result.is_err() {
         remove_hints(lists);
     }
     let event = topology.0.record(address_type, ready, result);
-    HintOutcome { verdict, event }
+    HintOutcome { result: hint_result, event }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 endpoints")]

@@ -232,7 +232,7 @@ fn t_rt_existing_slices_get_hints_without_repacking() {
         };
         let cache = with_cache.then_some(&mut cache);
         let outcome = apply(mode, &OWNER, AddressType::IPv4, &mut lists, cache);
-        assert_eq!(outcome.verdict.labels(), (label, ""), "T-RT-{id}");
+        assert_eq!(outcome.result.labels(), (label, ""), "T-RT-{id}");
         let updates = lists.to_update.len();
         let slices: Vec<_> = lists.unchanged.into_iter().cloned().chain(lists.to_update).collect();
         let zones = ["a", "b", "c"].into_iter().filter(|_| each > 0);
@@ -276,7 +276,7 @@ fn t_rtd_new_slices_by_annotation_and_field() {
             ..OwnedLists::default()
         };
         let outcome = apply(mode, &OWNER, AddressType::IPv4, &mut lists, Some(&mut cache));
-        assert_eq!(outcome.verdict.labels(), labels, "T-RTD-{id}");
+        assert_eq!(outcome.result.labels(), labels, "T-RTD-{id}");
         let (counts, cross_zone) = tally(&lists.to_create);
         let counts: Vec<_> = counts.into_values().collect();
         let expected = expected.map_or((vec![], 0), |(counts, cross_zone)| (counts.into(), cross_zone));

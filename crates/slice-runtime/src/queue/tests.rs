@@ -10,14 +10,14 @@ fn ms(count: u64) -> Duration {
 
 /// A queue and its clock.
 struct Bench {
-    queue: Queue,
+    queue: WorkQueue,
     now: Instant,
 }
 
 impl Bench {
     fn new() -> Self {
         Self {
-            queue: Queue::default(),
+            queue: WorkQueue::default(),
             now: Instant::now(),
         }
     }
@@ -45,11 +45,11 @@ impl Bench {
     }
 
     fn done(&mut self, name: &str) {
-        self.queue.done(&key(name), Ended::Success, self.now);
+        self.queue.done(&key(name), SyncStatus::Success, self.now);
     }
 
     fn fail(&mut self, name: &str) {
-        let failure = Ended::Failure { retry_after: None };
+        let failure = SyncStatus::Failure { retry_after: None };
         self.queue.done(&key(name), failure, self.now);
     }
 
@@ -214,7 +214,7 @@ fn t_wq_18_the_longer_wait_wins() {
             bench.pass(ms(1000));
             bench.next();
             let retry_after = Some(ms(retry_after));
-            bench.queue.done(&key("foo"), Ended::Failure { retry_after }, bench.now);
+            bench.queue.done(&key("foo"), SyncStatus::Failure { retry_after }, bench.now);
             let wait = bench.wait().unwrap();
             assert_eq!(wait.as_secs(), expected, "{retry_after:?}");
             assert_eq!(bench.queue.failures(&key("foo")), 2);
@@ -232,7 +232,7 @@ fn a_retry_after_is_honoured_whatever_happens_meanwhile() {
     bench.next();
     bench.add("foo", Duration::ZERO);
     let retry_after = Some(ms(5000));
-    bench.queue.done(&key("foo"), Ended::Failure { retry_after }, bench.now);
+    bench.queue.done(&key("foo"), SyncStatus::Failure { retry_after }, bench.now);
     bench.add("foo", Duration::ZERO);
     assert_eq!((bench.next(), bench.wait()), (None, retry_after));
     bench.pass(ms(5000));
@@ -247,7 +247,7 @@ fn a_key_that_was_overtaken_comes_again_at_once_and_then_backs_off() {
     let mut waits = Vec::new();
     for _ in 0..4 {
         assert_eq!(bench.next().as_deref(), Some("foo"));
-        bench.queue.done(&key("foo"), Ended::Overtaken, bench.now);
+        bench.queue.done(&key("foo"), SyncStatus::Conflict, bench.now);
         let wait = bench.wait().unwrap_or_default();
         waits.push(wait.as_secs());
         bench.pass(wait);

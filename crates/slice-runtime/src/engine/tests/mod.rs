@@ -38,7 +38,7 @@ struct JobInPlay {
 enum State {
     Waiting,
     /// The server has done it, or refused; nobody has heard yet.
-    Answering(Option<Answer>),
+    Answering(Option<WriteResult>),
     Ended {
         done: bool,
     },
@@ -186,7 +186,7 @@ impl Play {
         let failed = after.iter().any(|before| ended(before, false));
         let ready = after.iter().all(|before| ended(before, true));
         if failed {
-            state[write] = State::Answering(Some(Answer::Withheld));
+            state[write] = State::Answering(Some(WriteResult::DependencyFailed));
             return true;
         }
         if !ready {
@@ -194,7 +194,7 @@ impl Play {
         }
         let creates = matches!(writes[write].operation, Operation::Create(_));
         let answer = match fault {
-            Fault::NamespaceTerminating if creates => Answer::NamespaceTerminating,
+            Fault::NamespaceTerminating if creates => WriteResult::NamespaceTerminating,
             Fault::None | Fault::NamespaceTerminating => self.world.write(&key.namespace, &writes[write].operation),
             Fault::Refused | Fault::Lost => failure(fault),
             Fault::AnswerLost => {
@@ -202,7 +202,7 @@ impl Play {
                 failure(fault)
             }
         };
-        self.writes += usize::from(matches!(answer, Answer::Stored(_) | Answer::Gone));
+        self.writes += usize::from(matches!(answer, WriteResult::Stored(_) | WriteResult::Deleted));
         state[write] = State::Answering(Some(answer));
         true
     }
@@ -214,7 +214,7 @@ impl Play {
             return false;
         };
         let Some(answer) = answer.take() else { return false };
-        let done = matches!(answer, Answer::Stored(_) | Answer::Gone);
+        let done = matches!(answer, WriteResult::Stored(_) | WriteResult::Deleted);
         state[write] = State::Ended { done };
         let key = key.clone();
         self.engine.on_write_result(&key, write, answer);
@@ -292,8 +292,8 @@ fn watch(kind: &str) -> usize {
     world::KINDS.iter().position(|known| *known == kind).unwrap()
 }
 
-fn failure(fault: Fault) -> Answer {
-    Answer::Failed {
+fn failure(fault: Fault) -> WriteResult {
+    WriteResult::Failed {
         error: WriteError::Transport(format!("{fault:?}").into()),
         retry_after: None,
     }

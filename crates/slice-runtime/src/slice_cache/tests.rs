@@ -21,11 +21,11 @@ fn slice(service: &str, name: &str, version: u32) -> CompactSlice {
 }
 
 /// The watch shows a slice, whose key is the Service that it names.
-fn show(slices: &mut Slices, slice: CompactSlice) -> Vec<Key> {
+fn show(slices: &mut SliceCache, slice: CompactSlice) -> Vec<Key> {
     slices.show(Key::from_slice_labels(&slice.metadata), slice)
 }
 
-fn versions(slices: &Slices, service: &str) -> Vec<(String, String)> {
+fn versions(slices: &SliceCache, service: &str) -> Vec<(String, String)> {
     let of = slices.of(&key(service)).iter();
     of.map(|slice| {
         let metadata = &slice.metadata;
@@ -45,14 +45,14 @@ fn seen(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// Writes a slice of the key `web` and has it answered so.
-fn write(slices: &mut Slices, name: &str, version: u32) -> WriteOutcome {
+fn write(slices: &mut SliceCache, name: &str, version: u32) -> WriteOutcome {
     let ticket = slices.begin_write(&key("web"));
     slices.written(&key("web"), ticket, slice("web", name, version))
 }
 
 #[test]
 fn slices_are_found_by_key_in_the_order_of_their_names() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     for name in ["b", "a", "c"] {
         assert_eq!(show(&mut slices, slice("web", name, 1)), [key("web")]);
     }
@@ -64,7 +64,7 @@ fn slices_are_found_by_key_in_the_order_of_their_names() {
 /// R43, M37, M45, T-CTL-28…30, 93374, 100033: what was written is there at once, whatever the watch has shown.
 #[test]
 fn a_write_is_seen_at_once_and_an_older_event_does_not_undo_it() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     show(&mut slices, slice("web", "a", 1));
     slices.begin(&key("web"));
     assert_eq!(write(&mut slices, "a", 3), WriteOutcome::Recorded);
@@ -79,7 +79,7 @@ fn a_write_is_seen_at_once_and_an_older_event_does_not_undo_it() {
 /// R24, G-04: our own writes wake nobody, whether the watch shows them before or after their answer.
 #[test]
 fn the_echo_of_our_own_write_wakes_nobody() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     slices.begin(&key("web"));
     assert!(show(&mut slices, slice("web", "a", 1)).is_empty(), "it may be an echo");
     write(&mut slices, "a", 1);
@@ -90,7 +90,7 @@ fn the_echo_of_our_own_write_wakes_nobody() {
 
 #[test]
 fn a_foreign_change_during_our_write_is_not_taken_for_its_echo() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     slices.begin(&key("web"));
     write(&mut slices, "a", 1);
     assert!(show(&mut slices, slice("web", "a", 2)).is_empty());
@@ -101,7 +101,7 @@ fn a_foreign_change_during_our_write_is_not_taken_for_its_echo() {
 /// W1, D2: a slice that moves to another Service is missed by the first. T-MIR-N19, but for slices of others: they are not watched.
 #[test]
 fn a_relabelled_slice_wakes_both_its_services() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     slices.begin(&key("web"));
     write(&mut slices, "a", 1);
     slices.finish(&key("web"));
@@ -119,7 +119,7 @@ fn a_relabelled_slice_wakes_both_its_services() {
 /// M86, W2, 112143, 125354, T-MIR-N18: also a slice that we have not written since the start, unlike M21.
 #[test]
 fn a_slice_deleted_by_somebody_else_wakes_its_service() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     show(&mut slices, slice("web", "a", 1));
     assert_eq!(slices.gone("uid-a"), Some(key("web")));
     assert_eq!(slices.gone("uid-a"), None);
@@ -129,7 +129,7 @@ fn a_slice_deleted_by_somebody_else_wakes_its_service() {
 /// T-MIR-N18.
 #[test]
 fn a_slice_that_we_deleted_is_gone_at_once_and_does_not_come_back() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     show(&mut slices, slice("web", "a", 1));
     slices.begin(&key("web"));
     slices.begin_delete(&key("web"), "uid-a");
@@ -147,7 +147,7 @@ fn a_slice_that_we_deleted_is_gone_at_once_and_does_not_come_back() {
 
 #[test]
 fn a_deletion_that_failed_is_expected_no_longer() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     show(&mut slices, slice("web", "a", 1));
     slices.begin_delete(&key("web"), "uid-a");
     slices.not_deleted(&key("web"), "uid-a");
@@ -157,7 +157,7 @@ fn a_deletion_that_failed_is_expected_no_longer() {
 /// 141592, D2b: an answer that comes after the slice's end must not bring it back.
 #[test]
 fn an_answer_that_was_overtaken_by_a_deletion_brings_nothing_back() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     slices.begin(&key("web"));
     let ticket = slices.begin_write(&key("web"));
     show(&mut slices, slice("web", "a", 1));
@@ -170,7 +170,7 @@ fn an_answer_that_was_overtaken_by_a_deletion_brings_nothing_back() {
 /// R10, F11: a new list tells what is gone, but nothing about what is newer than itself.
 #[test]
 fn what_a_new_list_does_not_contain_is_gone_unless_it_is_newer() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     for (name, version) in [("a", 1), ("b", 2), ("c", 9)] {
         show(&mut slices, slice("web", name, version));
     }
@@ -188,7 +188,7 @@ fn what_a_new_list_does_not_contain_is_gone_unless_it_is_newer() {
 
 #[test]
 fn a_name_that_somebody_else_has_is_remembered() {
-    let mut slices = Slices::default();
+    let mut slices = SliceCache::default();
     slices.note_taken(&key("web"), "web-abcde".to_owned());
     assert_eq!(slices.taken(&key("web")), ["web-abcde"]);
     assert!(slices.taken(&key("db")).is_empty());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use slice_controller::ObjectRef;
 use slice_reconciler::Operation;
 
-use crate::api::Answer;
+use crate::api::WriteResult;
 
 /// The watch of our slices.
 pub(super) const SLICES: &str = "endpointslices";
@@ -102,7 +102,7 @@ impl World {
     }
 
     /// Carries out a write as the real server would.
-    pub(super) fn write(&mut self, namespace: &str, operation: &Operation) -> Answer {
+    pub(super) fn write(&mut self, namespace: &str, operation: &Operation) -> WriteResult {
         assert_eq!(namespace, "ns");
         match operation {
             Operation::Create(slice) => {
@@ -130,12 +130,12 @@ impl World {
                     "I8: a delete has preconditions"
                 );
                 match self.get(SLICES, &deletion.name) {
-                    None => Answer::Gone,
+                    None => WriteResult::Deleted,
                     Some(found)
                         if Some(&*object_ref(found).resource_version) == deletion.resource_version.as_deref() =>
                     {
                         self.delete(SLICES, &deletion.name);
-                        Answer::Gone
+                        WriteResult::Deleted
                     }
                     found => changed(found),
                 }
@@ -173,12 +173,12 @@ fn says_the_same(a: &Value, b: &Value) -> bool {
     without_annotations(a) == without_annotations(b) && a["metadata"]["annotations"] == b["metadata"]["annotations"]
 }
 
-fn stored(object: &Value) -> Answer {
-    Answer::Stored(Box::new(read(object)))
+fn stored(object: &Value) -> WriteResult {
+    WriteResult::Stored(Box::new(read(object)))
 }
 
-fn changed(found: Option<&Value>) -> Answer {
-    Answer::Changed(found.map(|found| Box::new(read(found))))
+fn changed(found: Option<&Value>) -> WriteResult {
+    WriteResult::Conflict(found.map(|found| Box::new(read(found))))
 }
 
 fn read(object: &Value) -> EndpointSlice {

@@ -101,7 +101,7 @@ async fn what_cannot_be_read_is_one_line() {
     for (flag, expected) in [
         (
             "--nonsense",
-            "unexpected argument '--nonsense' found; `endpointslice-controller --help` lists what there is",
+            "unexpected argument '--nonsense' found; run `endpointslice-controller --help` for usage",
         ),
         (
             "--max-endpoints-per-slice=many",
@@ -152,7 +152,7 @@ async fn an_address_that_is_taken_is_told() {
     ] {
         let (code, complaints) = run(&[NOBODY, &format!("--http-address={address}")], &[]).await;
         assert_eq!((code, complaints.len()), (1, 1), "{complaints:?}");
-        let beginning = format!("cannot listen at --http-address={address}: ");
+        let beginning = format!("cannot listen on --http-address={address}: ");
         assert!(complaints[0].starts_with(&beginning), "{complaints:?}");
     }
 }

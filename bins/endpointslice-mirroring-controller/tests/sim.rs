@@ -37,7 +37,12 @@ async fn missing_rights_are_told_once() {
     let program = Binary::start(story::PROGRAM, &[&server.flag()], &[]).unwrap();
     let (code, mut complaints) = program.complains().await.unwrap();
     complaints.sort();
-    let told = |what: &str| format!("{}/: not allowed to {what}: injected fault: 403", server.url());
+    let told = |what: &str| {
+        format!(
+            "{}/: not allowed to {what}: injected fault: 403; check the credentials and RBAC rules",
+            server.url()
+        )
+    };
     assert_eq!(code, Some(1));
     assert_eq!(complaints, [told("list endpointslices"), told("watch endpoints")]);
 }

@@ -19,8 +19,8 @@ async fn missing_rights_are_told_by_verb_and_resource() {
     assert_eq!(
         complaints,
         [
-            format!("{url}/: not allowed to watch nodes: injected fault: 401"),
-            format!("{url}/: not allowed to list pods: pods is forbidden"),
+            format!("{url}/: not allowed to watch nodes: injected fault: 401; check the credentials and RBAC rules"),
+            format!("{url}/: not allowed to list pods: pods is forbidden; check the credentials and RBAC rules"),
         ]
     );
     assert_eq!(server.faults.count(&Match::writes()), 0);
@@ -33,7 +33,7 @@ async fn a_server_without_the_api_of_slices_is_told() {
     let complaints = fails(&[&server.flag()]).await;
     assert_eq!(complaints.len(), 1, "{complaints:?}");
     assert!(
-        complaints[0].contains("does not serve endpointslices of apis/discovery.k8s.io/v1"),
+        complaints[0].contains("does not serve apis/discovery.k8s.io/v1/endpointslices"),
         "{complaints:?}"
     );
 }
@@ -56,7 +56,7 @@ async fn a_selector_that_cannot_be_read_is_told() {
     let complaints = fails(&[&server.flag(), "--service-selector=a in"]).await;
     assert_eq!(complaints.len(), 1, "{complaints:?}");
     assert!(
-        complaints[0].contains(": the API server refuses to list services: "),
+        complaints[0].contains(": the API server rejected the request to list services: "),
         "{complaints:?}"
     );
 }

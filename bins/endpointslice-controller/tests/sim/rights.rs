@@ -25,9 +25,9 @@ async fn what_was_known_stays_known() {
         .await
         .unwrap();
     assert_eq!(code, 200, "{page}");
-    assert!(page.contains("what was seen before is kept"), "{page}");
+    assert!(page.contains("cached objects stay in use"), "{page}");
     assert!(page.contains("[+]services ok\n"), "{page}");
-    program.binary.says("watching failed").await.unwrap();
+    program.binary.says("list or watch failed").await.unwrap();
     cluster.service("web", "web", json!({})).await;
     cluster.published("web", &["10.1.0.1"]).await;
 

@@ -19,7 +19,7 @@ async fn a_dry_run_tells_what_it_would_write_and_writes_nothing() {
     let plan = program.binary.says("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
     // Hints are impossible here, which is an event otherwise.
-    program.binary.says("would tell").await.unwrap();
+    program.binary.says("would record event").await.unwrap();
     cluster.service("last", "nobody", json!({})).await;
     program.binary.says("key=shop/last").await.unwrap();
     program.stop().await.unwrap();

@@ -37,7 +37,7 @@ async fn writes_under_way_are_finished() {
         let (server, cluster) = server().await;
         let (program, hold) = with_a_write_under_way(&server, &cluster).await;
         program.binary.signal(signal).unwrap();
-        program.binary.says("asked to end").await.unwrap();
+        program.binary.says("shutdown requested").await.unwrap();
         assert!(cluster.slices("web").await.is_empty());
         hold.remove();
         let status = program.binary.ends().await.unwrap();
@@ -74,7 +74,7 @@ async fn g_32_t_wq_10_what_is_due_is_written_and_what_waits_is_not() {
     let db_waits = "workqueue_depth{name=\"endpoint_slice\"} 1\n";
     program.shows("/metrics", db_waits).await.unwrap();
     program.binary.signal(Signal::TERM).unwrap();
-    program.binary.says("asked to end").await.unwrap();
+    program.binary.says("shutdown requested").await.unwrap();
     hold.remove();
     let status = program.binary.ends().await.unwrap();
     assert_eq!(status.code(), Some(0), "{}", program.binary.said());
@@ -89,7 +89,7 @@ async fn a_second_signal_ends_it_at_once() {
     let (server, cluster) = server().await;
     let (program, _hold) = with_a_write_under_way(&server, &cluster).await;
     program.binary.signal(Signal::INT).unwrap();
-    program.binary.says("asked to end").await.unwrap();
+    program.binary.says("shutdown requested").await.unwrap();
     program.binary.signal(Signal::TERM).unwrap();
     assert_eq!(program.binary.ends().await.unwrap().code(), Some(1));
 }

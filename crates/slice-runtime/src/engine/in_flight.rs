@@ -175,7 +175,12 @@ impl InFlight {
 
     /// Handles a conflict: puts the live slice into the cache if it is ours, so that the next sync is based on it. After a
     /// create whose name a foreign slice has, reserves the name.
-    fn on_conflict(&mut self, pending: PendingWrite, live: Option<(Option<Key>, CompactSlice)>, slices: &mut SliceCache) {
+    fn on_conflict(
+        &mut self,
+        pending: PendingWrite,
+        live: Option<(Option<Key>, CompactSlice)>,
+        slices: &mut SliceCache,
+    ) {
         let (name, uid) = pending.slice();
         let (name, uid) = (name.to_owned(), uid.map(ToOwned::to_owned));
         let failure = pending.abort(&self.key, slices).into_failure(WriteError::Conflict);

@@ -409,7 +409,12 @@ fn log_plan(writes: &[Write]) {
 fn log_outcome(outcome: &SyncOutcome) {
     let writes = outcome.writes;
     if writes.any() {
-        tracing::info!(created = writes.created, updated = writes.updated, deleted = writes.deleted, "slices written");
+        tracing::info!(
+            created = writes.created,
+            updated = writes.updated,
+            deleted = writes.deleted,
+            "slices written"
+        );
     }
     for failure in &outcome.failures {
         tracing::warn!(error = %Escaped(ErrorChain(failure)), "sync failed; the key is requeued");

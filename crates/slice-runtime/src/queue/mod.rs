@@ -83,7 +83,13 @@ pub(crate) enum SyncStatus {
 
 impl Entry {
     /// Records a failure. Returns when the key is due again: after `delay`, or earlier if it was added meanwhile.
-    fn fail(&mut self, delay: Duration, retry_after: Option<Duration>, dirty: Option<Instant>, now: Instant) -> Instant {
+    fn fail(
+        &mut self,
+        delay: Duration,
+        retry_after: Option<Duration>,
+        dirty: Option<Instant>,
+        now: Instant,
+    ) -> Instant {
         self.failures = self.failures.saturating_add(1);
         self.failing_since.get_or_insert(now);
         self.added_at.get_or_insert(now);

@@ -173,7 +173,9 @@ impl SliceCache {
     /// was deleted or moved to another key.
     pub(crate) fn write_succeeded(&mut self, key: &Key, ticket: WriteTicket<Key>, slice: CompactSlice) -> WriteOutcome {
         let uid = slice.metadata.uid.clone().unwrap_or_default();
-        let outcome = self.tracker.finish_write(ticket, tracked_version(&slice.metadata, &uid));
+        let outcome = self
+            .tracker
+            .finish_write(ticket, tracked_version(&slice.metadata, &uid));
         if outcome == WriteOutcome::Recorded {
             self.insert_if_newer(key, slice);
         }

@@ -292,6 +292,9 @@ mod tests {
                 }
             }
         }
-        assert!(decoded > 1000 && rejected > 1000, "{decoded} decoded, {rejected} rejected");
+        assert!(
+            decoded > 1000 && rejected > 1000,
+            "{decoded} decoded, {rejected} rejected"
+        );
     }
 }

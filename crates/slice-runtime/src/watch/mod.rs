@@ -316,9 +316,7 @@ impl<W, O> Reflector<W, O> {
     ) -> Result<Frame<O>, StreamEnd> {
         line.clear();
         let read = tokio::time::timeout_at(deadline, stream.read_until(b'\n', line)).await;
-        let read = read
-            .map_err(|_| StreamEnd::Closed)?
-            .map_err(RequestError::transport)?;
+        let read = read.map_err(|_| StreamEnd::Closed)?.map_err(RequestError::transport)?;
         if read == 0 {
             return Err(StreamEnd::Closed);
         }
@@ -334,7 +332,11 @@ impl<W, O> Reflector<W, O> {
     /// Logs and counts an object that cannot be decoded; the watch goes on with the others (F25).
     fn skip_undecodable(&self, undecodable: &Undecodable) {
         let error = undecodable.to_string();
-        tracing::warn!(resource = self.spec.name, error, "skipping an object that cannot be decoded");
+        tracing::warn!(
+            resource = self.spec.name,
+            error,
+            "skipping an object that cannot be decoded"
+        );
         self.metrics.object_skipped(self.spec.name);
     }
 }

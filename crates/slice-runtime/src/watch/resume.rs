@@ -55,7 +55,8 @@ impl ResumeState {
 
     /// The highest resourceVersion ever seen; empty if there is none.
     pub(super) fn highest_seen(&self) -> String {
-        self.highest_seen.map_or_else(String::new, |highest| highest.to_string())
+        self.highest_seen
+            .map_or_else(String::new, |highest| highest.to_string())
     }
 
     /// Returns the highest resourceVersion ever seen if this one is older (I11).
@@ -125,9 +126,15 @@ mod tests {
         assert_eq!((resume.resource_version(), resume.highest_seen().as_str()), (None, ""));
         resume.advance("7");
         resume.advance("");
-        assert_eq!((resume.resource_version(), resume.highest_seen().as_str()), (Some("7"), "7"));
+        assert_eq!(
+            (resume.resource_version(), resume.highest_seen().as_str()),
+            (Some("7"), "7")
+        );
         resume.advance("opaque");
-        assert_eq!((resume.resource_version(), resume.highest_seen().as_str()), (Some("opaque"), "7"));
+        assert_eq!(
+            (resume.resource_version(), resume.highest_seen().as_str()),
+            (Some("opaque"), "7")
+        );
     }
 
     #[test]

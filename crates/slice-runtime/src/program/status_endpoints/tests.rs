@@ -3,97 +3,97 @@ use http_body_util::BodyExt as _;
 
 use super::*;
 
-struct Asked {
+struct Reply {
     status: u16,
     content: String,
     body: String,
 }
 
-fn pages() -> Pages {
-    Pages {
+fn endpoints() -> StatusEndpoints {
+    StatusEndpoints {
         metrics: Arc::new(Metrics::new("stub", "stub")),
         health: Arc::default(),
     }
 }
 
-/// Waits for nothing, because the answer is all there.
-fn ask_by(pages: &Pages, method: Method, path: &str) -> Asked {
+/// Sends a request. The body of the response is complete, so nothing waits.
+fn request(endpoints: &StatusEndpoints, method: Method, path: &str) -> Reply {
     let request = Request::builder().method(method).uri(path).body(()).unwrap();
-    let (head, body) = pages.answer(&request).into_parts();
+    let (head, body) = endpoints.handle(&request).into_parts();
     let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();
-    Asked {
+    Reply {
         status: head.status.as_u16(),
         content: head.headers[CONTENT_TYPE].to_str().unwrap().to_owned(),
         body: String::from_utf8(body.to_vec()).unwrap(),
     }
 }
 
-fn ask(pages: &Pages, path: &str) -> (u16, String) {
-    let Asked { status, body, .. } = ask_by(pages, Method::GET, path);
+fn get(endpoints: &StatusEndpoints, path: &str) -> (u16, String) {
+    let Reply { status, body, .. } = request(endpoints, Method::GET, path);
     (status, body)
 }
 
 #[test]
-fn whoever_answers_is_alive() {
+fn liveness_endpoints_return_ok() {
     for path in ["/healthz", "/livez", "/livez?verbose"] {
-        assert_eq!(ask(&pages(), path), (200, "ok".to_owned()), "{path}");
+        assert_eq!(get(&endpoints(), path), (200, "ok".to_owned()), "{path}");
     }
 }
 
 #[test]
-fn ready_means_that_everything_was_listed() {
-    let pages = pages();
-    assert_eq!(ask(&pages, "/readyz"), (500, "readyz check failed\n".to_owned()));
-    let (pods, nodes) = (pages.health.add("pods"), pages.health.add("nodes"));
-    pods.synced();
+fn readyz_succeeds_when_every_watch_was_listed() {
+    let endpoints = endpoints();
+    assert_eq!(get(&endpoints, "/readyz"), (500, "readyz check failed\n".to_owned()));
+    let (pods, nodes) = (endpoints.health.add("pods"), endpoints.health.add("nodes"));
+    pods.set_synced();
     let failed = "[+]pods ok\n[-]nodes failed: not listed yet\nreadyz check failed\n";
-    assert_eq!(ask(&pages, "/readyz"), (500, failed.to_owned()));
-    nodes.trouble("no rights");
+    assert_eq!(get(&endpoints, "/readyz"), (500, failed.to_owned()));
+    nodes.set_error("no rights");
     let failed = "[+]pods ok\n[-]nodes failed: no rights (for 0 s)\nreadyz check failed\n";
-    assert_eq!(ask(&pages, "/readyz?verbose"), (500, failed.to_owned()));
-    nodes.synced();
-    assert_eq!(ask(&pages, "/readyz"), (200, "ok".to_owned()));
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (500, failed.to_owned()));
+    nodes.set_synced();
+    assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
     let passed = "[+]pods ok\n[+]nodes ok\nreadyz check passed\n";
-    assert_eq!(ask(&pages, "/readyz?verbose=true"), (200, passed.to_owned()));
+    assert_eq!(get(&endpoints, "/readyz?verbose=true"), (200, passed.to_owned()));
 }
 
-/// What is known stays known, so there is no reason to be taken out; but it is told.
+/// The cache stays in use, so the program stays ready; the error is shown.
 #[test]
-fn trouble_after_the_list_is_told_and_does_not_end_readiness() {
-    let pages = pages();
-    let pods = pages.health.add("pods");
-    pods.synced();
-    pods.trouble("no rights");
-    assert_eq!(ask(&pages, "/readyz"), (200, "ok".to_owned()));
-    let passed = "[-]pods failed: no rights (for 0 s; what was seen before is kept)\nreadyz check passed\n";
-    assert_eq!(ask(&pages, "/readyz?verbose"), (200, passed.to_owned()));
+fn an_error_after_the_list_is_shown_and_does_not_end_readiness() {
+    let endpoints = endpoints();
+    let pods = endpoints.health.add("pods");
+    pods.set_synced();
+    pods.set_error("no rights");
+    assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
+    let passed = "[-]pods failed: no rights (for 0 s; cached objects stay in use)\nreadyz check passed\n";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
 }
 
-/// An optional resource that the API server lacks is named, and does not keep a program from being ready.
+/// An optional resource that the API server lacks is shown as absent.
 #[test]
 fn an_absent_resource_does_not_prevent_readiness() {
-    let pages = pages();
-    let (pods, pools) = (pages.health.add("pods"), pages.health.add("pools"));
-    pods.synced();
-    pools.absent();
-    assert_eq!(ask(&pages, "/readyz"), (200, "ok".to_owned()));
-    let absent = |known: &str| {
-        format!("[+]pods ok\n[+]pools absent: the API server does not serve it{known}\nreadyz check passed\n")
+    let endpoints = endpoints();
+    let (pods, pools) = (endpoints.health.add("pods"), endpoints.health.add("pools"));
+    pods.set_synced();
+    pools.set_absent();
+    assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
+    let absent = |cached: &str| {
+        format!("[+]pods ok\n[+]pools absent: the API server does not serve it{cached}\nreadyz check passed\n")
     };
-    assert_eq!(ask(&pages, "/readyz?verbose"), (200, absent("")));
-    pools.synced();
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, absent("")));
+    pools.set_synced();
     let passed = "[+]pods ok\n[+]pools ok\nreadyz check passed\n";
-    assert_eq!(ask(&pages, "/readyz?verbose"), (200, passed.to_owned()));
-    pools.absent();
-    let known = "; what was seen before is kept";
-    assert_eq!(ask(&pages, "/readyz?verbose"), (200, absent(known)));
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
+    pools.set_absent();
+    let cached = "; cached objects stay in use";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, absent(cached)));
 }
 
 #[test]
 fn metrics_are_in_the_text_format() {
-    let pages = pages();
-    pages.health.add("pods").synced();
-    let Asked { status, content, body } = ask_by(&pages, Method::GET, "/metrics");
+    let endpoints = endpoints();
+    endpoints.health.add("pods").set_synced();
+    let Reply { status, content, body } = request(&endpoints, Method::GET, "/metrics");
     assert_eq!(
         (status, content.as_str()),
         (200, "text/plain; version=0.0.4; charset=utf-8")
@@ -102,10 +102,10 @@ fn metrics_are_in_the_text_format() {
         body.contains("# TYPE workqueue_depth gauge\nworkqueue_depth{name=\"stub\"} 0\n"),
         "{body}"
     );
-    let silence = body
+    let activity = body
         .lines()
         .find_map(|line| line.strip_prefix("stub_watch_last_activity_seconds{resource=\"pods\"} "));
-    assert!(silence.unwrap().parse::<f64>().unwrap() >= 0.0, "{body}");
+    assert!(activity.unwrap().parse::<f64>().unwrap() >= 0.0, "{body}");
     assert!(
         body.contains("workqueue_work_duration_seconds_bucket{name=\"stub\",le=\"1e-08\"} 0\n"),
         "{body}"
@@ -113,8 +113,8 @@ fn metrics_are_in_the_text_format() {
 }
 
 #[test]
-fn nothing_else_is_there() {
-    assert_eq!(ask(&pages(), "/").0, 404);
-    assert_eq!(ask_by(&pages(), Method::HEAD, "/healthz").status, 200);
-    assert_eq!(ask_by(&pages(), Method::POST, "/healthz").status, 405);
+fn other_paths_and_methods_are_errors() {
+    assert_eq!(get(&endpoints(), "/").0, 404);
+    assert_eq!(request(&endpoints(), Method::HEAD, "/healthz").status, 200);
+    assert_eq!(request(&endpoints(), Method::POST, "/healthz").status, 405);
 }

@@ -1,7 +1,7 @@
 //! The engine: the controller with its known objects, the slice cache, the work queue and the writes in flight.
 //!
-//! A pure state machine between the reflectors and the writers: time is an argument, and nothing here waits. In the order of
-//! one change:
+//! A pure state machine between the reflectors and the writers: time is an argument, and no call blocks. In the order of one
+//! change:
 //!
 //! ```text
 //! handle_event, handle_slice_event   a reflector emits a watch event; the controller applies it and names keys

@@ -69,7 +69,7 @@ async fn an_optional_custom_resource_appears_and_disappears() {
     assert_eq!(preflight(&controller, client.clone(), &options()).await, []);
     let health = Arc::new(Health::default());
     let scenario = async {
-        assert_eq!(reports.next().await, "sync", "nothing waits for pools");
+        assert_eq!(reports.next().await, "sync", "syncs do not wait for pools");
         assert!(reports.state(&health).absent && health.is_ready());
 
         definitions

@@ -1,6 +1,6 @@
 //! The runtime with small controllers on the in-memory API server.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod optional;
 #[path = "../reporter/mod.rs"]

@@ -44,7 +44,7 @@ async fn an_optional_resource_appears_and_disappears() {
     let (controller, mut reports) = Reporter::new("v1", "nodes");
     let absence = without_nodes(&faults);
     let scenario = async {
-        assert_eq!(reports.next().await, "sync", "nothing waits for nodes");
+        assert_eq!(reports.next().await, "sync", "syncs do not wait for nodes");
         assert!(reports.state(&health).absent && health.is_ready());
 
         api.create(&PostParams::default(), &node("a")).await.unwrap();

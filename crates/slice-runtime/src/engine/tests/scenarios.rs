@@ -98,7 +98,7 @@ fn nothing_is_written_before_all_initial_lists_are_complete() {
 #[test]
 fn foreign_changes_of_slices_are_repaired() {
     let ours = json!({"endpointslice.kubernetes.io/managed-by": service_slices::MANAGED_BY});
-    for (what, pointer, value) in [
+    for (edit, pointer, value) in [
         ("endpoints", "/endpoints", json!([])),
         ("ports", "/ports", json!([{"name": "x", "port": 1}])),
         ("a label", "/metadata/labels/a", json!("foreign label")),
@@ -115,10 +115,10 @@ fn foreign_changes_of_slices_are_repaired() {
         *slice.pointer_mut(pointer).unwrap() = value;
         harness.api.put(SLICES, slice);
         harness.run();
-        assert_eq!(harness.writes, 0, "{what}: not at once");
+        assert_eq!(harness.writes, 0, "{edit}: not at once");
         harness.advance(ms(1000));
         harness.run_until_quiescent();
-        assert_eq!((harness.published("web").len(), harness.writes), (3, 1), "{what}");
+        assert_eq!((harness.published("web").len(), harness.writes), (3, 1), "{edit}");
     }
     let mut harness = converged(3, 100, ms(0));
     let name = name_of_first_slice(&harness);
@@ -234,12 +234,12 @@ fn a_conflict_is_resolved_by_one_further_sync() {
     harness.deliver("pods");
     harness.process_due();
     let mut slice = harness.api.slices().next().unwrap().clone();
-    slice["metadata"]["annotations"]["foreign"] = json!("kept");
+    slice["metadata"]["annotations"]["foreign"] = json!("value");
     harness.api.put(SLICES, slice);
     harness.run();
     assert_eq!((harness.published("web").len(), harness.writes), (4, 1));
     let slice = harness.api.slices().next().unwrap();
-    assert_eq!(slice["metadata"]["annotations"]["foreign"], "kept");
+    assert_eq!(slice["metadata"]["annotations"]["foreign"], "value");
 }
 
 /// An update that finds no slice leads to a create at once (F2).

@@ -98,7 +98,7 @@ async fn a_usage_error_is_one_line() {
     for (flag, expected) in [
         (
             "--nonsense",
-            "unexpected argument '--nonsense' found; `endpointslice-controller --help` lists what there is",
+            "unexpected argument '--nonsense' found; run `endpointslice-controller --help` for usage",
         ),
         (
             "--max-endpoints-per-slice=many",
@@ -146,7 +146,7 @@ async fn an_address_in_use_is_reported() {
     ] {
         let (code, errors) = run(&[UNREACHABLE_MASTER, &format!("--http-address={address}")], &[]).await;
         assert_eq!((code, errors.len()), (1, 1), "{errors:?}");
-        let expected = format!("cannot listen at --http-address={address}: ");
+        let expected = format!("cannot listen on --http-address={address}: ");
         assert!(errors[0].starts_with(&expected), "{errors:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! The writes to slices, and what their answers mean.
+//! Writes of slices to the API server, and the meaning of its responses.
 
 use http::StatusCode;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
@@ -17,37 +17,50 @@ use std::time::Duration;
 
 use crate::client::{ApiClient, RequestError};
 
-/// Writes slices.
+/// Creates, updates and deletes slices.
 #[derive(Clone)]
 pub(crate) struct SliceApi {
     pub(crate) client: ApiClient,
 }
 
-/// What a write led to.
+/// The result of a write.
 #[derive(Debug)]
-pub(crate) enum Answer {
-    /// The slice is stored so; or, if it was to be deleted, is being deleted so.
+pub(crate) enum WriteResult {
+    /// The slice as stored; after a delete, a slice that finalizers keep as terminating.
     Stored(Box<EndpointSlice>),
-    /// The slice is gone.
-    Gone,
-    /// The slice is another one than was thought: this one, or none, if it could be read.
-    Changed(Option<Box<EndpointSlice>>),
-    /// The namespace is going away, and nothing can be created in it.
+    /// The slice no longer exists.
+    Deleted,
+    /// Another writer changed, deleted or created the slice first. The live slice, or none if there is none.
+    Conflict(Option<Box<EndpointSlice>>),
+    /// The namespace is terminating, so that nothing can be created in it.
     NamespaceTerminating,
-    /// It failed, or may have.
+    /// The write failed, or its result is unknown.
     Failed {
-        /// Why.
         error: WriteError,
-        /// When the server wants to be asked again.
+        /// The server's `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// A write that it depends on failed, so it was not sent.
-    Withheld,
+    /// Not sent, because a write that it depends on failed.
+    DependencyFailed,
+}
+
+impl WriteResult {
+    /// A name for logs.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Stored(_) => "stored",
+            Self::Deleted => "deleted",
+            Self::Conflict(_) => "conflict",
+            Self::NamespaceTerminating => "namespace terminating",
+            Self::Failed { .. } => "failed",
+            Self::DependencyFailed => "dependency failed",
+        }
+    }
 }
 
 impl SliceApi {
-    /// Carries out one write.
-    pub(crate) async fn write(&self, namespace: &str, operation: &Operation) -> Answer {
+    /// Sends one write.
+    pub(crate) async fn write(&self, namespace: &str, operation: &Operation) -> WriteResult {
         match operation {
             Operation::Create(slice) => self.create(namespace, slice).await,
             Operation::Update(slice) => self.update(namespace, slice).await,
@@ -55,29 +68,31 @@ impl SliceApi {
         }
     }
 
-    async fn create(&self, namespace: &str, slice: &CompactSlice) -> Answer {
+    async fn create(&self, namespace: &str, slice: &CompactSlice) -> WriteResult {
         let create = |body| requests(namespace).create(&PostParams::default(), body);
-        let answer = self.client.call(body(slice).and_then(create)).await;
-        match answer {
-            Err(RequestError::Api(error)) if error.has_cause("NamespaceTerminating") => Answer::NamespaceTerminating,
-            Err(RequestError::Api(error)) if error.is("AlreadyExists") => self.read(namespace, name(slice)).await,
-            answer => stored(answer),
-        }
-    }
-
-    async fn update(&self, namespace: &str, slice: &CompactSlice) -> Answer {
-        let replace = |body| requests(namespace).replace(name(slice), &PostParams::default(), body);
-        let answer = self.client.call(body(slice).and_then(replace)).await;
-        match answer {
-            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Changed(None),
-            Err(RequestError::Api(error)) if error.code == StatusCode::CONFLICT => {
-                self.read(namespace, name(slice)).await
+        let response = self.client.call(body(slice).and_then(create)).await;
+        match response {
+            Err(RequestError::Api(error)) if error.has_cause("NamespaceTerminating") => {
+                WriteResult::NamespaceTerminating
             }
-            answer => stored(answer),
+            Err(RequestError::Api(error)) if error.is("AlreadyExists") => self.conflict(namespace, name(slice)).await,
+            response => stored(response),
         }
     }
 
-    async fn delete(&self, namespace: &str, deletion: &DeleteSlice) -> Answer {
+    async fn update(&self, namespace: &str, slice: &CompactSlice) -> WriteResult {
+        let replace = |body| requests(namespace).replace(name(slice), &PostParams::default(), body);
+        let response = self.client.call(body(slice).and_then(replace)).await;
+        match response {
+            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => WriteResult::Conflict(None),
+            Err(RequestError::Api(error)) if error.code == StatusCode::CONFLICT => {
+                self.conflict(namespace, name(slice)).await
+            }
+            response => stored(response),
+        }
+    }
+
+    async fn delete(&self, namespace: &str, deletion: &DeleteSlice) -> WriteResult {
         let params = DeleteParams {
             preconditions: Some(Preconditions {
                 uid: deletion.uid.clone(),
@@ -85,69 +100,69 @@ impl SliceApi {
             }),
             ..DeleteParams::default()
         };
-        let answer = self
+        let response = self
             .client
             .call(requests(namespace).delete(&deletion.name, &params))
             .await;
-        match answer {
-            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Gone,
+        match response {
+            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => WriteResult::Deleted,
             Err(RequestError::Api(error)) if error.code == StatusCode::CONFLICT => {
-                self.read(namespace, &deletion.name).await
+                self.conflict(namespace, &deletion.name).await
             }
-            // Either a status, or the slice, which finalizers may still hold.
+            // The body is a `Status`, or the slice, which finalizers may keep.
             Ok(body) => match serde_json::from_slice::<EndpointSlice>(&body) {
                 Ok(slice)
                     if slice
                         .metadata
                         .finalizers
                         .as_ref()
-                        .is_some_and(|held_by| !held_by.is_empty()) =>
+                        .is_some_and(|finalizers| !finalizers.is_empty()) =>
                 {
-                    Answer::Stored(Box::new(slice))
+                    WriteResult::Stored(Box::new(slice))
                 }
-                _ => Answer::Gone,
+                _ => WriteResult::Deleted,
             },
             Err(error) => failed(error),
         }
     }
 
-    /// The slice that is there in fact.
-    async fn read(&self, namespace: &str, name: &str) -> Answer {
+    /// Reads the live slice after a conflict, so that the next sync is based on it.
+    async fn conflict(&self, namespace: &str, name: &str) -> WriteResult {
         let request = requests(namespace).get(name, &GetParams::default());
         match self.client.call(request).await {
             Ok(body) => match serde_json::from_slice(&body) {
-                Ok(slice) => Answer::Changed(Some(Box::new(slice))),
-                Err(error) => unreadable(error),
+                Ok(slice) => WriteResult::Conflict(Some(Box::new(slice))),
+                Err(error) => undecodable(error),
             },
-            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => Answer::Changed(None),
+            Err(RequestError::Api(error)) if error.code == StatusCode::NOT_FOUND => WriteResult::Conflict(None),
             Err(error) => failed(error),
         }
     }
 }
 
-fn stored(answer: Result<bytes::Bytes, RequestError>) -> Answer {
-    match answer.map(|body| serde_json::from_slice(&body)) {
-        Ok(Ok(slice)) => Answer::Stored(Box::new(slice)),
-        Ok(Err(error)) => unreadable(error),
+fn stored(response: Result<bytes::Bytes, RequestError>) -> WriteResult {
+    match response.map(|body| serde_json::from_slice(&body)) {
+        Ok(Ok(slice)) => WriteResult::Stored(Box::new(slice)),
+        Ok(Err(error)) => undecodable(error),
         Err(error) => failed(error),
     }
 }
 
-fn unreadable(error: serde_json::Error) -> Answer {
-    Answer::Failed {
+fn undecodable(error: serde_json::Error) -> WriteResult {
+    WriteResult::Failed {
         error: WriteError::Response(error),
         retry_after: None,
     }
 }
 
-fn failed(error: RequestError) -> Answer {
-    Answer::Failed {
+fn failed(error: RequestError) -> WriteResult {
+    WriteResult::Failed {
         retry_after: error.api_error().and_then(|error| error.retry_after),
         error: error.into(),
     }
 }
 
-/// The requests about slices in a namespace.
+/// The request builder for slices in a namespace.
 fn requests(namespace: &str) -> Request {
     Request::new(EndpointSlice::url_path(&(), Some(namespace)))
 }
@@ -156,7 +171,7 @@ fn body(slice: &CompactSlice) -> Result<Vec<u8>, Error> {
     serde_json::to_vec(slice).map_err(Error::SerializeBody)
 }
 
-/// A name that is missing is empty, and no request is built with an empty name.
+/// The name of a slice. A missing one is empty, for which kube builds no request.
 fn name(slice: &CompactSlice) -> &str {
     slice.metadata.name.as_deref().unwrap_or_default()
 }

@@ -1,101 +1,102 @@
-//! Whether all is well, and what is not.
+//! The health of a controller: the state of every watch.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-/// What is known of every watched resource.
+/// The health of all watches.
 #[derive(Debug, Default)]
 pub struct Health {
-    sources: Mutex<Vec<(&'static str, Arc<SourceHealth>)>>,
+    watches: Mutex<Vec<(&'static str, Arc<WatchHealth>)>>,
 }
 
 impl Health {
-    /// Another resource is watched.
-    pub(crate) fn add(&self, kind: &'static str) -> Arc<SourceHealth> {
-        let source = Arc::new(SourceHealth::default());
-        lock(&self.sources).push((kind, Arc::clone(&source)));
-        source
+    /// Adds a watch by its name.
+    pub(crate) fn add(&self, name: &'static str) -> Arc<WatchHealth> {
+        let watch = Arc::new(WatchHealth::default());
+        lock(&self.watches).push((name, Arc::clone(&watch)));
+        watch
     }
 
-    /// How each resource is doing.
+    /// The state of each watch, by its name.
     #[must_use]
     pub fn watches(&self) -> Vec<(&'static str, WatchState)> {
-        let sources = lock(&self.sources);
-        sources
+        let watches = lock(&self.watches);
+        watches
             .iter()
-            .map(|(kind, source)| (*kind, lock(&source.state).clone()))
+            .map(|(name, watch)| (*name, lock(&watch.state).clone()))
             .collect()
     }
 
-    /// Whether every resource has been listed, except for optional ones that the API server lacks.
+    /// Whether every watch has been listed once, except for optional resources that the API server lacks.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        let sources = self.watches();
-        !sources.is_empty() && sources.iter().all(|(_, state)| state.synced || state.absent)
+        let watches = self.watches();
+        !watches.is_empty() && watches.iter().all(|(_, state)| state.synced || state.absent)
     }
 }
 
-/// What is known of one watched resource.
+/// The health of one watch, updated by its reflector.
 #[derive(Debug, Default)]
-pub(crate) struct SourceHealth {
+pub(crate) struct WatchHealth {
     state: Mutex<WatchState>,
 }
 
-/// How a watched resource is doing.
+/// The state of a watch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WatchState {
-    /// Whether it has been listed once; what is known then stays known.
+    /// Whether the resource has been listed once. It stays true: the cache keeps its objects when the watch fails.
     pub synced: bool,
-    /// Whether it is optional, and the API server lacks it at present.
+    /// Whether the resource is optional and the API server lacks it at present.
     pub absent: bool,
-    /// When the server was last heard.
-    pub last_contact: Option<Instant>,
-    /// What goes wrong, and since when.
-    pub trouble: Option<(String, Instant)>,
+    /// When the last response or event arrived.
+    pub last_activity: Option<Instant>,
+    /// The last error since the watch last succeeded, and the time of the first one.
+    pub last_error: Option<(String, Instant)>,
 }
 
 impl WatchState {
-    /// For how long the server has not been heard.
+    /// The time since the last activity.
     #[must_use]
     pub fn idle_for(&self, now: Instant) -> Option<Duration> {
-        self.last_contact.map(|contact| now.saturating_duration_since(contact))
+        self.last_activity
+            .map(|activity| now.saturating_duration_since(activity))
     }
 }
 
-impl SourceHealth {
-    /// The server was heard.
-    pub(crate) fn contact(&self) {
-        lock(&self.state).last_contact = Some(Instant::now());
+impl WatchHealth {
+    /// A response or an event has arrived.
+    pub(crate) fn record_activity(&self) {
+        lock(&self.state).last_activity = Some(Instant::now());
     }
 
-    /// Everything is known, and the server says what changes.
-    pub(crate) fn synced(&self) {
+    /// A list is complete, or a watch has been opened.
+    pub(crate) fn set_synced(&self) {
         let mut state = lock(&self.state);
         state.synced = true;
         state.absent = false;
-        state.trouble = None;
-        state.last_contact = Some(Instant::now());
+        state.last_error = None;
+        state.last_activity = Some(Instant::now());
     }
 
     /// The API server lacks the resource, which is optional.
-    pub(crate) fn absent(&self) {
+    pub(crate) fn set_absent(&self) {
         let mut state = lock(&self.state);
         state.absent = true;
-        state.trouble = None;
-        state.last_contact = Some(Instant::now());
+        state.last_error = None;
+        state.last_activity = Some(Instant::now());
     }
 
-    /// Something goes wrong.
-    pub(crate) fn trouble(&self, problem: &str) {
+    /// A list or a watch failed.
+    pub(crate) fn set_error(&self, error: &str) {
         let mut state = lock(&self.state);
-        let since = state.trouble.take().map_or_else(Instant::now, |(_, since)| since);
-        state.trouble = Some((problem.to_owned(), since));
+        let since = state.last_error.take().map_or_else(Instant::now, |(_, since)| since);
+        state.last_error = Some((error.to_owned(), since));
     }
 }
 
-/// A panic elsewhere does not make what is known wrong.
+/// Locks a mutex. The state stays valid if another thread panics while it holds the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

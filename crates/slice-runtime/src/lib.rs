@@ -1,38 +1,36 @@
-//! The runtime of a controller: the only crate that talks to a network.
+//! Runs a [`Controller`](slice_controller::Controller): watches its resources, queues and syncs its keys, writes its
+//! EndpointSlices.
 //!
-//! A change travels one way: watch → decode → controller → work queue → sync → plan → writes. This crate owns both ends and
-//! the queue in between (tasks, sockets, relists, retries, clocks); a [`Controller`](slice_controller::Controller) owns what
-//! lies between them and does no I/O. [`run`] brings the two together, and [`program`] makes a program of it.
+//! A controller is a state machine without I/O. This crate supplies the rest: reflectors (list and watch), the work queue with
+//! delays and backoff, a cache of the controller's own slices, writers, an event recorder, metrics and health.
 //!
-//! A whole program, with flags, logs, metrics, health and an orderly shutdown; the controller is any that [`slice_controller`]
-//! shows how to write.
+//! ```text
+//!                 one task per watch              one task                          one task per key in flight
+//! API server ───► Reflector ──watch events──► runner: Engine (Controller, ──jobs──► writer ───► API server
+//!                             (bounded)       WorkQueue, SliceCache)  ◄──results──┘
+//!                                                      │ events (bounded)
+//!                                                      └──► event recorder ───► API server
+//! ```
+//!
+//! * [`program::run`] is the whole `main` of a controller: flags, client configuration, preflight check, logging, HTTP endpoints
+//!   and shutdown. [`program::run_with`] adds flags of your own.
+//! * [`run`] runs a controller inside a program that has all of this already; [`preflight`] checks access before.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
 //!
-//! use slice_runtime::program::{self, ProgramInfo};
 //! # use slice_controller::{Controller, EventContext, Key, ObjectRef, SyncContext, SyncError, SyncResult, WatchSpec};
-//! #
+//! use slice_runtime::program::{self, ProgramInfo};
 //! # struct MyController;
-//! #
 //! # impl MyController {
-//! #     fn new(_managed_by: &str) -> Self {
-//! #         Self
-//! #     }
+//! #     fn new(_managed_by: &str) -> Self { Self }
 //! # }
-//! #
 //! # impl Controller for MyController {
 //! #     type WatchId = ();
 //! #     type Object = ();
-//! #
-//! #     fn watches(&self) -> Vec<WatchSpec<(), ()>> {
-//! #         Vec::new()
-//! #     }
-//! #
+//! #     fn watches(&self) -> Vec<WatchSpec<(), ()>> { Vec::new() }
 //! #     fn apply(&mut self, _object: (), _context: &mut EventContext) {}
-//! #
 //! #     fn delete(&mut self, _watch: (), _object: &ObjectRef, _context: &mut EventContext) {}
-//! #
 //! #     fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
 //! #         Ok(SyncResult::default())
 //! #     }
@@ -44,11 +42,12 @@
 //! }
 //! ```
 //!
-//! A program with flags of its own uses [`program::run_with`].
+//! How to write the controller itself: [`slice_controller`], and `examples/annotated_pods.rs` for a complete program.
 
 mod api;
 mod client;
 mod engine;
+mod escape;
 mod events;
 mod health;
 mod metrics;
@@ -56,7 +55,7 @@ mod preflight;
 pub mod program;
 mod queue;
 mod run;
-mod slices;
+mod slice_cache;
 mod watch;
 mod writers;
 

@@ -1,4 +1,4 @@
-//! Tasks, sockets and clocks around the engine.
+//! The runner: connects reflectors, engine, writers and event recorder.
 
 use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
@@ -19,46 +19,46 @@ use crate::{
     events::Events,
     health::Health,
     metrics::Metrics,
-    watch::{Reflector, Times, WatchEvent},
-    writers::{Progress, Writers},
+    watch::{Reflector, WatchEvent, WatchTimeouts},
+    writers::{WriteReport, WriterPool},
 };
 
-/// News that wait to be heard, per channel. When it is full the watches wait, and the server with them.
-const NEWS: usize = 1024;
-/// Keys that are synced before watch events are handled again.
-const KEYS_AT_ONCE: usize = 64;
-/// How long one call may take.
-pub(crate) const CALL: Duration = Duration::from_secs(15);
-/// How long writes under way may take when the program ends.
-const GRACE: Duration = Duration::from_secs(10);
-/// How often what can only be told by looking is measured.
-const MEASURE: Duration = Duration::from_secs(1);
+/// Watch events per channel. A full channel stops the reflectors from reading their connections: backpressure to the server.
+const EVENT_CHANNEL_CAPACITY: usize = 1024;
+/// Maximum number of keys to sync before watch events are handled again.
+const MAX_KEYS_PER_TURN: usize = 64;
+/// The timeout of a request.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+/// The time for writes in flight at shutdown.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
+/// The interval of gauge updates.
+const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What runs a controller.
+/// Options of [`run`].
 #[derive(Clone, Debug)]
 pub struct RunOptions {
-    /// Value of the managed-by label on our slices, and so the lock: one writer per value.
+    /// Value of the managed-by label on our slices. It must be unique: run one instance per value.
     pub managed_by: String,
-    /// The component that events come from.
+    /// The source component of recorded events.
     pub event_source: &'static str,
-    /// The only namespace that is watched; all, if empty.
+    /// The namespace to watch; all namespaces if empty.
     pub namespace: String,
-    /// Keys with writes under way at the same time.
+    /// Maximum number of keys with writes in flight.
     pub concurrency: NonZeroUsize,
-    /// The delay after another writer changed a slice.
+    /// The delay before a key is synced after another writer changed one of its slices.
     pub foreign_change_delay: Duration,
-    /// The resync period: how often every key is synced even if nothing changes; never, if zero.
+    /// The resync period: how often every key is synced without an event; zero disables resyncs.
     pub resync_period: Duration,
-    /// How many requests are sent; all that there are, if nothing is said.
+    /// The limit of requests to the API server; none means unlimited.
     pub rate_limit: Option<RateLimit>,
-    /// Whether plans and events are logged instead of written.
+    /// Whether writes and events are logged instead of sent.
     pub dry_run: bool,
 }
 
-/// Runs a controller until `stop` is ready; then writes under way are finished.
+/// Runs a controller until `stop` is ready, then syncs due keys and waits for writes in flight.
 ///
 /// # Panics
-/// When a task that should never end does, because it panicked: to go on half blind would be worse.
+/// If a reflector or the event recorder panics: without it, the controller would act on stale objects.
 pub async fn run<C>(
     controller: C,
     client: kube::Client,
@@ -69,10 +69,10 @@ pub async fn run<C>(
 ) where
     C: Controller + Send,
 {
-    let api = ApiClient::new(client, CALL, options.rate_limit);
-    // Everything that was started ends with this set.
+    let api = ApiClient::new(client, REQUEST_TIMEOUT, options.rate_limit);
+    // Dropping the set aborts all tasks.
     let mut tasks = JoinSet::new();
-    let (out, slices) = mpsc::channel(NEWS);
+    let (sender, slices) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
     tasks.spawn(reflect(
         0,
         slices_watch(&options.managed_by),
@@ -80,13 +80,13 @@ pub async fn run<C>(
         &options,
         &health,
         &metrics,
-        out,
+        sender,
     ));
-    let (out, inputs) = mpsc::channel(NEWS);
+    let (sender, inputs) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
     let watches = controller.watches();
     let ids = watches.iter().map(|spec| spec.id).collect();
     for (index, spec) in watches.into_iter().enumerate() {
-        tasks.spawn(reflect(index, spec, &api, &options, &health, &metrics, out.clone()));
+        tasks.spawn(reflect(index, spec, &api, &options, &health, &metrics, sender.clone()));
     }
     let config = EngineConfig {
         managed_by: options.managed_by.clone(),
@@ -95,21 +95,21 @@ pub async fn run<C>(
         dry_run: options.dry_run,
     };
     let events = if options.dry_run {
-        Events::logged(Arc::clone(&metrics))
+        Events::dry_run(Arc::clone(&metrics))
     } else {
-        let (events, recording) = Events::new(api.clone(), options.event_source, Arc::clone(&metrics));
-        tasks.spawn(recording);
+        let (events, recorder) = Events::new(api.clone(), options.event_source, Arc::clone(&metrics));
+        tasks.spawn(recorder);
         events
     };
     let runner = Runner {
         engine: Engine::new(controller, ids, config, metrics),
-        writers: Writers::new(SliceApi { client: api }),
+        writers: WriterPool::new(SliceApi { client: api }),
         events,
         resync_period: options.resync_period,
     };
     tokio::select! {
         () = runner.run(inputs, slices, stop) => {}
-        Some(Err(died)) = tasks.join_next() => std::panic::resume_unwind(died.into_panic()),
+        Some(Err(error)) = tasks.join_next() => std::panic::resume_unwind(error.into_panic()),
     }
 }
 
@@ -123,9 +123,10 @@ pub(crate) fn slices_watch(managed_by: &str) -> WatchSpec<(), EndpointSlice> {
     .labels(format!("{MANAGED_BY_LABEL}={managed_by}"))
 }
 
-/// An event of a watch, and the place of the watch among those of the controller.
-type Indexed<O> = (usize, WatchEvent<O>);
+/// A watch event with the index of its watch among those of the controller.
+type IndexedEvent<O> = (usize, WatchEvent<O>);
 
+/// The task of a reflector.
 fn reflect<W: Send + 'static, O: Send + 'static>(
     index: usize,
     spec: WatchSpec<W, O>,
@@ -133,7 +134,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     options: &RunOptions,
     health: &Health,
     metrics: &Arc<Metrics>,
-    out: mpsc::Sender<Indexed<O>>,
+    sender: mpsc::Sender<IndexedEvent<O>>,
 ) -> impl Future<Output = ()> + use<W, O> {
     let reflector = Reflector {
         api: api.clone(),
@@ -141,17 +142,17 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
         metrics: Arc::clone(metrics),
         spec,
         namespace: options.namespace.clone(),
-        times: Times::default(),
-        out,
+        timeouts: WatchTimeouts::default(),
+        sender,
         index,
     };
     reflector.run()
 }
 
-/// Brings the engine, the reflectors and the writers together.
+/// The main loop: passes watch events and write reports to the engine, and its jobs and events to writers and recorder.
 struct Runner<C: Controller> {
     engine: Engine<C>,
-    writers: Writers,
+    writers: WriterPool,
     events: Events,
     resync_period: Duration,
 }
@@ -159,15 +160,15 @@ struct Runner<C: Controller> {
 impl<C: Controller> Runner<C> {
     async fn run(
         mut self,
-        mut inputs: mpsc::Receiver<Indexed<C::Object>>,
-        mut slices: mpsc::Receiver<Indexed<EndpointSlice>>,
+        mut inputs: mpsc::Receiver<IndexedEvent<C::Object>>,
+        mut slices: mpsc::Receiver<IndexedEvent<EndpointSlice>>,
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
         let mut resync = (!self.resync_period.is_zero()).then(|| interval(self.resync_period));
-        let mut measure = interval(MEASURE);
+        let mut gauges = interval(METRICS_INTERVAL);
         loop {
-            let more = self.work();
+            let has_more = self.process_due();
             let deadline = self.engine.next_deadline().map(Instant::from_std);
             tokio::select! {
                 () = &mut stop => break,
@@ -178,52 +179,55 @@ impl<C: Controller> Runner<C> {
                     }
                 }
                 Some((_, event)) = slices.recv() => self.engine.handle_slice_event(event, now()),
-                ended = self.writers.next() => self.take_in(ended),
-                () = until(deadline) => {}
-                // Watch events are handled in between.
-                () = std::future::ready(()), if more => tokio::task::yield_now().await,
-                () = tick(resync.as_mut()) => self.engine.resync_all(now()),
-                _ = measure.tick() => self.engine.update_gauges(now()),
+                report = self.writers.next_report() => self.handle_report(report),
+                () = sleep_until_some(deadline) => {}
+                // Go on with the next turn, after watch events that have arrived.
+                () = std::future::ready(()), if has_more => tokio::task::yield_now().await,
+                () = next_tick(resync.as_mut()) => self.engine.resync_all(now()),
+                _ = gauges.tick() => self.engine.update_gauges(now()),
             }
         }
-        self.finish().await;
+        self.drain().await;
     }
 
-    /// Answers whether there is more to do at once.
-    fn work(&mut self) -> bool {
-        let batch = self.engine.process_due(KEYS_AT_ONCE, now(), Timestamp::now());
+    /// Syncs due keys, starts writers and records events. Returns whether more keys are due.
+    fn process_due(&mut self) -> bool {
+        let batch = self.engine.process_due(MAX_KEYS_PER_TURN, now(), Timestamp::now());
         for job in batch.jobs {
-            self.writers.start(job);
+            self.writers.spawn(job);
         }
         self.events.record(batch.events);
         batch.has_more
     }
 
-    fn take_in(&mut self, progress: Progress) {
-        match progress {
-            Progress::Answered { key, write, answer } => self.engine.on_write_result(&key, write, answer),
-            Progress::Finished(key) => {
+    fn handle_report(&mut self, report: WriteReport) {
+        match report {
+            WriteReport::Result { key, write, result } => self.engine.on_write_result(&key, write, result),
+            WriteReport::Done(key) => {
                 let events = self.engine.on_writes_done(&key, now());
                 self.events.record(events);
             }
         }
     }
 
-    /// Looks at what is due and lets writes come to their end; what waits for its time is left to the next start (R41).
-    async fn finish(mut self) {
-        let end = Instant::now() + GRACE;
+    /// Shutdown: syncs due keys and waits for writes in flight. Delayed keys are left to the next start (R41).
+    async fn drain(mut self) {
+        let deadline = Instant::now() + SHUTDOWN_GRACE;
         loop {
-            if self.work() {
+            if self.process_due() {
                 continue;
             }
             if self.engine.is_idle() {
                 return;
             }
-            let Ok(progress) = tokio::time::timeout_at(end, self.writers.next()).await else {
-                tracing::warn!("the program ends although writes are under way: they were not answered in time");
+            let Ok(report) = tokio::time::timeout_at(deadline, self.writers.next_report()).await else {
+                tracing::warn!(
+                    grace = ?SHUTDOWN_GRACE,
+                    "shutting down with EndpointSlice writes in flight: no response in time; the next start repairs the slices"
+                );
                 return;
             };
-            self.take_in(progress);
+            self.handle_report(report);
         }
     }
 }
@@ -238,14 +242,14 @@ fn interval(period: Duration) -> tokio::time::Interval {
     interval
 }
 
-async fn tick(interval: Option<&mut tokio::time::Interval>) {
+async fn next_tick(interval: Option<&mut tokio::time::Interval>) {
     match interval {
         Some(interval) => drop(interval.tick().await),
         None => std::future::pending().await,
     }
 }
 
-async fn until(deadline: Option<Instant>) {
+async fn sleep_until_some(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,

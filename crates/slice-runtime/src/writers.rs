@@ -1,4 +1,4 @@
-//! The tasks that carry out plans.
+//! The writer tasks, which execute plans.
 
 use std::collections::HashMap;
 
@@ -8,70 +8,78 @@ use tokio::{
     sync::mpsc,
     task::{Id, JoinSet},
 };
+use tracing::Instrument as _;
 
 use crate::{
-    api::{Answer, SliceApi},
+    api::{SliceApi, WriteResult},
     engine::Job,
+    escape::Escaped,
 };
 
-/// The tasks that carry out plans, one per key.
-pub(crate) struct Writers {
+/// The writer tasks: one per key in flight, each executes the plan of its key.
+pub(crate) struct WriterPool {
     api: SliceApi,
     tasks: JoinSet<()>,
     keys: HashMap<Id, Key>,
-    report: mpsc::UnboundedSender<Progress>,
-    reports: mpsc::UnboundedReceiver<Progress>,
+    sender: mpsc::UnboundedSender<WriteReport>,
+    reports: mpsc::UnboundedReceiver<WriteReport>,
 }
 
-/// What a writer has to say.
+/// A message of a writer.
 #[derive(Debug)]
-pub(crate) enum Progress {
-    /// A write was answered, or withheld.
-    Answered { key: Key, write: usize, answer: Answer },
-    /// No more answers will come for this key.
-    Finished(Key),
+pub(crate) enum WriteReport {
+    /// A write of the plan has a result.
+    Result {
+        key: Key,
+        /// The index of the write in the plan.
+        write: usize,
+        result: WriteResult,
+    },
+    /// All writes of the key are done.
+    Done(Key),
 }
 
-impl Writers {
+impl WriterPool {
     pub(crate) fn new(api: SliceApi) -> Self {
-        // Bounded by the writes of the keys that are under way.
-        let (report, reports) = mpsc::unbounded_channel();
+        // Bounded by the number of writes in flight.
+        let (sender, reports) = mpsc::unbounded_channel();
         Self {
             api,
             tasks: JoinSet::new(),
             keys: HashMap::new(),
-            report,
+            sender,
             reports,
         }
     }
 
-    /// Starts to carry out a plan.
-    pub(crate) fn start(&mut self, job: Job) {
+    /// Starts a writer for a plan. Its log lines are in the span of the sync.
+    pub(crate) fn spawn(&mut self, job: Job) {
         let key = job.key.clone();
-        let task = self.tasks.spawn(write(self.api.clone(), job, self.report.clone()));
+        let span = job.span.clone();
+        let writer = write(self.api.clone(), job, self.sender.clone());
+        let task = self.tasks.spawn(writer.instrument(span));
         self.keys.insert(task.id(), key);
     }
 
-    /// The next thing that a writer has to say. All answers for a key come before its end, which comes even if the task
-    /// died: no key stays under way for ever.
-    pub(crate) async fn next(&mut self) -> Progress {
+    /// The next report of any writer. `Done` follows all results of its key, and comes even if the writer panicked, so that no
+    /// key stays in flight forever.
+    pub(crate) async fn next_report(&mut self) -> WriteReport {
         loop {
             tokio::select! {
                 biased;
-                Some(answer) = self.reports.recv() => return answer,
+                Some(report) = self.reports.recv() => return report,
                 Some(ended) = self.tasks.join_next_with_id() => {
-                    let id = match ended {
-                        Ok((id, ())) => id,
-                        Err(error) => {
-                            tracing::error!(%error, "a writer died; its key will be tried again");
-                            error.id()
-                        }
+                    let (id, error) = match ended {
+                        Ok((id, ())) => (id, None),
+                        Err(error) => (error.id(), Some(error)),
                     };
-                    if let Some(key) = self.keys.remove(&id) {
-                        // What it said last comes first.
-                        if self.report.send(Progress::Finished(key)).is_err() {
-                            std::future::pending::<()>().await;
-                        }
+                    let Some(key) = self.keys.remove(&id) else { continue };
+                    if let Some(error) = error {
+                        tracing::error!(key = %Escaped(&key), %error, "writer panicked; the key will be requeued");
+                    }
+                    // Behind the results in the channel.
+                    if self.sender.send(WriteReport::Done(key)).is_err() {
+                        std::future::pending::<()>().await;
                     }
                 }
                 else => std::future::pending().await,
@@ -80,28 +88,29 @@ impl Writers {
     }
 }
 
-async fn write(api: SliceApi, job: Job, report: mpsc::UnboundedSender<Progress>) {
-    let Job { key, writes } = job;
-    let send_report = |write: usize, answer: Answer| {
+async fn write(api: SliceApi, job: Job, sender: mpsc::UnboundedSender<WriteReport>) {
+    let Job { key, writes, .. } = job;
+    let report = |write: usize, result: WriteResult| {
         let key = key.clone();
-        // The receiver is dropped when the program ends.
-        let _ = report.send(Progress::Answered { key, write, answer });
+        // The receiver is dropped at shutdown.
+        let _ = sender.send(WriteReport::Result { key, write, result });
     };
     let send = |index: usize, operation: Operation| {
-        let (api, key, send_report) = (&api, &key, &send_report);
+        let (api, key, report) = (&api, &key, &report);
         async move {
-            let answer = api.write(&key.namespace, &operation).await;
-            let result = match answer {
-                Answer::Stored(_) | Answer::Gone => Ok(()),
+            let result = api.write(&key.namespace, &operation).await;
+            tracing::debug!(write = %Escaped(&operation), result = result.name(), "EndpointSlice write finished");
+            let status = match result {
+                WriteResult::Stored(_) | WriteResult::Deleted => Ok(()),
                 _ => Err(()),
             };
-            send_report(index, answer);
-            result
+            report(index, result);
+            status
         }
     };
     for (index, status) in execute(writes, send).await.into_iter().enumerate() {
         if status == WriteStatus::Skipped {
-            send_report(index, Answer::Withheld);
+            report(index, WriteResult::DependencyFailed);
         }
     }
 }

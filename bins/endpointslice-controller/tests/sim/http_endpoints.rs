@@ -68,7 +68,7 @@ async fn json_log_lines_are_json_objects() {
     let line = program.says("slices written").await.unwrap();
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(
-        (&line["level"], &line["key"], &line["created"]),
+        (&line["level"], &line["span"]["key"], &line["created"]),
         (&json!("INFO"), &json!("shop/web"), &json!(1))
     );
     for line in program.said().lines() {

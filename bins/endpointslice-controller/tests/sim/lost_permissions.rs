@@ -25,9 +25,9 @@ async fn the_cache_is_used_after_permissions_are_lost() {
         .await
         .unwrap();
     assert_eq!(code, 200, "{page}");
-    assert!(page.contains("what was seen before is kept"), "{page}");
+    assert!(page.contains("cached objects stay in use"), "{page}");
     assert!(page.contains("[+]services ok\n"), "{page}");
-    program.binary.says("watching failed").await.unwrap();
+    program.binary.says("list or watch failed").await.unwrap();
     cluster.service("web", "web", json!({})).await;
     cluster.wait_published("web", &["10.1.0.1"]).await;
 

@@ -19,7 +19,7 @@ async fn a_dry_run_logs_the_planned_writes_and_writes_nothing() {
     let plan = program.binary.says("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
     // Hints are not possible here; without dry run this is an event.
-    program.binary.says("would tell").await.unwrap();
+    program.binary.says("would record event").await.unwrap();
     cluster.service("last", "no-pods", json!({})).await;
     program.binary.says("key=shop/last").await.unwrap();
     program.stop().await.unwrap();

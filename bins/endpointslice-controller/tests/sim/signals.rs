@@ -37,7 +37,7 @@ async fn writes_in_flight_complete_on_shutdown() {
         let (server, cluster) = start_server().await;
         let (program, hold) = start_with_write_in_flight(&server, &cluster).await;
         program.binary.signal(signal).unwrap();
-        program.binary.says("asked to end").await.unwrap();
+        program.binary.says("shutdown requested").await.unwrap();
         assert!(cluster.slices("web").await.is_empty());
         hold.remove();
         let status = program.binary.ends().await.unwrap();
@@ -74,7 +74,7 @@ async fn g_32_t_wq_10_due_keys_are_synced_on_shutdown_and_delayed_ones_are_not()
     let db_is_queued = "workqueue_depth{name=\"endpoint_slice\"} 1\n";
     program.shows("/metrics", db_is_queued).await.unwrap();
     program.binary.signal(Signal::TERM).unwrap();
-    program.binary.says("asked to end").await.unwrap();
+    program.binary.says("shutdown requested").await.unwrap();
     hold.remove();
     let status = program.binary.ends().await.unwrap();
     assert_eq!(status.code(), Some(0), "{}", program.binary.said());
@@ -89,7 +89,7 @@ async fn a_second_signal_exits_immediately() {
     let (server, cluster) = start_server().await;
     let (program, _hold) = start_with_write_in_flight(&server, &cluster).await;
     program.binary.signal(Signal::INT).unwrap();
-    program.binary.says("asked to end").await.unwrap();
+    program.binary.says("shutdown requested").await.unwrap();
     program.binary.signal(Signal::TERM).unwrap();
     assert_eq!(program.binary.ends().await.unwrap().code(), Some(1));
 }

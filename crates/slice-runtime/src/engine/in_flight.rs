@@ -1,4 +1,4 @@
-//! A sync, until all its writes are answered.
+//! A sync whose writes are in flight, and the handling of their results.
 
 use std::time::{Duration, Instant};
 
@@ -6,36 +6,40 @@ use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::me
 use slice_controller::{Key, SyncFailure, SyncOutcome, WriteError};
 use slice_core::{CompactSlice, Interner, WriteOutcome, WriteTicket};
 use slice_reconciler::{Operation, Write};
+use tracing::Span;
 
 use crate::{
-    api::Answer,
-    queue::{Due, Ended},
-    slices::{Slices, read},
+    api::WriteResult,
+    queue::{QueuedKey, SyncStatus},
+    slice_cache::{SliceCache, decode},
 };
 
 /// A sync of a key.
 #[derive(Debug)]
 pub(super) struct InFlight {
     key: Key,
+    /// The span of the log lines of the sync.
+    pub(super) span: Span,
     /// When the key was enqueued first since its last sync.
-    pub(super) since: Instant,
-    /// When the sync began.
-    pub(super) started: Instant,
-    /// When to sync the key again, even if nothing changes.
+    pub(super) added_at: Instant,
+    /// When the sync started.
+    pub(super) started_at: Instant,
+    /// The delay after which to sync the key again, even if nothing changes.
     pub(super) requeue_after: Option<Duration>,
-    /// Whether the controller desired anything.
+    /// Whether the key takes part in resyncs: it has desired slices, events or a requeue.
     pub(super) is_active: bool,
     pub(super) outcome: SyncOutcome,
+    /// The longest `Retry-After` of the failed writes.
     retry_after: Option<Duration>,
     /// Whether all failures are conflicts.
     only_conflicts: bool,
-    /// Writes without an answer, by their place in the plan.
-    pending: Vec<Option<Pending>>,
+    /// Writes without a result, by their index in the plan.
+    pending: Vec<Option<PendingWrite>>,
 }
 
-/// A write without an answer.
+/// A write without a result.
 #[derive(Debug)]
-enum Pending {
+enum PendingWrite {
     Create {
         name: String,
         ticket: WriteTicket<Key>,
@@ -52,11 +56,12 @@ enum Pending {
 }
 
 impl InFlight {
-    pub(super) fn new(due: Due, now: Instant) -> Self {
+    pub(super) fn new(queued: QueuedKey, span: Span, now: Instant) -> Self {
         Self {
-            key: due.key,
-            since: due.since,
-            started: now,
+            key: queued.key,
+            span,
+            added_at: queued.added_at,
+            started_at: now,
             requeue_after: None,
             is_active: false,
             outcome: SyncOutcome::default(),
@@ -66,22 +71,22 @@ impl InFlight {
         }
     }
 
-    /// All writes are about to be sent.
-    pub(super) fn begin(&mut self, writes: &[Write], slices: &mut Slices) {
-        slices.begin(&self.key);
+    /// Called before the writes of the plan are sent.
+    pub(super) fn begin_writes(&mut self, writes: &[Write], slices: &mut SliceCache) {
+        slices.begin_sync(&self.key);
         let pending = writes
             .iter()
-            .map(|write| Some(Pending::of(&write.operation, &self.key, slices)));
+            .map(|write| Some(PendingWrite::begin(&write.operation, &self.key, slices)));
         self.pending = pending.collect();
     }
 
-    /// A write was answered or skipped. `is_ours` and `key_of` determine which slices are ours, and their
-    /// keys.
+    /// Applies the result of a write to the slice cache and to the outcome. `is_ours` checks the managed-by label of a live
+    /// slice, `key_of` returns its key.
     pub(super) fn on_write_result(
         &mut self,
         write: usize,
-        answer: Answer,
-        slices: &mut Slices,
+        result: WriteResult,
+        slices: &mut SliceCache,
         interner: &mut Interner,
         is_ours: impl Fn(&EndpointSlice) -> bool,
         key_of: impl Fn(&ObjectMeta) -> Option<Key>,
@@ -89,34 +94,34 @@ impl InFlight {
         let Some(pending) = self.pending.get_mut(write).and_then(Option::take) else {
             return;
         };
-        match answer {
-            Answer::Stored(slice) => {
-                self.on_stored(pending, key_of(&slice.metadata), read(&slice, interner), slices);
+        match result {
+            WriteResult::Stored(slice) => {
+                self.on_stored(pending, key_of(&slice.metadata), decode(&slice, interner), slices);
             }
-            Answer::Gone => self.on_deleted(&pending, slices),
-            Answer::Changed(found) => {
-                let found = found.filter(|slice| is_ours(slice));
-                let found = found.map(|slice| (key_of(&slice.metadata), read(&slice, interner)));
-                self.on_conflict(pending, found, slices);
+            WriteResult::Deleted => self.on_deleted(&pending, slices),
+            WriteResult::Conflict(live) => {
+                let live = live.filter(|slice| is_ours(slice));
+                let live = live.map(|slice| (key_of(&slice.metadata), decode(&slice, interner)));
+                self.on_conflict(pending, live, slices);
             }
-            Answer::NamespaceTerminating => {
+            WriteResult::NamespaceTerminating => {
                 self.outcome.namespace_terminating = true;
                 pending.abort(&self.key, slices);
             }
-            Answer::Failed { error, retry_after } => {
+            WriteResult::Failed { error, retry_after } => {
                 self.only_conflicts = false;
                 self.retry_after = self.retry_after.max(retry_after);
                 self.outcome
                     .failures
                     .push(pending.abort(&self.key, slices).into_failure(error));
             }
-            // The failure of the write that it depends on is reported.
-            Answer::Withheld => drop(pending.abort(&self.key, slices)),
+            // Not a failure of its own: the write that it depends on is reported.
+            WriteResult::DependencyFailed => drop(pending.abort(&self.key, slices)),
         }
     }
 
-    /// No more results will come.
-    pub(super) fn end(&mut self, slices: &mut Slices) {
+    /// Fails the writes that have no result: their writer panicked.
+    pub(super) fn abort_pending(&mut self, slices: &mut SliceCache) {
         for pending in std::mem::take(&mut self.pending).into_iter().flatten() {
             self.only_conflicts = false;
             let failure = pending.abort(&self.key, slices).into_failure(WriteError::Aborted);
@@ -124,10 +129,10 @@ impl InFlight {
         }
     }
 
-    /// How the sync ended, for the queue.
-    pub(super) fn ended(&self) -> Ended {
+    /// How the sync ended, for the work queue.
+    pub(super) fn status(&self) -> SyncStatus {
         if self.outcome.is_success() {
-            Ended::Success
+            SyncStatus::Success
         } else if self.only_conflicts
             && self
                 .outcome
@@ -135,59 +140,66 @@ impl InFlight {
                 .iter()
                 .all(|failure| !matches!(failure, SyncFailure::Sync(_)))
         {
-            Ended::Overtaken
+            SyncStatus::Conflict
         } else {
-            Ended::Failure {
+            SyncStatus::Failure {
                 retry_after: self.retry_after,
             }
         }
     }
 
-    fn on_stored(&mut self, pending: Pending, key: Option<Key>, slice: CompactSlice, slices: &mut Slices) {
+    fn on_stored(&mut self, pending: PendingWrite, key: Option<Key>, slice: CompactSlice, slices: &mut SliceCache) {
         let writes = &mut self.outcome.writes;
         let (count, ticket) = match pending {
-            Pending::Create { ticket, .. } => (&mut writes.created, ticket),
-            Pending::Update { ticket, .. } => (&mut writes.updated, ticket),
-            // A finalizer holds it.
-            Pending::Delete { .. } => {
+            PendingWrite::Create { ticket, .. } => (&mut writes.created, ticket),
+            PendingWrite::Update { ticket, .. } => (&mut writes.updated, ticket),
+            // A finalizer keeps it as a terminating slice.
+            PendingWrite::Delete { .. } => {
                 writes.deleted += 1;
-                slices.show(key, slice);
+                slices.apply(key, slice);
                 return;
             }
         };
         *count += 1;
-        if slices.written(&self.key, ticket, slice) == WriteOutcome::Superseded {
+        if slices.write_succeeded(&self.key, ticket, slice) == WriteOutcome::Superseded {
             self.requeue_after = Some(Duration::ZERO);
         }
     }
 
-    fn on_deleted(&mut self, pending: &Pending, slices: &mut Slices) {
-        if let Pending::Delete { uid, .. } = pending {
+    fn on_deleted(&mut self, pending: &PendingWrite, slices: &mut SliceCache) {
+        if let PendingWrite::Delete { uid, .. } = pending {
             self.outcome.writes.deleted += 1;
-            slices.deleted(uid);
+            slices.delete_succeeded(uid);
         }
     }
 
-    /// Another writer was faster: if the slice is still ours, it is taken into the cache as it is now.
-    fn on_conflict(&mut self, pending: Pending, found: Option<(Option<Key>, CompactSlice)>, slices: &mut Slices) {
+    /// Handles a conflict: puts the live slice into the cache if it is ours, so that the next sync is based on it. After a
+    /// create whose name a foreign slice has, reserves the name.
+    fn on_conflict(
+        &mut self,
+        pending: PendingWrite,
+        live: Option<(Option<Key>, CompactSlice)>,
+        slices: &mut SliceCache,
+    ) {
         let (name, uid) = pending.slice();
         let (name, uid) = (name.to_owned(), uid.map(ToOwned::to_owned));
         let failure = pending.abort(&self.key, slices).into_failure(WriteError::Conflict);
         self.outcome.failures.push(failure);
-        match (found, uid) {
-            // The name is in use, but not by a slice of this key.
-            (Some((found_key, _)), None) if found_key.as_ref() != Some(&self.key) => {
-                slices.note_taken(&self.key, name);
+        match (live, uid) {
+            // The slice with this name is ours, but of another key.
+            (Some((live_key, _)), None) if live_key.as_ref() != Some(&self.key) => {
+                slices.reserve_name(&self.key, name);
             }
-            (Some((found_key, found)), _) => drop(slices.show(found_key, found)),
-            (None, Some(uid)) => drop(slices.gone(&uid)),
-            (None, None) => slices.note_taken(&self.key, name),
+            (Some((live_key, live)), _) => drop(slices.apply(live_key, live)),
+            (None, Some(uid)) => drop(slices.remove(&uid)),
+            (None, None) => slices.reserve_name(&self.key, name),
         }
     }
 }
 
-impl Pending {
-    fn of(operation: &Operation, key: &Key, slices: &mut Slices) -> Self {
+impl PendingWrite {
+    /// Registers a write with the slice cache before it is sent.
+    fn begin(operation: &Operation, key: &Key, slices: &mut SliceCache) -> Self {
         match operation {
             Operation::Create(slice) => Self::Create {
                 name: slice.metadata.name.clone().unwrap_or_default(),
@@ -209,7 +221,7 @@ impl Pending {
         }
     }
 
-    /// The slice's name, and its uid if it exists.
+    /// The name of the slice, and its uid if it exists already.
     fn slice(&self) -> (&str, Option<&str>) {
         match self {
             Self::Create { name, .. } => (name, None),
@@ -217,19 +229,19 @@ impl Pending {
         }
     }
 
-    /// Expects no result of the write any more.
-    fn abort(self, key: &Key, slices: &mut Slices) -> Aborted {
+    /// Removes the write from the expectations of the slice cache.
+    fn abort(self, key: &Key, slices: &mut SliceCache) -> Aborted {
         match self {
             Self::Create { ticket, .. } => {
-                slices.not_written(ticket);
+                slices.write_failed(ticket);
                 Aborted::Create
             }
             Self::Update { name, ticket, .. } => {
-                slices.not_written(ticket);
+                slices.write_failed(ticket);
                 Aborted::Update(name)
             }
             Self::Delete { name, uid } => {
-                slices.not_deleted(key, &uid);
+                slices.delete_failed(key, &uid);
                 Aborted::Delete(name)
             }
         }

@@ -1,4 +1,4 @@
-//! The objects of a watch that the controller knows.
+//! The known objects of a watch, for the detection of deletions by a relist.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -12,8 +12,8 @@ use slice_core::{Interner, TargetIdentity};
 /// Namespace, name and uid.
 type Names<'a> = [Option<&'a str>; 3];
 
-/// Names of objects, by namespace and name. They are shared with the interner, and so with pods and the endpoints of slices:
-/// an object that the controller interns as well costs no more than a pointer here.
+/// A set of objects, by namespace and name. Their identities are interned: an object that the controller or a slice interns as
+/// well costs one pointer here.
 #[derive(Debug, Default)]
 pub(super) struct KnownObjects {
     objects: HashTable<Arc<TargetIdentity>>,
@@ -21,7 +21,7 @@ pub(super) struct KnownObjects {
 }
 
 impl KnownObjects {
-    /// Adds an object, or replaces an earlier one of the same name.
+    /// Inserts an object; replaces one of the same name.
     pub(super) fn insert(&mut self, object: &ObjectRef, interner: &mut Interner) {
         let names = names(object);
         let same_name = |known: &Arc<TargetIdentity>| has_name(known, names);
@@ -33,8 +33,8 @@ impl KnownObjects {
                     *known.get_mut() = intern(names, interner);
                 }
             }
-            Entry::Vacant(place) => {
-                place.insert(intern(names, interner));
+            Entry::Vacant(vacant) => {
+                vacant.insert(intern(names, interner));
             }
         }
     }
@@ -50,7 +50,7 @@ impl KnownObjects {
         }
     }
 
-    /// Removes the objects that `listed` lacks, and returns them.
+    /// Removes and returns the objects that `listed` lacks.
     pub(super) fn retain_listed(&mut self, listed: &Self) -> Vec<ObjectRef> {
         let missing = self.objects.extract_if(|known| !listed.contains(borrowed(known)));
         missing.map(|object| object_ref(&object)).collect()
@@ -76,7 +76,7 @@ fn borrowed(names: &TargetIdentity) -> Names<'_> {
     [&names.namespace, &names.name, &names.uid].map(Option::as_deref)
 }
 
-/// As pods have them, so that they are interned as one.
+/// In the form in which pods are interned, so that both share one identity: an empty field is none.
 fn names(object: &ObjectRef) -> Names<'_> {
     fn text(text: &str) -> Option<&str> {
         Some(text).filter(|text| !text.is_empty())
@@ -138,9 +138,9 @@ mod tests {
         assert!(before.retain_listed(&listed).is_empty());
     }
 
-    /// An object of the same name that comes after another has another uid: the names of the earlier one are released.
+    /// A recreated object has another uid; the identity of the old one is released.
     #[test]
-    fn the_names_of_the_newest_object_are_kept() {
+    fn a_recreated_object_replaces_the_old_identity() {
         let mut interner = Interner::default();
         let (old, new) = (object("ns", "web", "1"), object("ns", "web", "2"));
         let [old_names, new_names] = [&old, &new].map(|object| intern(names(object), &mut interner));

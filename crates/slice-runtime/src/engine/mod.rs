@@ -1,14 +1,27 @@
-//! The engine: what a controller knows, its cache of slices, its work queue and its writes in flight.
+//! The engine: the controller with its known objects, the slice cache, the work queue and the writes in flight.
 //!
-//! A pure state machine between the reflectors and the writers. Time is an argument, and nothing here waits.
+//! A pure state machine between the reflectors and the writers: time is an argument, and no call blocks. In the order of one
+//! change:
+//!
+//! ```text
+//! handle_event, handle_slice_event   a reflector emits a watch event; the controller applies it and names keys
+//!   └ enqueue                        adds the keys to the work queue; deferred while a relist is incomplete
+//! process_due                        takes due keys, up to the limit of keys in flight
+//!   └ sync_key                       calls Controller::sync: desired + existing → plan; hands the plan out as a Job
+//! on_write_result                    a writer reports the result of one write; it is applied to the slice cache
+//! on_writes_done                     a writer reports that the plan is executed
+//!   └ complete_sync                  requeues or forgets the key, updates metrics, logs, records a failure event
+//! ```
+//!
+//! A conflict (another writer changed a slice first) is handled in three steps. `api.rs` reads the live slice and returns
+//! [`WriteResult::Conflict`]. `InFlight::on_conflict` puts the live slice into the cache. `complete_sync` passes
+//! `SyncStatus::Conflict` to the work queue, which requeues the key at once the first time, then with backoff.
 
 mod in_flight;
 mod known;
 mod relist;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_pace;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,27 +37,29 @@ use slice_controller::{
 };
 use slice_core::well_known::MANAGED_BY_LABEL;
 use slice_reconciler::Write;
+use tracing::Span;
 
 use crate::{
-    api::Answer,
+    api::WriteResult,
+    escape::Escaped,
     metrics::Metrics,
-    queue::{Due, Queue},
-    slices::{Slices, read},
+    queue::{QueuedKey, WorkQueue},
+    slice_cache::{SliceCache, decode},
     watch::WatchEvent,
 };
 use in_flight::InFlight;
 use known::KnownObjects;
 use relist::Relist;
 
-/// So many failures in a row are reported by an event.
+/// Failures in a row of a key from which on a failure event is recorded.
 const FAILURES_BEFORE_EVENT: u32 = 2;
 
-/// How an engine works.
+/// The configuration of an engine.
 #[derive(Clone, Debug)]
 pub(crate) struct EngineConfig {
     /// Value of the managed-by label on our slices.
     pub(crate) managed_by: String,
-    /// Keys with writes in flight at the same time.
+    /// Maximum number of keys with writes in flight.
     pub(crate) concurrency: NonZeroUsize,
     /// The delay after another writer changed a slice (R23).
     pub(crate) foreign_change_delay: Duration,
@@ -52,25 +67,25 @@ pub(crate) struct EngineConfig {
     pub(crate) dry_run: bool,
 }
 
-/// All state around a controller.
+/// A controller and all state around it.
 pub(crate) struct Engine<C: Controller> {
     controller: C,
     config: EngineConfig,
     context: EventContext,
-    /// In the order of the reflectors.
-    watches: Vec<WatchState<C::WatchId>>,
-    slices: Slices,
+    /// In the order of the controller's watches.
+    watches: Vec<WatchedResource<C::WatchId>>,
+    slices: SliceCache,
     slice_relist: Relist<HashSet<String>>,
-    /// Keys whose last successful sync desired something. A resync takes them and the keys with slices; all others either
-    /// have nothing to be kept up, or are in the queue.
+    /// Keys whose last successful sync had desired slices. A resync enqueues them and all keys with slices. Other keys need no
+    /// resync, or are in the queue.
     active_keys: HashSet<Key>,
-    queue: Queue,
+    queue: WorkQueue,
     in_flight: HashMap<Key, InFlight>,
     metrics: Arc<Metrics>,
 }
 
-/// One watch of the controller.
-struct WatchState<W> {
+/// The state of one watch of the controller.
+struct WatchedResource<W> {
     id: W,
     known: KnownObjects,
     relist: Relist<KnownObjects>,
@@ -81,21 +96,25 @@ struct WatchState<W> {
 pub(crate) struct Job {
     pub(crate) key: Key,
     pub(crate) writes: Vec<Write>,
+    /// The span of the sync, for the log lines of its writes.
+    pub(crate) span: Span,
 }
 
-/// What is to be done now.
+/// The result of syncing due keys.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
+    /// Plans to execute.
     pub(crate) jobs: Vec<Job>,
+    /// Events to record.
     pub(crate) events: Vec<Event>,
-    /// Whether keys are left that could be synced at once.
+    /// Whether more keys can be synced at once.
     pub(crate) has_more: bool,
 }
 
 impl<C: Controller> Engine<C> {
-    /// An engine that knows nothing yet. Events come from reflectors of these watches, in this order.
+    /// An engine without objects. `watches` are the ids of the controller's watches, in the order of their reflectors.
     pub(crate) fn new(controller: C, watches: Vec<C::WatchId>, config: EngineConfig, metrics: Arc<Metrics>) -> Self {
-        let watches = watches.into_iter().map(|id| WatchState {
+        let watches = watches.into_iter().map(|id| WatchedResource {
             id,
             known: KnownObjects::default(),
             relist: Relist::default(),
@@ -106,16 +125,16 @@ impl<C: Controller> Engine<C> {
             controller,
             config,
             context: EventContext::default(),
-            slices: Slices::default(),
+            slices: SliceCache::default(),
             slice_relist: Relist::default(),
             active_keys: HashSet::new(),
-            queue: Queue::default(),
+            queue: WorkQueue::default(),
             in_flight: HashMap::new(),
             metrics,
         }
     }
 
-    /// Handles an event of a watch of the controller, by its place among them.
+    /// Handles an event of a watch of the controller, given by its index, and enqueues the keys that the event concerns.
     pub(crate) fn handle_event(&mut self, watch: usize, event: WatchEvent<C::Object>, now: Instant) {
         let Self {
             controller, context, ..
@@ -152,16 +171,16 @@ impl<C: Controller> Engine<C> {
         self.enqueue(keys, now);
     }
 
-    /// Handles an event of the watch of our slices.
+    /// Handles an event of the watch of our slices, and enqueues the keys of slices that another writer changed.
     pub(crate) fn handle_slice_event(&mut self, event: WatchEvent<EndpointSlice>, now: Instant) {
-        // Nothing is synced before every watch has been listed, so there is nothing to wait for.
+        // During the initial lists no delay is needed: no key is synced before they are complete.
         let delay = if self.is_synced() {
             self.config.foreign_change_delay
         } else {
             Duration::ZERO
         };
         let mut keys = Vec::new();
-        let concerned = match event {
+        let changed = match event {
             WatchEvent::Init => {
                 self.slice_relist.start();
                 Vec::new()
@@ -170,18 +189,18 @@ impl<C: Controller> Engine<C> {
                 if let Some(listed) = self.slice_relist.listed_mut() {
                     listed.insert(decoded.object_ref.uid.into());
                 }
-                let slice = read(&decoded.object, self.context.interner());
-                self.slices.show(self.controller.key_of(&slice.metadata), slice)
+                let slice = decode(&decoded.object, self.context.interner());
+                self.slices.apply(self.controller.key_of(&slice.metadata), slice)
             }
-            WatchEvent::Delete(object) => self.slices.gone(&object.uid).into_iter().collect(),
+            WatchEvent::Delete(object) => self.slices.remove(&object.uid).into_iter().collect(),
             WatchEvent::InitDone { version } => {
                 let (listed, deferred) = self.slice_relist.finish();
                 keys = deferred;
-                self.slices.relisted(&listed, &version)
+                self.slices.replace(&listed, &version)
             }
             WatchEvent::Absent => unreachable!("the watch of our slices is not optional"),
         };
-        keys.extend(concerned.into_iter().map(|key| (key, delay)));
+        keys.extend(changed.into_iter().map(|key| (key, delay)));
         let keys = self.slice_relist.defer(keys);
         self.enqueue(keys, now);
     }
@@ -195,30 +214,31 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    /// Whether every watch has been listed, or is of a resource that the API server lacks: before that, nothing is synced (I11).
+    /// Whether the initial lists of all watches are complete, except for optional resources that the API server lacks. No key
+    /// is synced before (I11).
     pub(crate) fn is_synced(&self) -> bool {
         self.slice_relist.is_synced() && self.watches.iter().all(|watch| watch.relist.is_synced())
     }
 
-    /// Whether a list of any watch is arriving.
+    /// Whether a list of any watch has started and is not complete.
     fn is_listing(&self) -> bool {
         self.slice_relist.is_listing() || self.watches.iter().any(|watch| watch.relist.is_listing())
     }
 
-    /// Enqueues every key that has slices or desires something (R6).
+    /// Resync: enqueues every key with existing or desired slices (R6).
     pub(crate) fn resync_all(&mut self, now: Instant) {
         let keys: HashSet<Key> = self.active_keys.iter().chain(self.slices.keys()).cloned().collect();
         self.enqueue(keys.into_iter().map(|key| (key, Duration::ZERO)), now);
     }
 
-    /// When there will be something to do, even if nothing happens.
+    /// When to call [`process_due`](Self::process_due) if no event arrives before.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.queue
             .next_deadline()
             .filter(|_| self.is_synced() && self.below_concurrency_limit())
     }
 
-    /// Whether one more key may have writes in flight. If not, nothing can be done before a write is answered.
+    /// Whether one more key may have writes in flight. If not, no key is synced before one completes.
     fn below_concurrency_limit(&self) -> bool {
         self.in_flight.len() < self.config.concurrency.get()
     }
@@ -234,7 +254,7 @@ impl<C: Controller> Engine<C> {
         if !self.is_synced() {
             return batch;
         }
-        // A relist has to be complete: deletions are known only then.
+        // Wait for a relist to complete: deletions are only known then.
         if !self.is_listing() {
             self.controller.before_sync(&mut self.context);
             let keys = self.context.take_enqueued();
@@ -244,26 +264,31 @@ impl<C: Controller> Engine<C> {
             if !self.below_concurrency_limit() {
                 break;
             }
-            let Some(due) = self.queue.next(now) else { break };
-            self.sync_key(due, now, time, &mut batch);
+            let Some(queued) = self.queue.next(now) else { break };
+            self.sync_key(queued, now, time, &mut batch);
         }
         self.metrics.queue.depth(self.queue.depth());
         batch.has_more = self.below_concurrency_limit() && self.queue.depth() > 0;
         batch
     }
 
-    fn sync_key(&mut self, due: Due, now: Instant, time: Timestamp, batch: &mut Batch) {
-        let key = due.key.clone();
+    /// Syncs a key: hands out its plan as a job, or completes the sync at once if there is nothing to write.
+    fn sync_key(&mut self, queued: QueuedKey, now: Instant, time: Timestamp, batch: &mut Batch) {
+        let span = tracing::info_span!("sync", key = %Escaped(&queued.key), attempt = queued.attempt);
+        let _entered = span.clone().entered();
+        let key = queued.key.clone();
         let context = SyncContext {
-            existing: self.slices.of(&key),
-            reserved_names: self.slices.taken(&key),
+            existing: self.slices.get(&key),
+            reserved_names: self.slices.reserved_names(&key),
             now: time,
         };
-        let decided = self.controller.sync(&key, &context);
+        let result = self.controller.sync(&key, &context);
         self.metrics.apply(self.controller.take_measurements());
-        self.metrics.queue.taken(now.saturating_duration_since(due.since));
-        let mut flight = InFlight::new(due, now);
-        match decided {
+        self.metrics
+            .queue
+            .started(now.saturating_duration_since(queued.added_at));
+        let mut flight = InFlight::new(queued, span.clone(), now);
+        match result {
             Ok(SyncResult {
                 plan,
                 events,
@@ -273,13 +298,14 @@ impl<C: Controller> Engine<C> {
                 flight.requeue_after = requeue_after;
                 batch.events.extend(events);
                 if self.config.dry_run {
-                    log_plan(&key, &plan.writes);
+                    log_plan(&plan.writes);
                 } else if !plan.writes.is_empty() {
-                    flight.begin(&plan.writes, &mut self.slices);
+                    flight.begin_writes(&plan.writes, &mut self.slices);
                     self.in_flight.insert(key.clone(), flight);
                     batch.jobs.push(Job {
                         key,
                         writes: plan.writes,
+                        span,
                     });
                     return;
                 }
@@ -289,9 +315,10 @@ impl<C: Controller> Engine<C> {
         self.complete_sync(&key, flight, now, &mut batch.events);
     }
 
-    /// A write was answered, or skipped because a write that it depends on failed.
-    pub(crate) fn on_write_result(&mut self, key: &Key, write: usize, answer: Answer) {
+    /// Applies the result of one write to the slice cache. `write` is its index in the plan.
+    pub(crate) fn on_write_result(&mut self, key: &Key, write: usize, result: WriteResult) {
         if let Some(flight) = self.in_flight.get_mut(key) {
+            let _entered = flight.span.clone().entered();
             let is_ours = |slice: &EndpointSlice| {
                 let labels = slice.metadata.labels.as_ref();
                 labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(&self.config.managed_by)
@@ -299,7 +326,7 @@ impl<C: Controller> Engine<C> {
             let key_of = |slice: &ObjectMeta| self.controller.key_of(slice);
             flight.on_write_result(
                 write,
-                answer,
+                result,
                 &mut self.slices,
                 self.context.interner(),
                 is_ours,
@@ -308,12 +335,13 @@ impl<C: Controller> Engine<C> {
         }
     }
 
-    /// All writes of a key have been answered or skipped.
+    /// Ends the writes of a key: all have a result, or the writer panicked. Returns events to record.
     pub(crate) fn on_writes_done(&mut self, key: &Key, now: Instant) -> Vec<Event> {
         let mut events = Vec::new();
         if let Some(mut flight) = self.in_flight.remove(key) {
-            flight.end(&mut self.slices);
-            if self.slices.finish(key) {
+            let _entered = flight.span.clone().entered();
+            flight.abort_pending(&mut self.slices);
+            if self.slices.end_sync(key) {
                 self.enqueue([(key.clone(), self.config.foreign_change_delay)], now);
             }
             self.complete_sync(key, flight, now, &mut events);
@@ -323,19 +351,19 @@ impl<C: Controller> Engine<C> {
 
     /// Completes a sync: reports the outcome, requeues, updates metrics, logs.
     fn complete_sync(&mut self, key: &Key, flight: InFlight, now: Instant, events: &mut Vec<Event>) {
-        let ended = flight.ended();
+        let status = flight.status();
         let InFlight {
             mut outcome,
             requeue_after,
             is_active,
-            since,
-            started,
+            added_at,
+            started_at,
             ..
         } = flight;
-        outcome.duration = now.saturating_duration_since(started);
+        outcome.duration = now.saturating_duration_since(started_at);
         self.controller.on_sync_result(key, &outcome);
         self.metrics.apply(self.controller.take_measurements());
-        self.queue.done(key, ended, now);
+        self.queue.done(key, status, now);
         if outcome.is_success() {
             if is_active {
                 self.active_keys.insert(key.clone());
@@ -346,43 +374,49 @@ impl<C: Controller> Engine<C> {
         }
         self.metrics.queue.finished(outcome.duration, outcome.is_success());
         if outcome.is_success() && outcome.writes.any() {
-            self.metrics.written(now.saturating_duration_since(since));
+            self.metrics.written(now.saturating_duration_since(added_at));
         }
-        log_outcome(key, &outcome);
+        log_outcome(&outcome);
         if self.queue.failures(key) >= FAILURES_BEFORE_EVENT {
             events.extend(self.controller.failure_event(key, &outcome.failures));
         }
     }
 
-    /// Updates the gauges that are not kept up to date by events.
+    /// Updates the gauges that change with time.
     pub(crate) fn update_gauges(&self, now: Instant) {
         let failing = self
             .queue
             .failing()
             .map(|(_, since)| now.saturating_duration_since(since));
         self.metrics.failing(failing);
-        let running = self
+        let processing = self
             .in_flight
             .values()
-            .map(|flight| now.saturating_duration_since(flight.started));
-        self.metrics.queue.running(running);
+            .map(|flight| now.saturating_duration_since(flight.started_at));
+        self.metrics.queue.processing(processing);
         self.metrics.queue.depth(self.queue.depth());
     }
 }
 
-fn log_plan(key: &Key, writes: &[Write]) {
+/// Logs the writes of a dry run, in the span of the sync.
+fn log_plan(writes: &[Write]) {
     for write in writes {
-        tracing::info!(%key, write = %write.operation, "would write");
+        tracing::info!(write = %Escaped(&write.operation), "dry run: would write");
     }
 }
 
-fn log_outcome(key: &Key, outcome: &SyncOutcome) {
+/// Logs the outcome of a sync, in its span.
+fn log_outcome(outcome: &SyncOutcome) {
     let writes = outcome.writes;
     if writes.any() {
-        tracing::info!(%key, created = writes.created, updated = writes.updated, deleted = writes.deleted, "slices written");
+        tracing::info!(
+            created = writes.created,
+            updated = writes.updated,
+            deleted = writes.deleted,
+            "slices written"
+        );
     }
     for failure in &outcome.failures {
-        let failure = ErrorChain(failure);
-        tracing::warn!(%key, %failure, "a sync failed and will be tried again");
+        tracing::warn!(error = %Escaped(ErrorChain(failure)), "sync failed; the key is requeued");
     }
 }

@@ -1,59 +1,60 @@
-//! The lists of one watch.
+//! Relist bookkeeping: the initial list and the relists of one watch.
 
 use std::time::Duration;
 
 use slice_controller::Key;
 
-/// How much of a watch is known, and the list that is arriving, with what it contains so far (`L`).
+/// The list state of one watch. `L` collects the objects of a list that is not complete.
 #[derive(Debug)]
 pub(super) struct Relist<L> {
-    progress: Progress,
-    open: Option<Open<L>>,
+    phase: Phase,
+    open: Option<OpenList<L>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    /// Nothing is known.
+enum Phase {
+    /// The initial list is not complete.
     Unlisted,
-    /// The API server lacks the resource, and no list was ever completed.
+    /// The API server lacks the resource, and no list was ever complete.
     Absent,
-    /// A list was completed: what is known stays known.
+    /// A list was complete; its objects stay known whatever happens to the watch.
     Listed,
 }
 
+/// A list that is not complete.
 #[derive(Debug, Default)]
-struct Open<L> {
+struct OpenList<L> {
     listed: L,
-    /// Keys that the list concerns so far. They are enqueued when it is complete: deletions are known only then, and a key
-    /// should not be written twice.
+    /// Keys that the list concerns. They are enqueued when it is complete: deletions are only known then, and a key should not
+    /// be written twice.
     deferred: Vec<(Key, Duration)>,
 }
 
 impl<L> Default for Relist<L> {
     fn default() -> Self {
         Self {
-            progress: Progress::Unlisted,
+            phase: Phase::Unlisted,
             open: None,
         }
     }
 }
 
 impl<L: Default> Relist<L> {
-    /// A list begins. One that was not completed is forgotten, except for the keys that it concerned.
+    /// Starts a list. An incomplete one is dropped, except for its deferred keys.
     pub(super) fn start(&mut self) {
         let deferred = self.open.take().map(|open| open.deferred);
-        self.open = Some(Open {
+        self.open = Some(OpenList {
             listed: L::default(),
             deferred: deferred.unwrap_or_default(),
         });
     }
 
-    /// What the list that is arriving contains so far.
+    /// The objects of an incomplete list so far.
     pub(super) fn listed_mut(&mut self) -> Option<&mut L> {
         self.open.as_mut().map(|open| &mut open.listed)
     }
 
-    /// Defers keys until the list is complete; returns them if none is arriving.
+    /// Defers keys until the list is complete; returns them to be enqueued at once if there is no incomplete list.
     pub(super) fn defer(&mut self, keys: Vec<(Key, Duration)>) -> Vec<(Key, Duration)> {
         match &mut self.open {
             Some(open) => {
@@ -64,32 +65,33 @@ impl<L: Default> Relist<L> {
         }
     }
 
-    /// The list is complete: returns what it contains, and the deferred keys.
+    /// Completes the list. Returns its objects and the deferred keys.
     pub(super) fn finish(&mut self) -> (L, Vec<(Key, Duration)>) {
-        self.progress = Progress::Listed;
-        let Open { listed, deferred } = self.open.take().unwrap_or_default();
+        self.phase = Phase::Listed;
+        let OpenList { listed, deferred } = self.open.take().unwrap_or_default();
         (listed, deferred)
     }
 
-    /// The API server lacks the resource: returns the deferred keys, as the list will not be completed.
+    /// Abandons the list, because the API server lacks the resource. Returns the deferred keys.
     pub(super) fn abandon(&mut self) -> Vec<(Key, Duration)> {
-        if self.progress == Progress::Unlisted {
-            self.progress = Progress::Absent;
+        if self.phase == Phase::Unlisted {
+            self.phase = Phase::Absent;
         }
         self.open.take().map(|open| open.deferred).unwrap_or_default()
     }
 
+    /// Whether a list has started and is not complete.
     pub(super) fn is_listing(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Whether decisions can be made: a list was completed, or there is nothing to list. The first list of a resource that
-    /// appears later is waited for as if the resource had been there from the start (I11).
+    /// Whether keys can be synced: a list was complete, or the API server lacks the resource. If the resource appears later, its
+    /// first list must be complete as well (I11).
     pub(super) fn is_synced(&self) -> bool {
-        match self.progress {
-            Progress::Unlisted => false,
-            Progress::Absent => !self.is_listing(),
-            Progress::Listed => true,
+        match self.phase {
+            Phase::Unlisted => false,
+            Phase::Absent => !self.is_listing(),
+            Phase::Listed => true,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Writes events; equal ones once, with a count.
+//! The event recorder: creates events, and counts repeated ones.
 
 use std::collections::VecDeque;
 
@@ -18,21 +18,25 @@ use kube::{
 use serde_json::json;
 use slice_controller::{ErrorChain, Event};
 
-use crate::client::{ApiClient, BuiltRequest, RequestError};
+use super::Regarding;
+use crate::{
+    client::{ApiClient, BuiltRequest, RequestError},
+    escape::Escaped,
+};
 
-/// Events that are remembered, to be counted when they come again.
-const REMEMBERED: usize = 1024;
+/// Recorded events in the cache, whose count is updated when they are repeated.
+const CACHE_CAPACITY: usize = 1024;
 
-/// Writes events.
+/// Creates events, and updates the count of repeated ones.
 pub(super) struct Recorder {
     api: ApiClient,
     source: &'static str,
-    /// The oldest first.
-    written: VecDeque<Written>,
+    /// A least recently used cache, the oldest first.
+    recorded: VecDeque<RecordedEvent>,
 }
 
-/// An event that was written.
-struct Written {
+/// An event in the API.
+struct RecordedEvent {
     event: Event,
     namespace: String,
     name: String,
@@ -44,46 +48,55 @@ impl Recorder {
         Self {
             api,
             source,
-            written: VecDeque::new(),
+            recorded: VecDeque::new(),
         }
     }
 
-    /// Writes an event, or counts one more if it was written before. One that cannot be written is lost: whoever made it has
-    /// other ways to be heard.
+    /// Creates an event, or increments the count of an equal one. An event that cannot be written is logged and dropped.
     pub(super) async fn record(&mut self, event: Event) {
         let now = Timestamp::now();
-        let known = self.written.iter().position(|written| written.event == event);
-        let mut written = match known.and_then(|place| self.written.remove(place)) {
-            Some(written) => written,
-            None => Written::new(event, now),
+        let index = self.recorded.iter().position(|recorded| recorded.event == event);
+        let mut recorded = match index.and_then(|index| self.recorded.remove(index)) {
+            Some(recorded) => recorded,
+            None => RecordedEvent::new(event, now),
         };
-        written.count = written.count.saturating_add(1);
-        let mut answer = self.api.call(written.request(self.source, now)).await;
-        // The API server forgets events after an hour.
-        if written.count > 1 && matches!(&answer, Err(RequestError::Api(error)) if error.code == 404) {
-            written.count = 1;
-            answer = self.api.call(written.request(self.source, now)).await;
+        recorded.count = recorded.count.saturating_add(1);
+        let mut response = self.api.call(recorded.request(self.source, now)).await;
+        // The API server deletes events after an hour: create it again.
+        if recorded.count > 1 && matches!(&response, Err(RequestError::Api(error)) if error.code == 404) {
+            recorded.count = 1;
+            response = self.api.call(recorded.request(self.source, now)).await;
         }
-        match answer {
+        match response {
             Ok(_) => {
-                self.written.push_back(written);
-                if self.written.len() > REMEMBERED {
-                    self.written.pop_front();
+                self.recorded.push_back(recorded);
+                if self.recorded.len() > CACHE_CAPACITY {
+                    self.recorded.pop_front();
                 }
             }
             Err(error) => {
-                let Event { reason, message, .. } = &written.event;
-                let error = ErrorChain(&error);
-                tracing::warn!(%error, %reason, message, "an event could not be written");
+                let Event {
+                    regarding,
+                    reason,
+                    message,
+                    ..
+                } = &recorded.event;
+                tracing::warn!(
+                    regarding = %Regarding(regarding),
+                    reason = &**reason,
+                    event = message,
+                    error = %Escaped(ErrorChain(&error)),
+                    "cannot record event, dropping it"
+                );
             }
         }
     }
 }
 
-impl Written {
+impl RecordedEvent {
     fn new(event: Event, now: Timestamp) -> Self {
         let object = &event.regarding;
-        // Unique enough, and sorted by time; as others name theirs.
+        // As in client-go: unique enough, and sorted by time.
         let name = format!(
             "{}.{:x}",
             object.name.as_deref().unwrap_or_default(),
@@ -97,7 +110,7 @@ impl Written {
         }
     }
 
-    /// Creates the event, or updates its count.
+    /// The request that creates the event, or updates its count.
     fn request(&self, source: &str, now: Timestamp) -> BuiltRequest {
         let requests = Request::new(ApiEvent::url_path(&(), Some(&self.namespace)));
         if self.count <= 1 {

@@ -1,4 +1,4 @@
-//! Metrics in the text format of Prometheus, spelled as kube-controller-manager spells them.
+//! Metrics in the text format of Prometheus, with names and numbers as in kube-controller-manager.
 
 use std::{
     borrow::Cow,
@@ -17,7 +17,7 @@ use slice_controller::{Measurement, MetricFamily, MetricKind, MetricSpec, Metric
 /// The media type of the text format.
 pub(crate) const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Metrics that share a prefix, and labels in addition to their own.
+/// A registry of metrics with a common prefix and common labels.
 #[derive(Debug)]
 pub(super) struct Exposition {
     values: Arc<Values>,
@@ -53,22 +53,22 @@ impl Exposition {
     /// Appends all metrics in the text format.
     pub(super) fn write(&self, page: &mut String) {
         let mut text = String::new();
-        encode_registry(&mut text, &self.registry).expect("a String takes all that is written");
+        encode_registry(&mut text, &self.registry).expect("writing to a String does not fail");
         for line in text.lines() {
-            spell_as_upstream(line, page);
+            push_line_go_style(line, page);
         }
     }
 }
 
 impl Values {
-    /// A panic elsewhere does not make the values wrong.
+    /// The values stay valid if another thread panics while it holds the lock.
     fn lock(&self) -> MutexGuard<'_, MetricValues> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Metrics are collected instead of registered one by one because the help text of a registered metric gets a full stop, and
-/// the name of a registered counter the suffix `_total`, which upstream's do not have.
+/// A collector instead of registered metrics: registration appends a full stop to the help text and `_total` to the name of a
+/// counter, which upstream's metrics lack.
 impl Collector for Values {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         for MetricFamily { metric, series } in self.lock().families() {
@@ -93,7 +93,7 @@ impl Collector for Values {
 
 fn encode_value(value: &MetricValue, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
     match value {
-        // Also a counter: `encode_counter` would add a suffix to its name.
+        // Counters as well: `encode_counter` would append a suffix to the name.
         MetricValue::Number(number) => encoder.encode_gauge(number),
         MetricValue::Histogram { bounds, counts, sum } => {
             let bounds = bounds.iter().copied().chain([f64::INFINITY]);
@@ -103,28 +103,28 @@ fn encode_value(value: &MetricValue, encoder: &mut MetricEncoder<'_>) -> fmt::Re
     }
 }
 
-/// Appends a line of the text format with its numbers spelled as in Go: the bound of a bucket is a label, and `le="2.0"` is
-/// another time series than `le="2"`.
-fn spell_as_upstream(line: &str, page: &mut String) {
+/// Appends a line of the text format with its numbers in Go's format. The bound of a bucket is a label: `le="2.0"` and `le="2"`
+/// are different time series.
+fn push_line_go_style(line: &str, page: &mut String) {
     let sample = line.rsplit_once(' ').filter(|_| !line.starts_with('#'));
     let Some((series, value)) = sample else {
         page.extend([line, "\n"]);
         return;
     };
-    // In the value of a label the quotation mark would be escaped.
+    // No label value matches: quotation marks are escaped there.
     let bound = ["{le=\"", ",le=\""].into_iter().find_map(|start| {
         let bound = series.find(start)? + start.len();
         Some((bound, bound + series[bound..].find('"')?))
     });
     match bound {
-        Some((start, end)) => page.extend([&series[..start], &go(&series[start..end]), &series[end..]]),
+        Some((start, end)) => page.extend([&series[..start], &go_number(&series[start..end]), &series[end..]]),
         None => page.push_str(series),
     }
-    page.extend([" ", &go(value), "\n"]);
+    page.extend([" ", &go_number(value), "\n"]);
 }
 
-/// A number as Go's client spells it: the shortest digits, with an exponent below 1e-4 and from 1e6 on.
-fn go(number: &str) -> String {
+/// A number in the format of Go's client: the shortest digits, with an exponent below 1e-4 and from 1e6 on.
+fn go_number(number: &str) -> String {
     let number: f64 = number.parse().expect("samples and bounds are numbers");
     if number.is_infinite() {
         return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
@@ -150,7 +150,7 @@ mod tests {
 
     /// The right-hand side was written by Go's `strconv.FormatFloat(number, 'g', -1, 64)`.
     #[test]
-    fn numbers_are_spelled_as_in_go() {
+    fn numbers_are_formatted_as_in_go() {
         for (number, expected) in [
             (0.0, "0"),
             (1.0, "1"),
@@ -170,13 +170,13 @@ mod tests {
             (f64::NEG_INFINITY, "-Inf"),
             (f64::NAN, "NaN"),
         ] {
-            assert_eq!(go(&number.to_string()), expected, "{number}");
-            assert_eq!(go(&format!("{number:e}")), expected, "{number:e}");
+            assert_eq!(go_number(&number.to_string()), expected, "{number}");
+            assert_eq!(go_number(&format!("{number:e}")), expected, "{number:e}");
         }
     }
 
     #[test]
-    fn only_numbers_are_spelled_differently() {
+    fn only_numbers_of_samples_are_reformatted() {
         for (line, expected) in [
             ("# HELP a 1.0 le=\"2.0\" 3.0", "# HELP a 1.0 le=\"2.0\" 3.0\n"),
             ("a 1.0", "a 1\n"),
@@ -191,7 +191,7 @@ mod tests {
             ),
         ] {
             let mut page = String::new();
-            spell_as_upstream(line, &mut page);
+            push_line_go_style(line, &mut page);
             assert_eq!(page, expected);
         }
     }

@@ -1,4 +1,4 @@
-//! The metrics of a program: its work queue's, the runtime's own and its controller's.
+//! The metrics of a program: of its work queue, of the runtime and of its controller.
 
 mod exposition;
 
@@ -10,12 +10,12 @@ use crate::health::Health;
 use exposition::Exposition;
 pub(crate) use exposition::TEXT_FORMAT;
 
-/// All but those of the controller and of the work queue.
+/// The metrics of the runtime.
 static METRICS: [&MetricSpec; 6] = [
     &CHANGE_TO_WRITE,
     &KEYS_FAILING,
-    &LONGEST_FAILING,
-    &WATCH_SILENCE,
+    &OLDEST_FAILING_KEY,
+    &WATCH_LAST_ACTIVITY,
     &EVENTS_DROPPED,
     &OBJECTS_SKIPPED,
 ];
@@ -34,15 +34,15 @@ static KEYS_FAILING: MetricSpec = MetricSpec {
     kind: MetricKind::Gauge,
     labels: &[],
 };
-static LONGEST_FAILING: MetricSpec = MetricSpec {
+static OLDEST_FAILING_KEY: MetricSpec = MetricSpec {
     name: "oldest_failing_key_seconds",
-    help: "For how long the owner that has failed longest has been failing",
+    help: "Time since the owner of slices that has been failing longest started to fail",
     kind: MetricKind::Gauge,
     labels: &[],
 };
-static WATCH_SILENCE: MetricSpec = MetricSpec {
+static WATCH_LAST_ACTIVITY: MetricSpec = MetricSpec {
     name: "watch_last_activity_seconds",
-    help: "Time since the API server was last heard about a resource",
+    help: "Time since the last response or event of the API server for a resource",
     kind: MetricKind::Gauge,
     labels: &["resource"],
 };
@@ -59,7 +59,7 @@ static OBJECTS_SKIPPED: MetricSpec = MetricSpec {
     labels: &["resource"],
 };
 
-/// The metrics of a program, which its controller adds its own to.
+/// The metrics of a program. The controller registers its own.
 #[derive(Debug)]
 pub struct Metrics {
     pub(crate) queue: QueueMetrics,
@@ -67,7 +67,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// The metrics of a program whose work queue has this name; all others begin with the subsystem.
+    /// Metrics whose names begin with `subsystem`, and those of the work queue, with the label `name` of `queue`.
     #[must_use]
     pub fn new(subsystem: &str, queue: &'static str) -> Self {
         let metrics = Self {
@@ -87,7 +87,7 @@ impl Metrics {
         page
     }
 
-    /// Makes metrics of the controller known.
+    /// Registers the metrics of the controller.
     pub(crate) fn register(&self, metrics: &[&'static MetricSpec]) {
         self.controller.register(metrics);
     }
@@ -101,7 +101,7 @@ impl Metrics {
         self.controller.apply([Measurement::new(metric, labels, value)]);
     }
 
-    /// Slices were written, so long after the change.
+    /// Slices were written, with this latency after the change.
     pub(crate) fn written(&self, latency: Duration) {
         self.record(&CHANGE_TO_WRITE, &[], latency.as_secs_f64());
     }
@@ -116,7 +116,7 @@ impl Metrics {
         self.record(&OBJECTS_SKIPPED, &[resource], 1.0);
     }
 
-    /// The keys that fail, each with for how long it has.
+    /// The failing keys, each by the time since it started to fail.
     pub(crate) fn failing(&self, keys: impl Iterator<Item = Duration>) {
         let (mut count, mut longest) = (0, Duration::ZERO);
         for duration in keys {
@@ -124,14 +124,14 @@ impl Metrics {
             longest = longest.max(duration);
         }
         self.apply(vec![Measurement::of_count(&KEYS_FAILING, &[], count)]);
-        self.record(&LONGEST_FAILING, &[], longest.as_secs_f64());
+        self.record(&OLDEST_FAILING_KEY, &[], longest.as_secs_f64());
     }
 
-    /// How long each resource has been silent.
+    /// Updates the gauge of watch activity.
     pub fn watches(&self, health: &Health) {
-        for (kind, state) in health.watches() {
-            if let Some(silence) = state.idle_for(Instant::now()) {
-                self.record(&WATCH_SILENCE, &[kind], silence.as_secs_f64());
+        for (name, state) in health.watches() {
+            if let Some(idle) = state.idle_for(Instant::now()) {
+                self.record(&WATCH_LAST_ACTIVITY, &[name], idle.as_secs_f64());
             }
         }
     }
@@ -212,7 +212,7 @@ impl QueueMetrics {
         self.0.apply([Measurement::new(metric, &[], value)]);
     }
 
-    /// A key was asked for.
+    /// A key was enqueued. With a delay it counts as a retry, as in client-go.
     pub(crate) fn added(&self, delay: Duration) {
         self.record(&ADDS, 1.0);
         if !delay.is_zero() {
@@ -220,14 +220,14 @@ impl QueueMetrics {
         }
     }
 
-    /// A key was handed out after so long.
-    pub(crate) fn taken(&self, waited: Duration) {
+    /// The sync of a key started after this time in the queue.
+    pub(crate) fn started(&self, waited: Duration) {
         self.record(&QUEUE_DURATION, waited.as_secs_f64());
     }
 
-    /// A key was given back after so long.
-    pub(crate) fn finished(&self, worked: Duration, success: bool) {
-        self.record(&WORK_DURATION, worked.as_secs_f64());
+    /// The sync of a key finished after this time.
+    pub(crate) fn finished(&self, duration: Duration, success: bool) {
+        self.record(&WORK_DURATION, duration.as_secs_f64());
         if !success {
             self.record(&RETRIES, 1.0);
         }
@@ -237,8 +237,8 @@ impl QueueMetrics {
         self.0.apply([Measurement::of_count(&DEPTH, &[], keys)]);
     }
 
-    /// The keys that are handed out, each with for how long.
-    pub(crate) fn running(&self, keys: impl Iterator<Item = Duration>) {
+    /// The keys in processing, each by the time since its sync started.
+    pub(crate) fn processing(&self, keys: impl Iterator<Item = Duration>) {
         let (mut sum, mut longest) = (Duration::ZERO, Duration::ZERO);
         for duration in keys {
             sum += duration;

@@ -1,4 +1,4 @@
-//! Durations as Go writes them.
+//! Durations in Go's format.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, fmt::friendly::SpanParser};
 pub struct GoDuration(Duration);
 
 impl GoDuration {
-    /// What is below zero means none, as for kube-controller-manager (R1).
+    /// The duration; a negative one is zero, as in kube-controller-manager (R1).
     #[must_use]
     pub fn as_duration(self) -> Duration {
         self.0
@@ -20,7 +20,7 @@ impl FromStr for GoDuration {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // Zero alone needs no unit.
+        // As in Go, zero needs no unit.
         let text = if matches!(text, "0" | "+0" | "-0") { "0s" } else { text };
         let parsed = SpanParser::new().parse_duration(text).ok();
         let parsed = parsed.filter(|parsed| i64::try_from(parsed.as_nanos()).is_ok());
@@ -40,11 +40,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn periods_are_written_as_in_go() {
+    fn durations_are_parsed_as_in_go() {
         let millis = |text: &str| {
             text.parse::<GoDuration>()
                 .ok()
-                .map(|period| period.as_duration().as_millis())
+                .map(|duration| duration.as_duration().as_millis())
         };
         for (text, expected) in [
             ("0", 0),
@@ -61,13 +61,13 @@ mod tests {
         ] {
             assert_eq!(millis(text), Some(expected), "{text}");
         }
-        for wrong in ["", "1", "s", "1x", "one minute", "1d", "PT1M", "2562048h"] {
-            assert_eq!(millis(wrong), None, "{wrong}");
+        for invalid in ["", "1", "s", "1x", "one minute", "1d", "PT1M", "2562048h"] {
+            assert_eq!(millis(invalid), None, "{invalid}");
         }
     }
 
     #[test]
-    fn less_than_nothing_is_none() {
+    fn a_negative_duration_is_zero() {
         assert_eq!("-5s".parse(), Ok(GoDuration(Duration::ZERO)));
     }
 }

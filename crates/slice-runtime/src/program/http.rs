@@ -1,4 +1,4 @@
-//! Plain HTTP, for those who look after the program.
+//! The HTTP server of the status endpoints, without TLS.
 
 use std::{convert::Infallible, io};
 
@@ -6,9 +6,9 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::pages::Pages;
+use super::status_endpoints::StatusEndpoints;
 
-/// Listens at an address; without a host, at the loopback interface, so that nobody is let in by mistake.
+/// Listens on an address; without a host, on the loopback interface, so that nothing is exposed by default.
 pub(super) async fn listen(address: &str) -> io::Result<TcpListener> {
     match address.strip_prefix(':').unwrap_or(address).parse::<u16>() {
         Ok(port) => TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, port)).await,
@@ -16,29 +16,30 @@ pub(super) async fn listen(address: &str) -> io::Result<TcpListener> {
     }
 }
 
-/// Answers until the program ends.
-pub(super) async fn serve(listener: TcpListener, pages: Pages) {
+/// Serves requests until the program ends.
+pub(super) async fn serve(listener: TcpListener, endpoints: StatusEndpoints) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(connection(stream, pages.clone()))),
+            Ok((stream, _)) => drop(tokio::spawn(serve_connection(stream, endpoints.clone()))),
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                // Out of file descriptors, say, and that for some time.
+                tracing::warn!(%error, "cannot accept an HTTP connection, retrying");
+                // Such as without free file descriptors, which may last for some time.
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
             }
         }
     }
 }
 
-async fn connection(stream: TcpStream, pages: Pages) {
-    let answer =
-        service_fn(|request: http::Request<Incoming>| std::future::ready(Ok::<_, Infallible>(pages.answer(&request))));
+async fn serve_connection(stream: TcpStream, endpoints: StatusEndpoints) {
+    let service = service_fn(|request: http::Request<Incoming>| {
+        std::future::ready(Ok::<_, Infallible>(endpoints.handle(&request)))
+    });
     let served = http1::Builder::new()
-        // A timer ends connections on which no request comes.
+        // The timer closes connections without a request.
         .timer(TokioTimer::new())
-        .serve_connection(TokioIo::new(stream), answer)
+        .serve_connection(TokioIo::new(stream), service)
         .await;
     if let Err(error) = served {
-        tracing::debug!(%error, "a connection ended");
+        tracing::debug!(%error, "HTTP connection failed");
     }
 }

@@ -5,20 +5,23 @@ use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt as _, util::
 
 use super::flags::LoggingFormat;
 
-/// Says on every request what it is, and what went wrong with it; the latter we say ourselves.
-const REQUESTS: &str = "kube_client::client::builder";
+/// The target of kube's log lines about requests. Shown at high verbosity only: we log failed requests ourselves.
+const REQUEST_TARGET: &str = "kube_client::client::builder";
 
-/// Logs to standard error from now on; `target` is that of the program's own log lines.
-pub(super) fn start(format: LoggingFormat, verbosity: u8, target: &str) {
+/// Starts logging to standard error. `target` is the target of the program's own log lines.
+pub(super) fn init(format: LoggingFormat, verbosity: u8, target: &str) {
     let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
     let logging = tracing_subscriber::registry().with(levels(verbosity, target));
     match format {
         LoggingFormat::Text => logging.with(lines.with_ansi(false)).init(),
-        LoggingFormat::Json => logging.with(lines.json().flatten_event(true)).init(),
+        // The current span, with key and attempt of a sync, is in `span`; the list of all spans would repeat it.
+        LoggingFormat::Json => logging
+            .with(lines.json().flatten_event(true).with_span_list(false))
+            .init(),
     }
 }
 
-/// What a level of `--v` means, near to what it does in Kubernetes: 4 is for debugging, 6 shows requests, 8 all.
+/// The meaning of `--v`, similar to Kubernetes: 4 shows details for debugging, 6 requests, 8 everything.
 fn levels(verbosity: u8, target: &str) -> Targets {
     let (ours, requests, others) = match verbosity {
         0..=3 => (LevelFilter::INFO, LevelFilter::OFF, LevelFilter::WARN),
@@ -29,7 +32,7 @@ fn levels(verbosity: u8, target: &str) -> Targets {
     };
     Targets::new()
         .with_default(others)
-        .with_target(REQUESTS, requests)
+        .with_target(REQUEST_TARGET, requests)
         .with_target("slice_runtime", ours)
         .with_target(target, ours)
 }

@@ -1,13 +1,13 @@
-//! What makes a program of a controller: flags, connection to the API server, logs, metrics and health over HTTP, signals.
+//! A controller as a program: flags, client configuration, preflight check, logging, HTTP endpoints, shutdown by signals.
 
+mod client_config;
 mod config_errors;
-mod connect;
 mod flags;
 mod go_duration;
 mod http;
 mod logging;
-mod pages;
 mod signals;
+mod status_endpoints;
 mod usage;
 
 use std::{num::NonZeroUsize, process::ExitCode, sync::Arc, time::Duration};
@@ -21,29 +21,29 @@ pub use go_duration::GoDuration;
 pub use usage::print_usage_error;
 
 use crate::{Health, Metrics, PreflightError, RunOptions, preflight};
-use pages::Pages;
+use status_endpoints::StatusEndpoints;
 
-/// What a program is, whatever its flags are.
+/// The constants of a program: its names and defaults.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramInfo {
     /// Its name.
     pub name: &'static str,
     /// Its version.
     pub version: &'static str,
-    /// Value of the managed-by label on its slices, unless a flag sets another.
+    /// Default value of the managed-by label on its slices (flag `--controller-name`).
     pub managed_by: &'static str,
-    /// The component that events come from.
+    /// The source component of recorded events.
     pub event_source: &'static str,
-    /// Prefix of the names of metrics; characters that they cannot have become underscores.
+    /// Prefix of metric names; invalid characters become underscores.
     pub metrics_subsystem: &'static str,
     /// Label `name` of the metrics of the work queue.
     pub work_queue: &'static str,
-    /// The target of its own log lines, which are shown from INFO on: the name of its crate, where dashes become underscores.
+    /// The target of its own log lines, which are shown from INFO on: the name of its crate. Dashes become underscores.
     pub log_target: &'static str,
 }
 
 impl ProgramInfo {
-    /// A program whose events, metrics and log lines go by its name.
+    /// A program that uses its name for events, metrics and log lines.
     #[must_use]
     pub const fn new(name: &'static str, version: &'static str, managed_by: &'static str) -> Self {
         Self {
@@ -67,47 +67,46 @@ impl ProgramInfo {
     }
 }
 
-/// A controller, and how it is to be run.
+/// A controller with its configuration.
 #[derive(Debug)]
 pub struct ProgramSpec<C> {
     /// The controller.
     pub controller: C,
-    /// The flags that all programs have.
+    /// The common flags.
     pub common: CommonArgs,
-    /// Keys with writes in flight at the same time.
+    /// Maximum number of keys with writes in flight.
     pub concurrency: NonZeroUsize,
-    /// The delay after another writer changed a slice.
+    /// The delay before a key is synced after another writer changed one of its slices.
     pub foreign_change_delay: Duration,
 }
 
-/// The flags of a program that has none of its own.
+/// The flags of [`run`].
 #[derive(Debug, Parser)]
 #[command(about = None, long_about = None)]
 struct DefaultArgs {
-    /// Keys with writes in flight at the same time, 1 to 50
+    /// Maximum number of keys with writes in flight, 1 to 50
     #[arg(long, value_name = "NUMBER", default_value_t = 5, allow_negative_numbers = true)]
     concurrency: i64,
     #[command(flatten)]
     common: CommonArgs,
 }
 
-/// As long as upstream's controller waits at least (R23).
+/// The minimum delay of upstream's controller (R23).
 const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(1);
 
-/// The whole `main` of a program around a controller: the flags that all programs have, logs, metrics, health and shutdown.
+/// The whole `main` of a controller: common flags, client configuration, preflight check, logging, HTTP endpoints, shutdown.
 ///
-/// What prevents it from running is printed in one line each, and ends it with a failure.
+/// Configuration and preflight errors are printed in one line each, and the exit code is a failure.
 pub fn run<C: Controller + Send>(info: ProgramInfo, controller: impl FnOnce(&CommonArgs) -> C) -> ExitCode {
-    run_with(&info, |args: DefaultArgs, complaints| ProgramSpec {
+    run_with(&info, |args: DefaultArgs, errors| ProgramSpec {
         controller: controller(&args.common),
-        concurrency: complaints.in_range("concurrency", args.concurrency, CONCURRENCY),
+        concurrency: errors.in_range("concurrency", args.concurrency, CONCURRENCY),
         foreign_change_delay: FOREIGN_CHANGE_DELAY,
         common: args.common,
     })
 }
 
-/// As [`run`], for a program with flags `A` of its own: `prepare` makes the controller from them, and reports what is wrong
-/// with them.
+/// As [`run`], with flags `A` of your own: `prepare` builds the controller from them, and adds configuration errors.
 pub fn run_with<A, C>(info: &ProgramInfo, prepare: impl FnOnce(A, &mut ConfigErrors) -> ProgramSpec<C>) -> ExitCode
 where
     A: CommandFactory + FromArgMatches,
@@ -117,11 +116,11 @@ where
         Ok(args) => args,
         Err(error) => return print_usage_error(&error, info.name),
     };
-    match start(info, |complaints| prepare(args, complaints)) {
+    match start(info, |errors| prepare(args, errors)) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(complaints) => {
-            for complaint in complaints.lines() {
-                eprintln!("error: {complaint}");
+        Err(errors) => {
+            for error in errors.lines() {
+                eprintln!("error: {error}");
             }
             ExitCode::FAILURE
         }
@@ -132,16 +131,16 @@ fn start<C>(info: &ProgramInfo, prepare: impl FnOnce(&mut ConfigErrors) -> Progr
 where
     C: Controller + Send,
 {
-    let mut complaints = ConfigErrors::default();
-    let program = prepare(&mut complaints);
-    program.common.check(&mut complaints);
-    complaints.check()?;
-    logging::start(program.common.logging_format, program.common.v, &info.log_target());
+    let mut errors = ConfigErrors::default();
+    let program = prepare(&mut errors);
+    program.common.check(&mut errors);
+    errors.into_result()?;
+    logging::init(program.common.logging_format, program.common.v, &info.log_target());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(run_until_stopped(info, program));
-    // Whoever still waits for a name to be resolved does so in vain.
+    let result = runtime.block_on(run_until_stopped(info, program));
+    // Do not wait for blocking threads, such as a name resolution in progress.
     runtime.shutdown_background();
-    ended
+    result
 }
 
 async fn run_until_stopped<C>(info: &ProgramInfo, program: ProgramSpec<C>) -> Result<(), ConfigErrors>
@@ -152,10 +151,10 @@ where
     tokio::pin!(stop);
     let common = &program.common;
     let user_agent = format!("{}/{}", info.name, info.version);
-    let config = connect::configure(&common.kubeconfig, &common.master, &user_agent).await?;
+    let config = client_config::load(&common.kubeconfig, &common.master, &user_agent).await?;
     let url = config.cluster_url.clone();
-    let client = connect::client(config)?;
-    let options = options(info, &program);
+    let client = client_config::client(config)?;
+    let options = run_options(info, &program);
     tracing::info!(
         version = info.version,
         server = %url,
@@ -166,31 +165,31 @@ where
     let listener = match common.http_address.as_str() {
         "" => None,
         address => Some(http::listen(address).await.map_err(|error| {
-            let mut complaints = ConfigErrors::default();
-            complaints.add(&format!("cannot listen at --http-address={address}: {error}"));
-            complaints
+            let mut errors = ConfigErrors::default();
+            errors.add(&format!("cannot listen on --http-address={address}: {error}"));
+            errors
         })?),
     };
     tokio::select! {
-        errors = preflight(&program.controller, client.clone(), &options) => refuse(errors, &url)?,
+        errors = preflight(&program.controller, client.clone(), &options) => check_preflight(errors, &url)?,
         () = &mut stop => return Ok(()),
     }
     let metrics = Arc::new(Metrics::new(&info.metrics_prefix(), info.work_queue));
     let health = Arc::new(Health::default());
     if let Some(listener) = listener {
         tracing::info!(address = %listener.local_addr()?, "metrics and health are served");
-        let pages = Pages {
+        let endpoints = StatusEndpoints {
             metrics: Arc::clone(&metrics),
             health: Arc::clone(&health),
         };
-        tokio::spawn(http::serve(listener, pages));
+        tokio::spawn(http::serve(listener, endpoints));
     }
     crate::run(program.controller, client, options, health, metrics, stop).await;
-    tracing::info!("ended");
+    tracing::info!("stopped");
     Ok(())
 }
 
-fn options<C>(info: &ProgramInfo, program: &ProgramSpec<C>) -> RunOptions {
+fn run_options<C>(info: &ProgramInfo, program: &ProgramSpec<C>) -> RunOptions {
     let common = &program.common;
     RunOptions {
         managed_by: common.controller_name.clone(),
@@ -198,18 +197,18 @@ fn options<C>(info: &ProgramInfo, program: &ProgramSpec<C>) -> RunOptions {
         namespace: common.namespace.clone(),
         concurrency: program.concurrency,
         foreign_change_delay: program.foreign_change_delay,
-        resync_period: common.resync(fastrand::f64()),
+        resync_period: common.resync_period(fastrand::f64()),
         rate_limit: common.rate_limit(),
         dry_run: common.dry_run,
     }
 }
 
-fn refuse(errors: Vec<PreflightError>, url: &::http::Uri) -> Result<(), ConfigErrors> {
-    let mut complaints = ConfigErrors::default();
-    for error in errors {
-        complaints.add(&format!("{url}: {error}"));
+fn check_preflight(preflight_errors: Vec<PreflightError>, url: &::http::Uri) -> Result<(), ConfigErrors> {
+    let mut errors = ConfigErrors::default();
+    for error in preflight_errors {
+        errors.add(&format!("{url}: {error}"));
     }
-    complaints.check()
+    errors.into_result()
 }
 
 #[cfg(test)]
@@ -217,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_metrics_and_logs_go_by_the_name_of_the_program() {
+    fn the_name_of_the_program_is_used_for_events_metrics_and_logs() {
         let info = ProgramInfo::new("my-controller.v2", "1", "us.example");
         assert_eq!(
             (info.event_source, info.work_queue),
@@ -229,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_without_flags_of_its_own_has_the_common_ones() {
+    fn run_has_the_common_flags_and_concurrency() {
         let info = ProgramInfo::new("my-controller", "1", "us.example");
         let parse = |flags: &[&str]| flags::parse::<DefaultArgs>(&info, [&["my-controller"], flags].concat());
         let args = parse(&[]).unwrap();

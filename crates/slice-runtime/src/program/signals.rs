@@ -1,4 +1,4 @@
-//! How a program is asked to end.
+//! Shutdown by signals.
 
 use std::io;
 
@@ -7,23 +7,23 @@ use tokio::{
     sync::oneshot,
 };
 
-/// Ready when the program is asked to end by SIGTERM or SIGINT. Asked once more, it ends at once.
+/// A future that is ready after the first SIGTERM or SIGINT. A second signal exits the process at once.
 pub(super) fn stop() -> io::Result<impl Future<Output = ()>> {
     let mut signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let (tell, told) = oneshot::channel();
+    let (sender, stopped) = oneshot::channel();
     tokio::spawn(async move {
-        next(&mut signals).await;
-        tracing::info!("asked to end: what is due is written first");
-        // Nobody waits for it when the program ends for another reason.
-        let _ = tell.send(());
-        next(&mut signals).await;
-        tracing::warn!("asked to end once more");
+        next_signal(&mut signals).await;
+        tracing::info!("shutdown requested, draining in-flight writes");
+        // The receiver is dropped if the program is already shutting down.
+        let _ = sender.send(());
+        next_signal(&mut signals).await;
+        tracing::warn!("second signal, exiting immediately");
         std::process::exit(1);
     });
-    Ok(async { drop(told.await) })
+    Ok(async { drop(stopped.await) })
 }
 
-async fn next((terminate, interrupt): &mut (Signal, Signal)) {
+async fn next_signal((terminate, interrupt): &mut (Signal, Signal)) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

@@ -1,10 +1,10 @@
-//! What a command line is answered with.
+//! Output of `--help`, `--version` and usage errors.
 
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
-/// Prints help in full, but a mistake in one line.
+/// Prints help or version in full, and a usage error in one line. Returns the exit code.
 #[must_use]
 pub fn print_usage_error(error: &clap::Error, program: &str) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -18,7 +18,7 @@ pub fn print_usage_error(error: &clap::Error, program: &str) -> ExitCode {
         .map(str::trim)
         .collect();
     let first = Some(first.join(" ")).filter(|line| line.starts_with("error: "));
-    let first = first.as_deref().unwrap_or("error: a command is needed");
-    eprintln!("{first}; `{program} --help` lists what there is");
+    let first = first.as_deref().unwrap_or("error: invalid command line");
+    eprintln!("{first}; run `{program} --help` for usage");
     ExitCode::from(2)
 }

@@ -1,29 +1,29 @@
-//! How long a key that failed has to wait.
+//! The backoff of failing keys.
 
 use std::time::Duration;
 
-/// Doubles from a first wait up to a bound.
+/// Exponential backoff: the delay doubles with each failure, up to a cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Backoff {
-    pub(super) first: Duration,
+    pub(super) base: Duration,
     pub(super) cap: Duration,
 }
 
 impl Default for Backoff {
-    /// From 1 s to 60 s: what wins where the rules meet (invariants.md §5).
+    /// From 1 s to 60 s (invariants.md §5).
     fn default() -> Self {
         Self {
-            first: Duration::from_secs(1),
+            base: Duration::from_secs(1),
             cap: Duration::from_secs(60),
         }
     }
 }
 
 impl Backoff {
-    /// The wait after so many failures before this one.
+    /// The delay after a failure that follows this number of failures in a row.
     pub(super) fn after(self, failures: u32) -> Duration {
         let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
-        self.first.saturating_mul(factor).min(self.cap)
+        self.base.saturating_mul(factor).min(self.cap)
     }
 }
 
@@ -32,8 +32,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_doubles_and_stays_at_the_bound() {
-        let waits = [0, 1, 5, 6, 7, 31, 32, u32::MAX].map(|failures| Backoff::default().after(failures).as_secs());
-        assert_eq!(waits, [1, 2, 32, 60, 60, 60, 60, 60]);
+    fn backoff_doubles_up_to_the_cap() {
+        let delays = [0, 1, 5, 6, 7, 31, 32, u32::MAX].map(|failures| Backoff::default().after(failures).as_secs());
+        assert_eq!(delays, [1, 2, 32, 60, 60, 60, 60, 60]);
     }
 }

@@ -1,4 +1,4 @@
-//! Which key is looked at next.
+//! The work queue: keys to sync, with delays, backoff and one sync per key at a time.
 
 mod backoff;
 #[cfg(test)]
@@ -13,177 +13,191 @@ use slice_controller::Key;
 
 use backoff::Backoff;
 
-/// The keys that wait to be looked at.
+/// A rate-limited delaying work queue, as in client-go, in one type.
 ///
-/// A pure state machine: time is an argument. What it promises:
-/// * a key waits for its earliest deadline, and later requests do not put it off (R35, R38);
-/// * keys whose time has come are handed out first in, first out;
-/// * no key is handed out twice before it is given back, and requests meanwhile make for one more look (R32);
-/// * a key that fails comes again, later and later up to a bound, for as long as it fails: none is ever dropped;
-/// * a request breaks into such a wait, because what changed may be the cure; but not into one that the server asked for.
+/// A pure state machine: time is an argument. Its guarantees:
+/// * a delayed key becomes ready at its earliest deadline; a later deadline does not postpone it (R35, R38);
+/// * ready keys are returned first in, first out;
+/// * a key is processed by one sync at a time; adds meanwhile lead to one further sync (R32);
+/// * a failing key is requeued with exponential backoff up to a cap, without end: no key is ever dropped;
+/// * an add ends the backoff early, because the change may resolve the failure; a `Retry-After` of the server is honoured.
 #[derive(Debug, Default)]
-pub(crate) struct Queue {
+pub(crate) struct WorkQueue {
     keys: HashMap<Key, Entry>,
     ready: VecDeque<Key>,
-    /// By deadline, and first come first served among equals.
-    waiting: BTreeMap<(Instant, u64), Key>,
+    /// By deadline; equal deadlines in the order of their adds.
+    delayed: BTreeMap<(Instant, u64), Key>,
     backoff: Backoff,
-    ticket: u64,
+    /// The last sequence number in `delayed`.
+    sequence: u64,
 }
 
 #[derive(Debug, Default)]
 struct Entry {
-    place: Place,
-    /// Since when it is asked for; the start of what a look at it answers.
-    since: Option<Instant>,
-    /// When it is due again, if it was asked for while it was handed out.
+    state: State,
+    /// The first add since the last sync began.
+    added_at: Option<Instant>,
+    /// The deadline of adds during processing: the key is requeued for it afterwards.
     dirty: Option<Instant>,
+    /// Failures in a row.
     failures: u32,
     failing_since: Option<Instant>,
-    /// The server asked not to be asked before.
+    /// The end of the server's `Retry-After`.
     not_before: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Place {
+enum State {
     #[default]
-    Nowhere,
-    Waiting(Instant, u64),
+    Idle,
+    /// Delayed until this deadline, with this sequence number.
+    Delayed(Instant, u64),
     Ready,
     Processing,
 }
 
-/// A key that is handed out.
+/// A key to sync now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
+pub(crate) struct QueuedKey {
     pub(crate) key: Key,
-    /// When it was asked for first.
-    pub(crate) since: Instant,
+    /// The first add since the last sync began.
+    pub(crate) added_at: Instant,
+    /// 1 for a key that did not fail before; one more after each failure in a row.
+    pub(crate) attempt: u32,
 }
 
-/// How a look at a key ended.
+/// How a sync ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// All is as it should be.
+pub(crate) enum SyncStatus {
+    /// Forget the failures of the key.
     Success,
-    /// It has to be looked at again.
+    /// Requeue the key with backoff.
     Failure {
-        /// Not before this, which the server asked for.
+        /// The server's `Retry-After`, if any.
         retry_after: Option<Duration>,
     },
-    /// Somebody else was faster, and what they did is known now: look again at once, but back off if it goes on like that.
-    Overtaken,
+    /// Another writer changed a slice first, and the cache has its version now: requeue at once, with backoff if conflicts
+    /// continue (F1).
+    Conflict,
 }
 
 impl Entry {
-    /// Notes a failure; answers when the key is due again.
-    fn fail(&mut self, wait: Duration, retry_after: Option<Duration>, asked: Option<Instant>, now: Instant) -> Instant {
+    /// Records a failure. Returns when the key is due again: after `delay`, or earlier if it was added meanwhile.
+    fn fail(
+        &mut self,
+        delay: Duration,
+        retry_after: Option<Duration>,
+        dirty: Option<Instant>,
+        now: Instant,
+    ) -> Instant {
         self.failures = self.failures.saturating_add(1);
         self.failing_since.get_or_insert(now);
-        self.since.get_or_insert(now);
+        self.added_at.get_or_insert(now);
         self.not_before = retry_after.map(|after| now + after);
-        let due = asked.map_or(now + wait, |asked| asked.min(now + wait));
+        let due = dirty.map_or(now + delay, |dirty| dirty.min(now + delay));
         due.max(self.not_before.unwrap_or(due))
     }
 }
 
-impl Queue {
-    /// Asks for a look at a key, after a delay. Answers whether nobody had asked for it before.
+impl WorkQueue {
+    /// Enqueues a key after a delay. Returns false if it was queued already.
     pub(crate) fn add(&mut self, key: Key, delay: Duration, now: Instant) -> bool {
         let entry = self.keys.entry(key.clone()).or_default();
-        let is_new = entry.since.is_none();
-        entry.since.get_or_insert(now);
+        let is_new = entry.added_at.is_none();
+        entry.added_at.get_or_insert(now);
         let due = (now + delay).max(entry.not_before.unwrap_or(now));
-        match entry.place {
-            Place::Ready => {}
-            Place::Processing => entry.dirty = Some(entry.dirty.map_or(due, |before| before.min(due))),
-            Place::Waiting(before, _) if before <= due => {}
-            Place::Waiting(before, ticket) => {
-                self.waiting.remove(&(before, ticket));
-                self.put(key, due, now);
+        match entry.state {
+            State::Ready => {}
+            State::Processing => entry.dirty = Some(entry.dirty.map_or(due, |before| before.min(due))),
+            State::Delayed(before, _) if before <= due => {}
+            State::Delayed(before, sequence) => {
+                self.delayed.remove(&(before, sequence));
+                self.schedule(key, due, now);
             }
-            Place::Nowhere => self.put(key, due, now),
+            State::Idle => self.schedule(key, due, now),
         }
         is_new
     }
 
-    /// Hands out the next key that is due. It has to be given back by [`done`](Self::done).
-    pub(crate) fn next(&mut self, now: Instant) -> Option<Due> {
-        self.release(now);
+    /// Takes the next ready key for processing. [`done`](Self::done) must be called for it afterwards.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<QueuedKey> {
+        self.promote_due(now);
         let key = self.ready.pop_front()?;
-        let entry = self.keys.get_mut(&key).expect("a key that is ready has an entry");
-        entry.place = Place::Processing;
-        let since = entry.since.take().expect("a key that is ready was asked for");
-        Some(Due { key, since })
+        let entry = self.keys.get_mut(&key).expect("a ready key has an entry");
+        entry.state = State::Processing;
+        let added_at = entry.added_at.take().expect("a ready key was added");
+        let attempt = entry.failures.saturating_add(1);
+        Some(QueuedKey { key, added_at, attempt })
     }
 
-    /// Takes a key back.
-    pub(crate) fn done(&mut self, key: &Key, ended: Ended, now: Instant) {
-        let Some(entry) = self.keys.get_mut(key).filter(|entry| entry.place == Place::Processing) else {
+    /// Ends the processing of a key: requeues it after a failure, a conflict or an add meanwhile, else forgets it.
+    pub(crate) fn done(&mut self, key: &Key, status: SyncStatus, now: Instant) {
+        let Some(entry) = self.keys.get_mut(key).filter(|entry| entry.state == State::Processing) else {
             return;
         };
-        entry.place = Place::Nowhere;
-        let asked = entry.dirty.take();
-        let due = match ended {
-            Ended::Success => {
+        entry.state = State::Idle;
+        let dirty = entry.dirty.take();
+        let due = match status {
+            SyncStatus::Success => {
                 entry.failures = 0;
                 entry.failing_since = None;
                 entry.not_before = None;
-                asked
+                dirty
             }
-            Ended::Overtaken if entry.failures == 0 => Some(entry.fail(Duration::ZERO, None, asked, now)),
-            Ended::Overtaken => Some(entry.fail(self.backoff.after(entry.failures), None, asked, now)),
-            Ended::Failure { retry_after } => {
-                Some(entry.fail(self.backoff.after(entry.failures), retry_after, asked, now))
+            SyncStatus::Conflict if entry.failures == 0 => Some(entry.fail(Duration::ZERO, None, dirty, now)),
+            SyncStatus::Conflict => Some(entry.fail(self.backoff.after(entry.failures), None, dirty, now)),
+            SyncStatus::Failure { retry_after } => {
+                Some(entry.fail(self.backoff.after(entry.failures), retry_after, dirty, now))
             }
         };
         match due {
-            Some(due) => self.put(key.clone(), due, now),
+            Some(due) => self.schedule(key.clone(), due, now),
             None => {
                 self.keys.remove(key);
             }
         }
     }
 
-    /// How often a look at the key has failed in a row.
+    /// The failures in a row of a key.
     pub(crate) fn failures(&self, key: &Key) -> u32 {
         self.keys.get(key).map_or(0, |entry| entry.failures)
     }
 
-    /// The keys that fail, and since when.
+    /// The failing keys, each with the time of its first failure in a row.
     pub(crate) fn failing(&self) -> impl Iterator<Item = (&Key, Instant)> {
         let entries = self.keys.iter();
         entries.filter_map(|(key, entry)| Some((key, entry.failing_since?)))
     }
 
-    /// When the next key that waits is due.
+    /// The earliest deadline of a delayed key.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.waiting.first_key_value().map(|((due, _), _)| *due)
+        self.delayed.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// Keys that could be handed out (R33).
+    /// The number of ready keys (R33).
     pub(crate) fn depth(&self) -> usize {
         self.ready.len()
     }
 
-    fn put(&mut self, key: Key, due: Instant, now: Instant) {
-        let entry = self.keys.get_mut(&key).expect("a key that is put has an entry");
+    /// Makes a key ready, or delays it until `due`.
+    fn schedule(&mut self, key: Key, due: Instant, now: Instant) {
+        let entry = self.keys.get_mut(&key).expect("a scheduled key has an entry");
         if due <= now {
-            entry.place = Place::Ready;
+            entry.state = State::Ready;
             self.ready.push_back(key);
         } else {
-            self.ticket += 1;
-            entry.place = Place::Waiting(due, self.ticket);
-            self.waiting.insert((due, self.ticket), key);
+            self.sequence += 1;
+            entry.state = State::Delayed(due, self.sequence);
+            self.delayed.insert((due, self.sequence), key);
         }
     }
 
-    /// Moves what is due to the end of the line, the earliest deadline first (R37).
-    fn release(&mut self, now: Instant) {
-        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 <= now) {
+    /// Makes delayed keys ready whose deadline has passed, the earliest first (R37).
+    fn promote_due(&mut self, now: Instant) {
+        while let Some(first) = self.delayed.first_entry().filter(|first| first.key().0 <= now) {
             let key = first.remove();
-            let entry = self.keys.get_mut(&key).expect("a key that waits has an entry");
-            entry.place = Place::Ready;
+            let entry = self.keys.get_mut(&key).expect("a delayed key has an entry");
+            entry.state = State::Ready;
             self.ready.push_back(key);
         }
     }

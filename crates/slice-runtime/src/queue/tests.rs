@@ -8,16 +8,16 @@ fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// A queue and its clock.
-struct Bench {
-    queue: Queue,
+/// A queue with its clock.
+struct Harness {
+    queue: WorkQueue,
     now: Instant,
 }
 
-impl Bench {
+impl Harness {
     fn new() -> Self {
         Self {
-            queue: Queue::default(),
+            queue: WorkQueue::default(),
             now: Instant::now(),
         }
     }
@@ -31,10 +31,10 @@ impl Bench {
     }
 
     fn next(&mut self) -> Option<String> {
-        self.queue.next(self.now).map(|due| due.key.name.to_string())
+        self.queue.next(self.now).map(|queued| queued.key.name.to_string())
     }
 
-    /// All that is due, in order; each is looked at with success.
+    /// Takes all due keys in order; each sync succeeds.
     fn drain(&mut self) -> Vec<String> {
         let mut drained = Vec::new();
         while let Some(name) = self.next() {
@@ -45,273 +45,277 @@ impl Bench {
     }
 
     fn done(&mut self, name: &str) {
-        self.queue.done(&key(name), Ended::Success, self.now);
+        self.queue.done(&key(name), SyncStatus::Success, self.now);
     }
 
     fn fail(&mut self, name: &str) {
-        let failure = Ended::Failure { retry_after: None };
+        let failure = SyncStatus::Failure { retry_after: None };
         self.queue.done(&key(name), failure, self.now);
     }
 
-    fn wait(&self) -> Option<Duration> {
+    /// The time until the next deadline.
+    fn next_delay(&self) -> Option<Duration> {
         self.queue.next_deadline().map(|due| due - self.now)
     }
 }
 
-/// R31, T-WQ-03, T-WQ-05, R30, R33.
+/// A key is queued once, and depth counts ready keys (R30, R31, R33, T-WQ-03, T-WQ-05).
 #[test]
-fn a_key_is_in_line_once() {
-    let mut bench = Bench::new();
+fn a_ready_key_is_not_added_twice() {
+    let mut harness = Harness::new();
     let mut depths = Vec::new();
     for name in ["foo", "bar", "foo"] {
-        bench.add(name, Duration::ZERO);
-        depths.push(bench.queue.depth());
+        harness.add(name, Duration::ZERO);
+        depths.push(harness.queue.depth());
     }
     assert_eq!(depths, [1, 2, 2]);
-    assert_eq!(bench.drain(), ["foo", "bar"]);
-    assert!(bench.queue.keys.is_empty());
+    assert_eq!(harness.drain(), ["foo", "bar"]);
+    assert!(harness.queue.keys.is_empty());
 }
 
-/// M32, T-WQ-02, T-WQ-04, T-WQ-06, R32.
+/// Adds during processing lead to one further sync (R32, M32, T-WQ-02, T-WQ-04, T-WQ-06).
 #[test]
-fn a_key_asked_for_while_it_is_handed_out_comes_once_more_when_it_is_back() {
-    let mut bench = Bench::new();
-    bench.add("foo", Duration::ZERO);
-    assert_eq!(bench.next().as_deref(), Some("foo"));
-    bench.add("foo", Duration::ZERO);
-    bench.add("foo", Duration::ZERO);
-    assert_eq!(bench.next(), None);
-    bench.done("foo");
-    assert_eq!(bench.drain(), ["foo"]);
-    assert!(bench.queue.keys.is_empty());
+fn a_key_added_during_processing_is_requeued_once_when_done() {
+    let mut harness = Harness::new();
+    harness.add("foo", Duration::ZERO);
+    assert_eq!(harness.next().as_deref(), Some("foo"));
+    harness.add("foo", Duration::ZERO);
+    harness.add("foo", Duration::ZERO);
+    assert_eq!(harness.next(), None);
+    harness.done("foo");
+    assert_eq!(harness.drain(), ["foo"]);
+    assert!(harness.queue.keys.is_empty());
 }
 
-/// T-WQ-11, I12.
+/// A key without failures is forgotten (T-WQ-11, I12).
 #[test]
-fn what_is_done_leaves_nothing_behind() {
-    let mut bench = Bench::new();
-    bench.add("foo", ms(5));
-    bench.pass(ms(5));
-    assert_eq!(bench.drain(), ["foo"]);
-    assert!(bench.queue.keys.is_empty() && bench.queue.waiting.is_empty() && bench.queue.ready.is_empty());
+fn a_processed_key_leaves_no_state() {
+    let mut harness = Harness::new();
+    harness.add("foo", ms(5));
+    harness.pass(ms(5));
+    assert_eq!(harness.drain(), ["foo"]);
+    assert!(harness.queue.keys.is_empty() && harness.queue.delayed.is_empty() && harness.queue.ready.is_empty());
 }
 
-/// T-WQ-12, R34.
+/// A delayed key is not ready before its deadline (T-WQ-12, R34).
 #[test]
-fn a_delayed_key_comes_when_its_time_has_come() {
-    let mut bench = Bench::new();
-    bench.add("foo", ms(50));
-    assert_eq!((bench.next(), bench.wait()), (None, Some(ms(50))));
-    bench.pass(ms(60));
-    assert_eq!(bench.drain(), ["foo"]);
-    bench.pass(ms(10_000));
-    assert_eq!((bench.next(), bench.wait()), (None, None));
+fn a_delayed_key_becomes_ready_at_its_deadline() {
+    let mut harness = Harness::new();
+    harness.add("foo", ms(50));
+    assert_eq!((harness.next(), harness.next_delay()), (None, Some(ms(50))));
+    harness.pass(ms(60));
+    assert_eq!(harness.drain(), ["foo"]);
+    harness.pass(ms(10_000));
+    assert_eq!((harness.next(), harness.next_delay()), (None, None));
 }
 
-/// T-WQ-13, R35, R38, G-02: a window from the first request, not from the last.
+/// A batch window starts at the first add, not at the last (T-WQ-13, R35, R38, G-02).
 #[test]
 fn the_earliest_deadline_wins() {
     for (first, second) in [(50, 70), (70, 50), (50, 50)] {
-        let mut bench = Bench::new();
-        bench.add("foo", ms(first));
-        bench.add("foo", ms(second));
-        bench.pass(ms(49));
-        assert_eq!(bench.next(), None);
-        bench.pass(ms(1));
-        assert_eq!(bench.drain(), ["foo"], "{first} {second}");
-        bench.pass(ms(100));
-        assert_eq!(bench.next(), None, "{first} {second}");
+        let mut harness = Harness::new();
+        harness.add("foo", ms(first));
+        harness.add("foo", ms(second));
+        harness.pass(ms(49));
+        assert_eq!(harness.next(), None);
+        harness.pass(ms(1));
+        assert_eq!(harness.drain(), ["foo"], "{first} {second}");
+        harness.pass(ms(100));
+        assert_eq!(harness.next(), None, "{first} {second}");
     }
 }
 
-/// T-WQ-14, T-WQ-15, R37.
+/// Equal deadlines in the order of their adds (T-WQ-14, T-WQ-15, R37).
 #[test]
-fn deadlines_are_served_in_order() {
-    let mut bench = Bench::new();
+fn delayed_keys_become_ready_in_the_order_of_their_deadlines() {
+    let mut harness = Harness::new();
     for (name, delay) in [("c", 1000), ("b", 500), ("a", 250), ("same as a", 250)] {
-        bench.add(name, ms(delay));
+        harness.add(name, ms(delay));
     }
-    bench.pass(ms(2000));
-    assert_eq!(bench.drain(), ["a", "same as a", "b", "c"]);
+    harness.pass(ms(2000));
+    assert_eq!(harness.drain(), ["a", "same as a", "b", "c"]);
 }
 
-/// Unlike R36: what was asked for later is answered by a look that happens sooner.
+/// The earlier sync covers the delayed add as well (unlike R36).
 #[test]
-fn a_request_for_now_brings_a_waiting_key_forward() {
-    let mut bench = Bench::new();
-    bench.add("foo", ms(50));
-    bench.add("foo", Duration::ZERO);
-    assert_eq!(bench.drain(), ["foo"]);
-    bench.pass(ms(100));
-    assert_eq!(bench.next(), None);
+fn an_immediate_add_ends_the_delay() {
+    let mut harness = Harness::new();
+    harness.add("foo", ms(50));
+    harness.add("foo", Duration::ZERO);
+    assert_eq!(harness.drain(), ["foo"]);
+    harness.pass(ms(100));
+    assert_eq!(harness.next(), None);
 }
 
-/// R39, R40, R42, M28, M30, M31, T-WQ-16, T-WQ-17, T-WQ-19; G-01 and G-36 the other way round: a key is never dropped
-/// (I12).
+/// Exponential backoff without end, reset by a success (R39, R40, R42, M28, M30, M31, T-WQ-16, T-WQ-17, T-WQ-19). Unlike G-01 and
+/// G-36, a key is never dropped (I12).
 #[test]
-fn a_failing_key_comes_back_for_ever_and_a_success_resets_it() {
-    let mut bench = Bench::new();
-    bench.add("foo", Duration::ZERO);
-    let mut waits = Vec::new();
+fn a_failing_key_is_requeued_forever_and_a_success_resets_the_backoff() {
+    let mut harness = Harness::new();
+    harness.add("foo", Duration::ZERO);
+    let mut delays = Vec::new();
     for _ in 0..1000 {
-        assert_eq!(bench.next().as_deref(), Some("foo"));
-        bench.fail("foo");
-        let wait = bench.wait().unwrap();
-        waits.push(wait.as_secs());
-        bench.pass(wait);
+        assert_eq!(harness.next().as_deref(), Some("foo"));
+        harness.fail("foo");
+        let delay = harness.next_delay().unwrap();
+        delays.push(delay.as_secs());
+        harness.pass(delay);
     }
-    assert_eq!(waits[..8], [1, 2, 4, 8, 16, 32, 60, 60]);
-    assert_eq!((waits[999], bench.queue.failures(&key("foo"))), (60, 1000));
-    assert_eq!(bench.drain(), ["foo"]);
+    assert_eq!(delays[..8], [1, 2, 4, 8, 16, 32, 60, 60]);
+    assert_eq!((delays[999], harness.queue.failures(&key("foo"))), (60, 1000));
+    assert_eq!(harness.drain(), ["foo"]);
     assert_eq!(
-        (bench.queue.failures(&key("foo")), bench.queue.keys.is_empty()),
+        (harness.queue.failures(&key("foo")), harness.queue.keys.is_empty()),
         (0, true)
     );
-    bench.add("foo", Duration::ZERO);
-    bench.next();
-    bench.fail("foo");
-    assert_eq!(bench.wait(), Some(ms(1000)));
+    harness.add("foo", Duration::ZERO);
+    harness.next();
+    harness.fail("foo");
+    assert_eq!(harness.next_delay(), Some(ms(1000)));
 }
 
-/// T-WQ-16: one failing key does not slow another.
+/// The backoff of one key does not delay another (T-WQ-16).
 #[test]
-fn keys_fail_apart() {
-    let mut bench = Bench::new();
+fn keys_fail_independently() {
+    let mut harness = Harness::new();
     for _ in 0..3 {
-        bench.add("foo", Duration::ZERO);
-        bench.next();
-        bench.fail("foo");
+        harness.add("foo", Duration::ZERO);
+        harness.next();
+        harness.fail("foo");
     }
-    bench.add("bar", Duration::ZERO);
-    assert_eq!(bench.drain(), ["bar"]);
+    harness.add("bar", Duration::ZERO);
+    assert_eq!(harness.drain(), ["bar"]);
     assert_eq!(
-        bench.queue.failing().map(|(key, _)| key).collect::<Vec<_>>(),
+        harness.queue.failing().map(|(key, _)| key).collect::<Vec<_>>(),
         [&key("foo")]
     );
 }
 
 #[test]
-fn news_break_into_the_wait_of_a_failing_key() {
-    let mut bench = Bench::new();
-    bench.add("foo", Duration::ZERO);
-    bench.next();
-    bench.fail("foo");
-    bench.add("foo", Duration::ZERO);
-    assert_eq!(bench.next().as_deref(), Some("foo"));
-    bench.fail("foo");
-    assert_eq!(bench.wait(), Some(ms(2000)), "it has not been forgotten that it failed");
+fn an_add_ends_the_backoff_and_keeps_the_failure_count() {
+    let mut harness = Harness::new();
+    harness.add("foo", Duration::ZERO);
+    harness.next();
+    harness.fail("foo");
+    harness.add("foo", Duration::ZERO);
+    assert_eq!(harness.next().as_deref(), Some("foo"));
+    harness.fail("foo");
+    assert_eq!(harness.next_delay(), Some(ms(2000)), "the second failure in a row");
 }
 
-/// T-WQ-18: of the two waits, ours and the server's, the longer one counts, and a success ends both.
+/// The longer of backoff and Retry-After counts, and a success resets both (T-WQ-18).
 #[test]
-fn t_wq_18_the_longer_wait_wins() {
+fn t_wq_18_the_longer_of_backoff_and_retry_after_wins() {
     for (retry_after, expected) in [(5000, 5), (1500, 2)] {
-        let mut bench = Bench::new();
+        let mut harness = Harness::new();
         for _ in 0..2 {
-            bench.add("foo", Duration::ZERO);
-            bench.next();
-            bench.fail("foo");
-            bench.pass(ms(1000));
-            bench.next();
+            harness.add("foo", Duration::ZERO);
+            harness.next();
+            harness.fail("foo");
+            harness.pass(ms(1000));
+            harness.next();
             let retry_after = Some(ms(retry_after));
-            bench.queue.done(&key("foo"), Ended::Failure { retry_after }, bench.now);
-            let wait = bench.wait().unwrap();
-            assert_eq!(wait.as_secs(), expected, "{retry_after:?}");
-            assert_eq!(bench.queue.failures(&key("foo")), 2);
-            bench.pass(wait);
-            assert_eq!(bench.drain(), ["foo"]);
+            harness
+                .queue
+                .done(&key("foo"), SyncStatus::Failure { retry_after }, harness.now);
+            let delay = harness.next_delay().unwrap();
+            assert_eq!(delay.as_secs(), expected, "{retry_after:?}");
+            assert_eq!(harness.queue.failures(&key("foo")), 2);
+            harness.pass(delay);
+            assert_eq!(harness.drain(), ["foo"]);
         }
     }
 }
 
-/// F6.
+/// Adds do not shorten a Retry-After (F6).
 #[test]
-fn a_retry_after_is_honoured_whatever_happens_meanwhile() {
-    let mut bench = Bench::new();
-    bench.add("foo", Duration::ZERO);
-    bench.next();
-    bench.add("foo", Duration::ZERO);
+fn retry_after_is_honoured_despite_adds() {
+    let mut harness = Harness::new();
+    harness.add("foo", Duration::ZERO);
+    harness.next();
+    harness.add("foo", Duration::ZERO);
     let retry_after = Some(ms(5000));
-    bench.queue.done(&key("foo"), Ended::Failure { retry_after }, bench.now);
-    bench.add("foo", Duration::ZERO);
-    assert_eq!((bench.next(), bench.wait()), (None, retry_after));
-    bench.pass(ms(5000));
-    assert_eq!(bench.drain(), ["foo"]);
+    harness
+        .queue
+        .done(&key("foo"), SyncStatus::Failure { retry_after }, harness.now);
+    harness.add("foo", Duration::ZERO);
+    assert_eq!((harness.next(), harness.next_delay()), (None, retry_after));
+    harness.pass(ms(5000));
+    assert_eq!(harness.drain(), ["foo"]);
 }
 
-/// F1: the first time at once; but two that overtake each other for ever must not run hot (F24).
+/// The first conflict requeues at once (F1); further ones back off, so that two writers do not fight in a hot loop (F24).
 #[test]
-fn a_key_that_was_overtaken_comes_again_at_once_and_then_backs_off() {
-    let mut bench = Bench::new();
-    bench.add("foo", Duration::ZERO);
-    let mut waits = Vec::new();
+fn a_conflict_requeues_at_once_and_then_with_backoff() {
+    let mut harness = Harness::new();
+    harness.add("foo", Duration::ZERO);
+    let mut delays = Vec::new();
     for _ in 0..4 {
-        assert_eq!(bench.next().as_deref(), Some("foo"));
-        bench.queue.done(&key("foo"), Ended::Overtaken, bench.now);
-        let wait = bench.wait().unwrap_or_default();
-        waits.push(wait.as_secs());
-        bench.pass(wait);
+        assert_eq!(harness.next().as_deref(), Some("foo"));
+        harness.queue.done(&key("foo"), SyncStatus::Conflict, harness.now);
+        let delay = harness.next_delay().unwrap_or_default();
+        delays.push(delay.as_secs());
+        harness.pass(delay);
     }
-    assert_eq!(waits, [0, 2, 4, 8]);
+    assert_eq!(delays, [0, 2, 4, 8]);
 }
 
 #[test]
-fn a_look_knows_since_when_it_was_asked_for() {
-    let mut bench = Bench::new();
-    let asked = bench.now;
-    bench.add("foo", ms(50));
-    bench.pass(ms(20));
-    bench.add("foo", Duration::ZERO);
-    assert_eq!(bench.queue.next(bench.now).unwrap().since, asked);
-    let again = bench.now;
-    bench.add("foo", Duration::ZERO);
-    bench.pass(ms(20));
-    bench.done("foo");
-    assert_eq!(bench.queue.next(bench.now).unwrap().since, again);
+fn added_at_is_the_first_add_since_the_last_sync_began() {
+    let mut harness = Harness::new();
+    let first_add = harness.now;
+    harness.add("foo", ms(50));
+    harness.pass(ms(20));
+    harness.add("foo", Duration::ZERO);
+    assert_eq!(harness.queue.next(harness.now).unwrap().added_at, first_add);
+    let second_add = harness.now;
+    harness.add("foo", Duration::ZERO);
+    harness.pass(ms(20));
+    harness.done("foo");
+    assert_eq!(harness.queue.next(harness.now).unwrap().added_at, second_add);
 }
 
-/// T-WQ-01 and the rest of the promises, by chance: at every moment no key is handed out twice, none is lost, and those
-/// that are due come in the order in which they became due.
+/// Random operations: no key is processed twice at a time, and none is lost (T-WQ-01).
 #[test]
-fn whatever_happens_no_key_is_lost_or_handed_out_twice() {
+fn random_operations_lose_no_key_and_process_none_twice_at_a_time() {
     let mut random = fastrand::Rng::with_seed(7);
     for _ in 0..200 {
-        let mut bench = Bench::new();
-        let mut out: Vec<String> = Vec::new();
-        let mut wanted = std::collections::BTreeSet::new();
+        let mut harness = Harness::new();
+        let mut processing: Vec<String> = Vec::new();
+        let mut queued = std::collections::BTreeSet::new();
         for _ in 0..200 {
             match random.u8(0..5) {
                 0 | 1 => {
                     let name = random.u8(0..8).to_string();
-                    bench.add(&name, ms(random.u64(0..30)));
-                    wanted.insert(name);
+                    harness.add(&name, ms(random.u64(0..30)));
+                    queued.insert(name);
                 }
                 2 => {
-                    if let Some(name) = bench.next() {
-                        assert!(!out.contains(&name), "{name} is handed out already");
-                        assert!(wanted.remove(&name), "nobody asked for {name}");
-                        out.push(name);
+                    if let Some(name) = harness.next() {
+                        assert!(!processing.contains(&name), "{name} is being processed already");
+                        assert!(queued.remove(&name), "{name} was not added");
+                        processing.push(name);
                     }
                 }
-                3 if !out.is_empty() => {
-                    let name = out.swap_remove(random.usize(..out.len()));
+                3 if !processing.is_empty() => {
+                    let name = processing.swap_remove(random.usize(..processing.len()));
                     if random.bool() {
-                        bench.done(&name);
+                        harness.done(&name);
                     } else {
-                        bench.fail(&name);
-                        wanted.insert(name);
+                        harness.fail(&name);
+                        queued.insert(name);
                     }
                 }
-                _ => bench.pass(ms(random.u64(0..2000))),
+                _ => harness.pass(ms(random.u64(0..2000))),
             }
         }
-        for name in out.drain(..) {
-            bench.done(&name);
+        for name in processing.drain(..) {
+            harness.done(&name);
         }
-        bench.pass(ms(100_000));
-        let mut rest = bench.drain();
-        rest.sort_unstable();
-        assert_eq!(rest, wanted.into_iter().collect::<Vec<_>>());
-        assert!(bench.queue.keys.is_empty());
+        harness.pass(ms(100_000));
+        let mut remaining = harness.drain();
+        remaining.sort_unstable();
+        assert_eq!(remaining, queued.into_iter().collect::<Vec<_>>());
+        assert!(harness.queue.keys.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What a list or a watch consists of.
+//! Decoding of lists and of the lines of a watch stream.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -7,37 +7,38 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use slice_controller::{Decoded, ObjectRef};
 
-use crate::client::ApiError;
+use crate::{client::ApiError, escape::Escaped};
 
-/// One thing that a watch says.
+/// One line of a watch stream.
 pub(super) enum Frame<O> {
     Apply(Decoded<O>),
     Delete(ObjectRef),
-    /// All is told up to this version.
+    /// All events up to this resourceVersion were sent.
     Bookmark {
         version: Box<str>,
-        /// Whether these were all objects that there are.
-        complete: bool,
+        /// Whether it ends the initial events of a streaming list.
+        initial_events_end: bool,
     },
+    /// An ERROR event, which ends the watch.
     Error(ApiError),
-    /// An object that cannot be read; the watch goes on.
-    Unreadable(Unreadable),
+    /// An object that cannot be decoded; the watch goes on.
+    Undecodable(Undecodable),
 }
 
-/// An object that cannot be read.
+/// An object that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
-#[error("{} cannot be read: {error}", display_name(object_ref.as_ref()))]
-pub(super) struct Unreadable {
-    /// None if the metadata cannot be read either.
+#[error("cannot decode {}: {}", display_name(object_ref.as_ref()), Escaped(error))]
+pub(super) struct Undecodable {
+    /// None if the metadata cannot be decoded either.
     pub(super) object_ref: Option<ObjectRef>,
     pub(super) error: serde_json::Error,
 }
 
 /// One page of a list.
 pub(super) struct Page<O> {
-    pub(super) objects: Vec<Result<Decoded<O>, Unreadable>>,
+    pub(super) objects: Vec<Result<Decoded<O>, Undecodable>>,
     pub(super) version: Box<str>,
-    pub(super) continue_at: Box<str>,
+    pub(super) continue_token: Box<str>,
 }
 
 #[derive(Deserialize)]
@@ -60,7 +61,7 @@ struct List<'a> {
 struct ListMetadata {
     resource_version: Box<str>,
     #[serde(rename = "continue")]
-    continue_at: Box<str>,
+    continue_token: Box<str>,
 }
 
 #[derive(Deserialize)]
@@ -78,8 +79,8 @@ struct BookmarkMetadata {
 
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// Reads one line of a watch.
-pub(super) fn read_frame<O>(
+/// Decodes one line of a watch stream.
+pub(super) fn decode_frame<O>(
     line: &[u8],
     decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
 ) -> Result<Frame<O>, serde_json::Error> {
@@ -90,23 +91,23 @@ pub(super) fn read_frame<O>(
         "BOOKMARK" => {
             let Bookmark { metadata } = serde_json::from_slice(object)?;
             Frame::Bookmark {
-                version: given(metadata.resource_version)?,
-                complete: metadata
+                version: non_empty(metadata.resource_version)?,
+                initial_events_end: metadata
                     .annotations
                     .get(INITIAL_EVENTS_END)
                     .is_some_and(|end| end == "true"),
             }
         }
         "DELETED" => Frame::Delete(ObjectRef::decode(object)?),
-        _ => match read_object(object, decode) {
+        _ => match decode_object(object, decode) {
             Ok(decoded) => Frame::Apply(decoded),
-            Err(unreadable) => Frame::Unreadable(unreadable),
+            Err(undecodable) => Frame::Undecodable(undecodable),
         },
     })
 }
 
-/// Reads one page of a list.
-pub(super) fn read_page<O>(
+/// Decodes one page of a list.
+pub(super) fn decode_page<O>(
     body: &[u8],
     decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
 ) -> Result<Page<O>, serde_json::Error> {
@@ -115,41 +116,41 @@ pub(super) fn read_page<O>(
     Ok(Page {
         objects: items
             .iter()
-            .map(|item| read_object(item.get().as_bytes(), &decode))
+            .map(|item| decode_object(item.get().as_bytes(), &decode))
             .collect(),
-        version: given(list.metadata.resource_version)?,
-        continue_at: list.metadata.continue_at,
+        version: non_empty(list.metadata.resource_version)?,
+        continue_token: list.metadata.continue_token,
     })
 }
 
-/// Reads as of which version a list is.
-pub(super) fn read_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
-    serde_json::from_slice(body).and_then(|list: List<'_>| given(list.metadata.resource_version))
+/// Decodes the resourceVersion of a list.
+pub(super) fn decode_list_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
+    serde_json::from_slice(body).and_then(|list: List<'_>| non_empty(list.metadata.resource_version))
 }
 
-/// The version of a list or of a bookmark, which the next watch starts from.
-fn given(version: Box<str>) -> Result<Box<str>, serde_json::Error> {
+/// Checks the resourceVersion of a list or a bookmark: a watch from an empty one would miss deletions.
+fn non_empty(version: Box<str>) -> Result<Box<str>, serde_json::Error> {
     if version.is_empty() {
-        return Err(serde::de::Error::custom("there is no resourceVersion"));
+        return Err(serde::de::Error::custom("the resourceVersion is missing"));
     }
     Ok(version)
 }
 
-fn read_object<O>(
+fn decode_object<O>(
     object: &[u8],
     decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
-) -> Result<Decoded<O>, Unreadable> {
-    decode(object).map_err(|error| Unreadable {
+) -> Result<Decoded<O>, Undecodable> {
+    decode(object).map_err(|error| Undecodable {
         object_ref: ObjectRef::decode(object).ok(),
         error,
     })
 }
 
-/// The name of an object, for messages.
+/// Namespace and name of an object, for messages.
 fn display_name(object: Option<&ObjectRef>) -> String {
     object.map_or_else(
-        || "an object without readable metadata".to_owned(),
-        |object| format!("{}/{}", object.namespace, object.name),
+        || "an object without valid metadata".to_owned(),
+        |object| Escaped(format_args!("{}/{}", object.namespace, object.name)).to_string(),
     )
 }
 
@@ -159,7 +160,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads the name, and wants it to begin with a letter.
+    /// Decodes the name, which must begin with a letter.
     fn decode(object: &[u8]) -> Result<Decoded<String>, serde_json::Error> {
         let object_ref = ObjectRef::decode(object)?;
         if !object_ref.name.starts_with(char::is_alphabetic) {
@@ -171,15 +172,15 @@ mod tests {
         })
     }
 
-    fn read(line: &str) -> Frame<String> {
-        read_frame(line.as_bytes(), decode).unwrap()
+    fn frame(line: &str) -> Frame<String> {
+        decode_frame(line.as_bytes(), decode).unwrap()
     }
 
     #[test]
-    fn a_watch_says_one_thing_per_line() {
+    fn watch_events_are_decoded_by_type() {
         let object = r#"{"metadata": {"namespace": "ns", "name": "a", "uid": "u", "resourceVersion": "7"}}"#;
         for (kind, applied) in [("ADDED", true), ("MODIFIED", true), ("DELETED", false)] {
-            let object_ref = match read(&format!(r#"{{"type": "{kind}", "object": {object}}}"#)) {
+            let object_ref = match frame(&format!(r#"{{"type": "{kind}", "object": {object}}}"#)) {
                 Frame::Apply(decoded) if applied => decoded.object_ref,
                 Frame::Delete(object_ref) if !applied => object_ref,
                 _ => panic!("{kind}"),
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn bookmarks_say_how_far_it_is_told() {
+    fn bookmarks_carry_a_version_and_may_end_the_initial_events() {
         for (annotations, expected) in [
             ("", false),
             (r#", "annotations": {"k8s.io/initial-events-end": "true"}"#, true),
@@ -198,68 +199,68 @@ mod tests {
             let line =
                 format!(r#"{{"type": "BOOKMARK", "object": {{"metadata": {{"resourceVersion": "9"{annotations}}}}}}}"#);
             assert!(
-                matches!(read(&line), Frame::Bookmark { version, complete } if &*version == "9" && complete == expected)
+                matches!(frame(&line), Frame::Bookmark { version, initial_events_end } if &*version == "9" && initial_events_end == expected)
             );
         }
     }
 
     #[test]
-    fn an_error_is_an_event_too() {
-        let frame = read(r#"{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}"#);
-        assert!(matches!(frame, Frame::Error(error) if error.code == 410 && error.is("Expired")));
+    fn error_events_carry_a_status() {
+        let decoded = frame(r#"{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}"#);
+        assert!(matches!(decoded, Frame::Error(error) if error.code == 410 && error.is("Expired")));
     }
 
-    /// F25: one object that cannot be read does not stop the rest, and its end is still seen.
+    /// The other objects are decoded, and the deletion of this one is still seen (F25).
     #[test]
-    fn an_unreadable_object_is_named() {
+    fn an_undecodable_object_is_reported_by_name() {
         let bad = r#"{"metadata": {"namespace": "ns", "name": "7"}}"#;
-        let frame = read(&format!(r#"{{"type": "ADDED", "object": {bad}}}"#));
+        let decoded = frame(&format!(r#"{{"type": "ADDED", "object": {bad}}}"#));
         assert!(
-            matches!(frame, Frame::Unreadable(unreadable) if unreadable.to_string().starts_with("ns/7 cannot be read: no letter"))
+            matches!(decoded, Frame::Undecodable(undecodable) if undecodable.to_string().starts_with("cannot decode ns/7: no letter"))
         );
         assert!(matches!(
-            read(&format!(r#"{{"type": "DELETED", "object": {bad}}}"#)),
+            frame(&format!(r#"{{"type": "DELETED", "object": {bad}}}"#)),
             Frame::Delete(_)
         ));
         let list =
             format!(r#"{{"metadata": {{"resourceVersion": "3"}}, "items": [{bad}, {{"metadata": {{"name": "a"}}}}]}}"#);
-        let page = read_page(list.as_bytes(), decode).unwrap();
-        assert_eq!((&*page.version, &*page.continue_at), ("3", ""));
+        let page = decode_page(list.as_bytes(), decode).unwrap();
+        assert_eq!((&*page.version, &*page.continue_token), ("3", ""));
         assert_eq!(
             page.objects.iter().map(Result::is_ok).collect::<Vec<_>>(),
             [false, true]
         );
         assert!(
-            read_page(br#"{"metadata": {"resourceVersion": "3"}, "items": null}"#, decode)
+            decode_page(br#"{"metadata": {"resourceVersion": "3"}, "items": null}"#, decode)
                 .unwrap()
                 .objects
                 .is_empty()
         );
-        let frame = read(r#"{"type": "ADDED", "object": {"metadata": 7}}"#);
+        let decoded = frame(r#"{"type": "ADDED", "object": {"metadata": 7}}"#);
         assert!(
-            matches!(frame, Frame::Unreadable(unreadable) if unreadable.object_ref.is_none()
-                && unreadable.to_string().starts_with("an object without readable metadata cannot be read: invalid type"))
+            matches!(decoded, Frame::Undecodable(undecodable) if undecodable.object_ref.is_none()
+                && undecodable.to_string().starts_with("cannot decode an object without valid metadata: invalid type"))
         );
     }
 
-    /// A watch from an empty version begins with the current state, and deletions before it are missed.
+    /// A watch from an empty resourceVersion starts with the current state and misses deletions before it.
     #[test]
-    fn lists_and_bookmarks_have_a_version() {
+    fn lists_and_bookmarks_without_a_version_are_errors() {
         for metadata in ["{}", r#"{"resourceVersion": ""}"#] {
             let list = format!(r#"{{"metadata": {metadata}, "items": []}}"#);
-            assert!(read_page(list.as_bytes(), decode).is_err(), "{list}");
-            assert!(read_version(list.as_bytes()).is_err(), "{list}");
+            assert!(decode_page(list.as_bytes(), decode).is_err(), "{list}");
+            assert!(decode_list_version(list.as_bytes()).is_err(), "{list}");
             let bookmark = format!(r#"{{"type": "BOOKMARK", "object": {{"metadata": {metadata}}}}}"#);
-            assert!(read_frame(bookmark.as_bytes(), decode).is_err(), "{bookmark}");
+            assert!(decode_frame(bookmark.as_bytes(), decode).is_err(), "{bookmark}");
         }
     }
 
     #[test]
-    fn half_a_line_is_an_error() {
-        assert!(read_frame(br#"{"type": "ADDED", "obj"#, decode).is_err());
+    fn a_truncated_line_is_an_error() {
+        assert!(decode_frame(br#"{"type": "ADDED", "obj"#, decode).is_err());
     }
 
-    /// Bad input, like that of the fuzz target, which has no way in here: whatever a server sends is read or refused.
+    /// Mutated input as in the fuzz target, which cannot reach this private module: it is decoded or rejected.
     #[test]
     fn arbitrary_lines_and_pages_never_panic() {
         let metadata = json!({
@@ -271,26 +272,29 @@ mod tests {
         let page =
             json!({"metadata": {"resourceVersion": "7", "continue": "here"}, "items": [{"metadata": metadata}, {}]});
         let object = json!({"metadata": metadata});
-        let said = [
+        let events = [
             ("ADDED", &object),
             ("DELETED", &object),
             ("BOOKMARK", &object),
             ("ERROR", &status),
         ];
-        let lines = said.map(|(kind, object)| json!({"type": kind, "object": object}));
-        let [mut read, mut refused] = [0, 0];
+        let lines = events.map(|(kind, object)| json!({"type": kind, "object": object}));
+        let [mut decoded, mut rejected] = [0, 0];
         for text in lines.iter().chain([&page]).map(|value| value.to_string().into_bytes()) {
             for seed in 0..2000 {
                 let text = fuzzing::mutate(&text, seed);
-                for readable in [
-                    read_frame(&text, decode).is_ok(),
-                    read_page(&text, decode).is_ok(),
-                    read_version(&text).is_ok(),
+                for is_valid in [
+                    decode_frame(&text, decode).is_ok(),
+                    decode_page(&text, decode).is_ok(),
+                    decode_list_version(&text).is_ok(),
                 ] {
-                    *(if readable { &mut read } else { &mut refused }) += 1;
+                    *(if is_valid { &mut decoded } else { &mut rejected }) += 1;
                 }
             }
         }
-        assert!(read > 1000 && refused > 1000, "both happen: {read} and {refused} times");
+        assert!(
+            decoded > 1000 && rejected > 1000,
+            "{decoded} decoded, {rejected} rejected"
+        );
     }
 }

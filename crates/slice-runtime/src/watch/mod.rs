@@ -1,8 +1,8 @@
-//! One resource, listed and watched for as long as the program runs.
+//! The reflector: lists and watches one resource for as long as the program runs, and emits its events.
 
 mod frames;
-mod progress;
-mod request;
+mod list_watch;
+mod resume;
 #[cfg(test)]
 mod tests;
 
@@ -15,61 +15,62 @@ use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
     client::{ApiClient, RequestError},
-    health::SourceHealth,
+    escape::Escaped,
+    health::WatchHealth,
     metrics::Metrics,
 };
-use frames::{Frame, read_frame, read_page, read_version};
-use progress::Progress;
-pub(crate) use request::Target;
+use frames::{Frame, Undecodable, decode_frame, decode_list_version, decode_page};
+pub(crate) use list_watch::ListWatch;
+use resume::ResumeState;
 
-/// As of which version a resource can be watched.
-pub(crate) async fn version(api: &ApiClient, target: &Target) -> Result<Box<str>, RequestError> {
-    let list = api.call(target.one()).await?;
-    read_version(&list).map_err(RequestError::transport)
+/// Lists a resource to get the resourceVersion from which it can be watched.
+pub(crate) async fn current_version(api: &ApiClient, list_watch: &ListWatch) -> Result<Box<str>, RequestError> {
+    let list = api.call(list_watch.probe()).await?;
+    decode_list_version(&list).map_err(RequestError::transport)
 }
 
 /// Events of a reflector. An initial list or a relist is the sequence `Init`, `Apply`…, `InitDone`; objects missing from it
 /// were deleted.
 #[derive(Debug)]
 pub(crate) enum WatchEvent<O> {
-    /// A list begins.
+    /// A list starts.
     Init,
-    /// An object is new or has changed.
+    /// An object was created or updated, or is part of a list.
     Apply(Decoded<O>),
     /// An object was deleted.
     Delete(ObjectRef),
     /// The list is complete.
     InitDone {
-        /// The version of the list.
+        /// The resourceVersion of the list.
         version: Box<str>,
     },
-    /// The API server lacks the resource, which is optional. Objects that are known stay known.
+    /// The API server lacks the resource, which is optional. Known objects stay known.
     Absent,
 }
 
-/// How long to wait before a resource that the API server lacks is tried again.
+/// The delay before an optional resource that the API server lacks is tried again.
 const ABSENT_RETRY: Duration = Duration::from_secs(30);
 
-/// How long things may take.
+/// The timeouts of a reflector.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    /// How long one watch lasts. Short, because a connection that has died without a word is noticed when this is over (F9).
+pub(crate) struct WatchTimeouts {
+    /// The duration of one watch request (`timeoutSeconds`). Short, because a dead connection is only noticed at its end (F9).
     pub(crate) watch: Duration,
-    /// How much longer than it should a watch may last.
-    pub(crate) slack: Duration,
-    /// How long a list may be silent.
-    pub(crate) silence: Duration,
-    /// A watch that ends sooner than this has failed, though nobody says so.
-    pub(crate) short: Duration,
+    /// The time after which a watch that the server did not end is abandoned, in addition to `watch`.
+    pub(crate) grace: Duration,
+    /// Maximum time between two events of a streaming list.
+    pub(crate) idle: Duration,
+    /// A watch that ends sooner counts as failed.
+    pub(crate) min_duration: Duration,
 }
 
-impl Default for Times {
+impl Default for WatchTimeouts {
     fn default() -> Self {
         Self {
             watch: Duration::from_secs(10),
-            slack: Duration::from_secs(3),
-            silence: Duration::from_secs(30),
-            short: Duration::from_secs(1),
+            grace: Duration::from_secs(3),
+            idle: Duration::from_secs(30),
+            min_duration: Duration::from_secs(1),
         }
     }
 }
@@ -78,31 +79,31 @@ impl Default for Times {
 pub(crate) struct Reflector<W, O> {
     pub(crate) api: ApiClient,
     pub(crate) spec: WatchSpec<W, O>,
-    /// The namespace, or all if it is empty.
+    /// The namespace to watch; all if empty.
     pub(crate) namespace: String,
-    pub(crate) health: Arc<SourceHealth>,
+    pub(crate) health: Arc<WatchHealth>,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) times: Times,
-    /// Where the events go.
-    pub(crate) out: mpsc::Sender<(usize, WatchEvent<O>)>,
-    /// The place of the watch among those of the controller, sent with each event.
+    pub(crate) timeouts: WatchTimeouts,
+    /// The channel to the engine.
+    pub(crate) sender: mpsc::Sender<(usize, WatchEvent<O>)>,
+    /// The index of the watch among those of the controller, sent with each event.
     pub(crate) index: usize,
 }
 
 /// Why a list or a watch ended.
-enum End {
-    /// Go on from where it ended.
-    Over,
-    /// The server no longer knows what happened since: list anew.
+enum StreamEnd {
+    /// The server closed the stream, or its time is over: resume from the last resourceVersion.
+    Closed,
+    /// The resourceVersion is too old (410 Gone): relist.
     Expired,
-    /// Nobody listens any more.
-    Unheard,
+    /// The engine dropped the channel: the program shuts down.
+    ReceiverDropped,
     Failed(RequestError),
-    /// What came cannot be understood, or is older than what was seen.
-    Unusable(String),
+    /// The response cannot be decoded, or is older than one before.
+    Invalid(String),
 }
 
-impl From<RequestError> for End {
+impl From<RequestError> for StreamEnd {
     fn from(error: RequestError) -> Self {
         match error.api_error() {
             Some(api_error) if api_error.code == StatusCode::GONE => Self::Expired,
@@ -111,7 +112,7 @@ impl From<RequestError> for End {
     }
 }
 
-/// Whether the API server lacks the resource: lists of a resource that it serves are found even if they are empty.
+/// Whether the API server lacks the resource: the list of a served resource is found even if it is empty.
 fn is_not_found(error: &RequestError) -> bool {
     error
         .api_error()
@@ -119,209 +120,223 @@ fn is_not_found(error: &RequestError) -> bool {
 }
 
 impl<W, O> Reflector<W, O> {
-    /// Runs until nobody listens any more.
+    /// Runs until the engine drops the channel.
     pub(crate) async fn run(self) {
-        let target = Target::new(&self.spec, &self.namespace);
-        let mut progress = Progress::default();
+        let list_watch = ListWatch::new(&self.spec, &self.namespace);
+        let mut resume = ResumeState::default();
         let mut absent = false;
         loop {
-            let position = progress.position().map(ToOwned::to_owned);
-            let begin = Instant::now();
-            let end = match position {
-                Some(version) => self.follow(&target, &version, &mut progress).await,
-                None if progress.watch_list => self.list_by_watch(&target, &mut progress).await,
-                None => self.list_by_pages(&target, &mut progress).await,
+            let resource_version = resume.resource_version().map(ToOwned::to_owned);
+            let started_at = Instant::now();
+            let end = match resource_version {
+                Some(version) => self.watch(&list_watch, &version, &mut resume).await,
+                None if resume.streaming_list => self.streaming_list(&list_watch, &mut resume).await,
+                None => self.paged_list(&list_watch, &mut resume).await,
             };
-            absent &= progress.position().is_none();
+            absent &= resume.resource_version().is_none();
             let Err(end) = end else { continue };
             match end {
-                End::Unheard => return,
-                // Or else a server that ends every watch at once would be asked without a pause.
-                End::Over if begin.elapsed() < self.times.short => {
-                    self.pause("the server ended the watch at once", None, &mut progress)
+                StreamEnd::ReceiverDropped => return,
+                // Without backoff, a server that closes every watch at once would be flooded with requests (F12).
+                StreamEnd::Closed if started_at.elapsed() < self.timeouts.min_duration => {
+                    self.back_off("the API server closed the watch at once", None, &mut resume)
                         .await;
                 }
-                End::Over => progress.went_well(),
-                End::Expired => {
-                    tracing::info!(
-                        resource = self.spec.name,
-                        "the server no longer knows what happened since: listing anew"
-                    );
-                    progress.forget_position();
-                    // Not with everybody else to whom the same happened.
-                    tokio::time::sleep(progress.went_wrong(None, fastrand::f64())).await;
+                StreamEnd::Closed => resume.reset_backoff(),
+                StreamEnd::Expired => {
+                    tracing::info!(resource = self.spec.name, "watch expired (410 Gone), relisting");
+                    resume.forget_version();
+                    // The jitter spreads the relists of clients whose watches expired together.
+                    tokio::time::sleep(resume.next_backoff(None, fastrand::f64())).await;
                 }
-                End::Failed(error) if self.spec.optional && is_not_found(&error) => {
-                    // A resource that appears again may have other objects: they are listed.
-                    progress.forget_position();
-                    progress.went_well();
-                    self.health.absent();
+                StreamEnd::Failed(error) if self.spec.optional && is_not_found(&error) => {
+                    // If the resource appears again, its objects may differ: list them.
+                    resume.forget_version();
+                    resume.reset_backoff();
+                    self.health.set_absent();
                     if !absent {
                         absent = true;
                         tracing::info!(
                             resource = self.spec.name,
                             retry_in = ?ABSENT_RETRY,
-                            "the API server does not serve this optional resource"
+                            "the API server does not serve this optional resource, retrying"
                         );
                     }
-                    // Each time: a list may have begun since.
-                    if self.tell(WatchEvent::Absent).await.is_err() {
+                    // Also if it was absent before: a list may have started since.
+                    if self.emit(WatchEvent::Absent).await.is_err() {
                         return;
                     }
                     tokio::time::sleep(ABSENT_RETRY).await;
                 }
-                End::Failed(error) if progress.position().is_none() && progress.refuses_watch_list(&error) => {}
-                End::Failed(error) => {
-                    let asked_for = error.api_error().and_then(|error| error.retry_after);
-                    let problem = ErrorChain(&error).to_string();
-                    self.pause(&problem, asked_for, &mut progress).await;
+                StreamEnd::Failed(error)
+                    if resume.resource_version().is_none() && resume.fall_back_to_paging(&error) => {}
+                StreamEnd::Failed(error) => {
+                    let retry_after = error.api_error().and_then(|error| error.retry_after);
+                    let error = Escaped(ErrorChain(&error)).to_string();
+                    self.back_off(&error, retry_after, &mut resume).await;
                 }
-                End::Unusable(problem) => self.pause(&problem, None, &mut progress).await,
+                StreamEnd::Invalid(error) => self.back_off(&error, None, &mut resume).await,
             }
         }
     }
 
-    async fn tell(&self, event: WatchEvent<O>) -> Result<(), End> {
-        self.out.send((self.index, event)).await.map_err(|_| End::Unheard)
+    async fn emit(&self, event: WatchEvent<O>) -> Result<(), StreamEnd> {
+        self.sender
+            .send((self.index, event))
+            .await
+            .map_err(|_| StreamEnd::ReceiverDropped)
     }
 
-    /// Waits after something went wrong, and says so.
-    async fn pause(&self, problem: &str, asked_for: Option<Duration>, progress: &mut Progress) {
-        self.health.trouble(problem);
-        let wait = progress.went_wrong(asked_for, fastrand::f64());
-        tracing::warn!(resource = self.spec.name, problem, retry_in = ?wait, "watching failed");
-        tokio::time::sleep(wait).await;
+    /// Reports an error, and waits before the next request.
+    async fn back_off(&self, error: &str, retry_after: Option<Duration>, resume: &mut ResumeState) {
+        self.health.set_error(error);
+        let delay = resume.next_backoff(retry_after, fastrand::f64());
+        tracing::warn!(resource = self.spec.name, error, retry_in = ?delay, "list or watch failed, retrying");
+        tokio::time::sleep(delay).await;
     }
 
-    /// All objects in one stream, and then what happens to them.
-    async fn list_by_watch(&self, target: &Target, progress: &mut Progress) -> Result<(), End> {
-        // The server ends the stream after this, so it has to be enough for all objects.
-        let request = target.watch_list(&progress.newest(), self.times.silence * 10);
-        let stream = self.api.open(request).await?;
+    /// Lists all objects in a watch stream (`sendInitialEvents`), and goes on watching in the same stream.
+    async fn streaming_list(&self, list_watch: &ListWatch, resume: &mut ResumeState) -> Result<(), StreamEnd> {
+        // The server closes the stream after this timeout, so it must suffice for all objects.
+        let request = list_watch.streaming_list(&resume.highest_seen(), self.timeouts.idle * 10);
+        let stream = self.api.open_stream(request).await?;
         futures::pin_mut!(stream);
-        self.tell(WatchEvent::Init).await?;
+        self.emit(WatchEvent::Init).await?;
         let mut line = Vec::new();
         loop {
-            let deadline = Instant::now() + self.times.silence;
-            match self.next(&mut stream, &mut line, deadline).await? {
-                Frame::Apply(decoded) => self.tell(WatchEvent::Apply(decoded)).await?,
-                Frame::Delete(object) => self.tell(WatchEvent::Delete(object)).await?,
+            let deadline = Instant::now() + self.timeouts.idle;
+            match self.next_frame(&mut stream, &mut line, deadline).await? {
+                Frame::Apply(decoded) => self.emit(WatchEvent::Apply(decoded)).await?,
+                Frame::Delete(object) => self.emit(WatchEvent::Delete(object)).await?,
                 Frame::Bookmark {
                     version,
-                    complete: true,
+                    initial_events_end: true,
                 } => {
-                    self.listed(version, progress).await?;
-                    return self.rest(&mut stream, progress).await;
+                    self.complete_list(version, resume).await?;
+                    return self.read_events(&mut stream, resume).await;
                 }
                 Frame::Bookmark { .. } => {}
                 Frame::Error(error) => return Err(RequestError::Api(error).into()),
-                Frame::Unreadable(unreadable) => self.skip(&unreadable.to_string()),
+                Frame::Undecodable(undecodable) => self.skip_undecodable(&undecodable),
             }
         }
     }
 
-    /// All objects, page by page.
-    async fn list_by_pages(&self, target: &Target, progress: &mut Progress) -> Result<(), End> {
-        let mut continue_at: Box<str> = "".into();
+    /// Lists all objects page by page.
+    async fn paged_list(&self, list_watch: &ListWatch, resume: &mut ResumeState) -> Result<(), StreamEnd> {
+        let mut continue_token: Box<str> = "".into();
         loop {
-            let body = self.api.call(target.page(&continue_at)).await?;
+            let body = self.api.call(list_watch.page(&continue_token)).await?;
             let page =
-                read_page(&body, |object| self.spec.decode(object)).map_err(|error| self.unusable("a list", &error))?;
-            self.health.contact();
-            self.check_time(&page.version, progress)?;
-            if continue_at.is_empty() {
-                self.tell(WatchEvent::Init).await?;
+                decode_page(&body, |object| self.spec.decode(object)).map_err(|error| self.invalid("list", &error))?;
+            self.health.record_activity();
+            self.reject_stale_list(&page.version, resume)?;
+            if continue_token.is_empty() {
+                self.emit(WatchEvent::Init).await?;
             }
             for object in page.objects {
                 match object {
-                    Ok(decoded) => self.tell(WatchEvent::Apply(decoded)).await?,
-                    Err(unreadable) => self.skip(&unreadable.to_string()),
+                    Ok(decoded) => self.emit(WatchEvent::Apply(decoded)).await?,
+                    Err(undecodable) => self.skip_undecodable(&undecodable),
                 }
             }
-            if page.continue_at.is_empty() {
-                return self.listed(page.version, progress).await;
+            if page.continue_token.is_empty() {
+                return self.complete_list(page.version, resume).await;
             }
-            continue_at = page.continue_at;
+            continue_token = page.continue_token;
         }
     }
 
-    async fn listed(&self, version: Box<str>, progress: &mut Progress) -> Result<(), End> {
-        self.check_time(&version, progress)?;
-        progress.reach(&version);
-        self.tell(WatchEvent::InitDone { version }).await?;
-        self.health.synced();
+    async fn complete_list(&self, version: Box<str>, resume: &mut ResumeState) -> Result<(), StreamEnd> {
+        self.reject_stale_list(&version, resume)?;
+        resume.advance(&version);
+        self.emit(WatchEvent::InitDone { version }).await?;
+        self.health.set_synced();
         Ok(())
     }
 
-    /// Nothing is concluded from a list that is older than what was seen (I11).
-    fn check_time(&self, version: &str, progress: &Progress) -> Result<(), End> {
-        let seen = progress.is_back_in_time(version);
+    /// Rejects a list that is older than events seen before: deletions must not be concluded from it (I11).
+    fn reject_stale_list(&self, version: &str, resume: &ResumeState) -> Result<(), StreamEnd> {
+        let seen = resume.older_than_seen(version);
         seen.map_or(Ok(()), |seen| {
-            let name = self.spec.name;
-            Err(End::Unusable(format!(
-                "the server lists {name} as of version {version}, but {seen} was seen"
+            Err(StreamEnd::Invalid(format!(
+                "the list of {} has resourceVersion {version:?}, older than {seen}, which was seen before",
+                self.spec.name
             )))
         })
     }
 
-    /// What happens from a version on.
-    async fn follow(&self, target: &Target, version: &str, progress: &mut Progress) -> Result<(), End> {
-        let stream = self.api.open(target.watch_from(version, self.times.watch)).await?;
+    /// Watches from a resourceVersion.
+    async fn watch(&self, list_watch: &ListWatch, version: &str, resume: &mut ResumeState) -> Result<(), StreamEnd> {
+        let stream = self
+            .api
+            .open_stream(list_watch.watch_from(version, self.timeouts.watch))
+            .await?;
         futures::pin_mut!(stream);
-        self.health.synced();
-        self.rest(&mut stream, progress).await
+        self.health.set_synced();
+        self.read_events(&mut stream, resume).await
     }
 
-    async fn rest(&self, stream: &mut (impl AsyncBufRead + Unpin), progress: &mut Progress) -> Result<(), End> {
-        let deadline = Instant::now() + self.times.watch + self.times.slack;
+    async fn read_events(
+        &self,
+        stream: &mut (impl AsyncBufRead + Unpin),
+        resume: &mut ResumeState,
+    ) -> Result<(), StreamEnd> {
+        let deadline = Instant::now() + self.timeouts.watch + self.timeouts.grace;
         let mut line = Vec::new();
         loop {
-            match self.next(stream, &mut line, deadline).await? {
+            match self.next_frame(stream, &mut line, deadline).await? {
                 Frame::Apply(decoded) => {
-                    progress.reach(&decoded.object_ref.resource_version);
-                    self.tell(WatchEvent::Apply(decoded)).await?;
+                    resume.advance(&decoded.object_ref.resource_version);
+                    self.emit(WatchEvent::Apply(decoded)).await?;
                 }
                 Frame::Delete(object) => {
-                    progress.reach(&object.resource_version);
-                    self.tell(WatchEvent::Delete(object)).await?;
+                    resume.advance(&object.resource_version);
+                    self.emit(WatchEvent::Delete(object)).await?;
                 }
-                Frame::Bookmark { version, .. } => progress.reach(&version),
+                Frame::Bookmark { version, .. } => resume.advance(&version),
                 Frame::Error(error) => return Err(RequestError::Api(error).into()),
-                Frame::Unreadable(unreadable) => {
-                    if let Some(object) = &unreadable.object_ref {
-                        progress.reach(&object.resource_version);
+                Frame::Undecodable(undecodable) => {
+                    if let Some(object) = &undecodable.object_ref {
+                        resume.advance(&object.resource_version);
                     }
-                    self.skip(&unreadable.to_string());
+                    self.skip_undecodable(&undecodable);
                 }
             }
         }
     }
 
-    /// The next thing that is said. The end of the stream ends the watch; so does the deadline, because then the connection
-    /// is no longer to be trusted.
-    async fn next(
+    /// Reads and decodes the next line of a watch stream. At the deadline the stream counts as closed: its connection may be
+    /// dead.
+    async fn next_frame(
         &self,
         stream: &mut (impl AsyncBufRead + Unpin),
         line: &mut Vec<u8>,
         deadline: Instant,
-    ) -> Result<Frame<O>, End> {
+    ) -> Result<Frame<O>, StreamEnd> {
         line.clear();
         let read = tokio::time::timeout_at(deadline, stream.read_until(b'\n', line)).await;
-        let read = read.map_err(|_| End::Over)?.map_err(RequestError::transport)?;
+        let read = read.map_err(|_| StreamEnd::Closed)?.map_err(RequestError::transport)?;
         if read == 0 {
-            return Err(End::Over);
+            return Err(StreamEnd::Closed);
         }
-        self.health.contact();
-        read_frame(line, |object| self.spec.decode(object)).map_err(|error| self.unusable("an event", &error))
+        self.health.record_activity();
+        decode_frame(line, |object| self.spec.decode(object)).map_err(|error| self.invalid("watch event", &error))
     }
 
-    fn unusable(&self, what: &str, error: &serde_json::Error) -> End {
-        End::Unusable(format!("{what} of {} cannot be read: {error}", self.spec.name))
+    fn invalid(&self, response: &str, error: &serde_json::Error) -> StreamEnd {
+        let (name, error) = (self.spec.name, Escaped(error));
+        StreamEnd::Invalid(format!("cannot decode a {response} of {name}: {error}"))
     }
 
-    /// One object must not stop the rest (F25).
-    fn skip(&self, problem: &str) {
-        tracing::warn!(resource = self.spec.name, problem, "an object is skipped");
+    /// Logs and counts an object that cannot be decoded; the watch goes on with the others (F25).
+    fn skip_undecodable(&self, undecodable: &Undecodable) {
+        let error = undecodable.to_string();
+        tracing::warn!(
+            resource = self.spec.name,
+            error,
+            "skipping an object that cannot be decoded"
+        );
         self.metrics.object_skipped(self.spec.name);
     }
 }

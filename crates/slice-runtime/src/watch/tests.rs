@@ -12,10 +12,10 @@ use crate::health::Health;
 const PAGE: &str =
     r#"{"metadata": {"resourceVersion": "1", "continue": "here"}, "items": [{"metadata": {"name": "a"}}]}"#;
 
-/// A reflector of an optional resource that gets these responses, and then none.
+/// A reflector of an optional resource that receives these responses, and then none.
 fn reflector(
     responses: impl IntoIterator<Item = (u16, &'static str)>,
-    out: mpsc::Sender<(usize, WatchEvent<()>)>,
+    sender: mpsc::Sender<(usize, WatchEvent<()>)>,
 ) -> Reflector<(), ()> {
     let responses = Mutex::new(responses.into_iter().collect::<VecDeque<_>>());
     let respond = move |_request: http::Request<Body>| {
@@ -39,17 +39,17 @@ fn reflector(
         namespace: String::new(),
         health: Health::default().add("pools"),
         metrics: Arc::new(Metrics::new("test", "test")),
-        times: Times::default(),
-        out,
+        timeouts: WatchTimeouts::default(),
+        sender,
         index: 7,
     }
 }
 
-/// CX3: a list that was begun when the resource disappears again is not waited for.
+/// The engine must not wait for the list of a resource that disappears again (CX3).
 #[tokio::test(start_paused = true)]
-async fn absence_is_reported_after_a_list_that_was_not_completed() {
-    let (out, mut events) = mpsc::channel(9);
-    let reflector = reflector([(404, ""), (422, ""), (200, PAGE), (404, ""), (404, "")], out);
+async fn absence_is_emitted_after_an_incomplete_list() {
+    let (sender, mut events) = mpsc::channel(9);
+    let reflector = reflector([(404, ""), (422, ""), (200, PAGE), (404, ""), (404, "")], sender);
     tokio::spawn(reflector.run());
     for expected in ["Absent", "Init", "Apply", "Absent", "Absent"] {
         let next = tokio::time::timeout(Duration::from_secs(600), events.recv()).await;

@@ -1,4 +1,4 @@
-//! The example `annotated_pods` as a program of a third party: flags, logs, health, metrics, shutdown and slices.
+//! The example `annotated_pods` as a program: flags, logs, health, metrics, shutdown and slices.
 
 use k8s_openapi::api::{
     core::v1::{Event, Pod, Service},
@@ -50,7 +50,7 @@ async fn annotate(client: &Client, pod: &str, status: &Value) {
         .unwrap();
 }
 
-/// Addresses with their pods, in order, of all slices of the Service.
+/// The addresses in all slices of the Service with their pods, sorted.
 fn published(slices: &[EndpointSlice]) -> Vec<(String, String)> {
     let endpoints = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
     let mut published: Vec<_> = endpoints
@@ -78,7 +78,8 @@ async fn until_published(client: &Client, expected: &[(&str, &str)]) -> Vec<Endp
     slices
 }
 
-/// C-MUL-01, -08, -12, -13, -15, -17 and -25.
+/// Networks that are attached and detached, invalid input, and a Service that is deleted (C-MUL-01, -08, -12, -13, -15, -17 and
+/// -25).
 #[tokio::test]
 async fn annotated_pods_publishes_a_secondary_network_and_runs_as_a_program() {
     let control_plane = ControlPlane::start().await.unwrap();
@@ -134,7 +135,7 @@ async fn annotated_pods_publishes_a_secondary_network_and_runs_as_a_program() {
     until_published(&client, &[("192.0.2.18", "b")]).await;
 
     let events: Api<Event> = Api::namespaced(client.clone(), NAMESPACE);
-    until("what cannot be published is recorded", async || {
+    until("events report rejected addresses", async || {
         let events = events.list(&kube::api::ListParams::default()).await.unwrap();
         let reasons: Vec<_> = events.iter().filter_map(|event| event.reason.as_deref()).collect();
         ["NotPublished", "InvalidNetworkStatus"]
@@ -152,5 +153,5 @@ async fn annotated_pods_publishes_a_secondary_network_and_runs_as_a_program() {
     services.delete("rtp", &DeleteParams::default()).await.unwrap();
     until_published(&client, &[]).await;
     let log = program.stop().await.unwrap();
-    assert!(log.contains("slices written") && log.contains("ended"), "{log}");
+    assert!(log.contains("slices written") && log.contains("stopped"), "{log}");
 }

@@ -1,6 +1,6 @@
 //! The runtime on a real API server.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod annotated_pods;
 mod optional;

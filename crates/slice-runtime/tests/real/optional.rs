@@ -28,7 +28,7 @@ fn version(name: &str, served: bool, storage: bool) -> Value {
     json!({"name": name, "served": served, "storage": storage, "schema": schema})
 }
 
-/// Pools in two versions, so that one of them can come and go while the objects stay.
+/// Pools in two versions: one can be served or not while the objects stay.
 fn definition(serves_v1: bool) -> CustomResourceDefinition {
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -68,8 +68,8 @@ async fn an_optional_custom_resource_appears_and_disappears() {
     let (controller, mut reports) = Reporter::new("example.com/v1", "pools");
     assert_eq!(preflight(&controller, client.clone(), &options()).await, []);
     let health = Arc::new(Health::default());
-    let story = async {
-        assert_eq!(reports.next().await, "sync", "nothing waits for pools");
+    let scenario = async {
+        assert_eq!(reports.next().await, "sync", "syncs do not wait for pools");
         assert!(reports.state(&health).absent && health.is_ready());
 
         definitions
@@ -87,7 +87,7 @@ async fn an_optional_custom_resource_appears_and_disappears() {
         assert!(health.is_ready());
         api.delete("a", &DeleteParams::default()).await.unwrap();
         create("b").await;
-        assert!(reports.is_empty(), "what was known stays known");
+        assert!(reports.is_empty(), "known objects stay known");
 
         serve_v1(true).await;
         for report in ["apply b", "delete a", "sync"] {
@@ -95,5 +95,5 @@ async fn an_optional_custom_resource_appears_and_disappears() {
         }
     };
     let metrics = Arc::new(Metrics::new("test", "test"));
-    run(controller, client, options(), Arc::clone(&health), metrics, story).await;
+    run(controller, client, options(), Arc::clone(&health), metrics, scenario).await;
 }

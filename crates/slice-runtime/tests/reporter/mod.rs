@@ -1,4 +1,4 @@
-//! A controller with an optional watch that reports what happens.
+//! A controller with an optional watch that reports its syncs and events.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use slice_controller::{Controller, EventContext, Key, ObjectRef, SyncContext, Sy
 use slice_runtime::{Health, WatchState};
 use tokio::sync::mpsc;
 
-/// Longer than a resource that was absent takes to be tried again.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Longer than the retry delay of an absent resource.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Watches namespaces, and a resource without namespaces where it is served. Reports syncs, and events of the latter.
+/// Watches namespaces and an optional cluster-scoped resource. Reports syncs, and events of the optional resource.
 pub(crate) struct Reporter {
     group_version: &'static str,
     resource: &'static str,
     reports: mpsc::UnboundedSender<String>,
 }
 
-/// What was reported.
+/// The reports of a [`Reporter`].
 pub(crate) struct Reports {
     resource: &'static str,
     received: mpsc::UnboundedReceiver<String>,
@@ -47,7 +47,7 @@ impl Reporter {
     }
 
     fn report(&self, report: String) {
-        // The test may have ended.
+        // The receiver is dropped when the test ends.
         let _ = self.reports.send(report);
     }
 }
@@ -90,15 +90,15 @@ impl Controller for Reporter {
 impl Reports {
     /// The next report.
     pub(crate) async fn next(&mut self) -> String {
-        let next = tokio::time::timeout(PATIENCE, self.received.recv()).await;
-        next.expect("no more reports").unwrap()
+        let next = tokio::time::timeout(REPORT_TIMEOUT, self.received.recv()).await;
+        next.expect("no report in time").unwrap()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.received.is_empty()
     }
 
-    /// How the optional resource is doing.
+    /// The state of the watch of the optional resource.
     pub(crate) fn state(&self, health: &Health) -> WatchState {
         let states = health.watches();
         let state = states.into_iter().find(|(name, _)| *name == self.resource);

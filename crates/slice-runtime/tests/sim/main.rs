@@ -1,6 +1,6 @@
-//! A controller of a few lines on the in-memory API server.
+//! The runtime with small controllers on the in-memory API server.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod optional;
 #[path = "../reporter/mod.rs"]
@@ -27,7 +27,7 @@ use slice_core::AddressType;
 use slice_reconciler::{EndpointCounts, Plan, PlanStats};
 use slice_runtime::{Health, Metrics, PreflightError, RunOptions, preflight, run};
 
-/// Watches namespaces, for which one key desires nothing but to be synced.
+/// A controller that watches namespaces and has one key, which stays active for resyncs.
 struct Namespaces {
     decode: fn(&[u8]) -> Result<Decoded<()>, serde_json::Error>,
     syncs: Arc<AtomicUsize>,
@@ -65,7 +65,7 @@ impl Controller for Namespaces {
 
     fn sync(&mut self, _key: &Key, _context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         self.syncs.fetch_add(1, Ordering::Relaxed);
-        let summary = PlanStats {
+        let stats = PlanStats {
             address_type: AddressType::IPv4,
             changes: EndpointCounts::default(),
             endpoints: 0,
@@ -73,7 +73,7 @@ impl Controller for Namespaces {
             min_slices: 0,
         };
         let plan = Plan {
-            stats: vec![summary],
+            stats: vec![stats],
             ..Plan::default()
         };
         Ok(plan.into())
@@ -93,14 +93,14 @@ fn options() -> RunOptions {
     }
 }
 
-/// A client, and what goes wrong on its way.
+/// A client of a new API server, and the faults of its requests.
 fn server() -> (kube::Client, Faults) {
     let faults = Faults::default();
     let service = FaultService::new(ApiSim::new(), faults.clone());
     (kube::Client::new(service, "default"), faults)
 }
 
-/// Runs a controller for a minute, which passes as soon as everybody waits for it.
+/// Runs a controller for a minute of paused time.
 async fn run_for_a_minute(controller: Namespaces, options: RunOptions) -> Arc<Metrics> {
     let (client, _) = server();
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("test", "test")));
@@ -110,7 +110,7 @@ async fn run_for_a_minute(controller: Namespaces, options: RunOptions) -> Arc<Me
 }
 
 #[tokio::test(start_paused = true)]
-async fn everything_is_looked_at_from_time_to_time_or_never() {
+async fn every_key_is_synced_once_per_resync_period() {
     for (resync_period, syncs) in [(0, 1), (7, 1 + 60 / 7)] {
         let controller = Namespaces::default();
         let synced = Arc::clone(&controller.syncs);
@@ -126,7 +126,7 @@ async fn everything_is_looked_at_from_time_to_time_or_never() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(expected = "a decoder that panics")]
-async fn nobody_goes_on_half_blind() {
+async fn a_panic_of_a_reflector_ends_the_run() {
     let controller = Namespaces {
         decode: |_| panic!("a decoder that panics"),
         ..Namespaces::default()
@@ -135,7 +135,7 @@ async fn nobody_goes_on_half_blind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn objects_that_cannot_be_decoded_are_counted() {
+async fn undecodable_objects_are_counted() {
     let controller = Namespaces {
         decode: |_| Err(serde::de::Error::custom("not a namespace")),
         ..Namespaces::default()
@@ -147,10 +147,10 @@ async fn objects_that_cannot_be_decoded_are_counted() {
 }
 
 #[tokio::test]
-async fn a_sound_server_is_no_obstacle_and_neither_is_a_busy_one() {
+async fn preflight_accepts_a_healthy_and_a_busy_server() {
     let (client, faults) = server();
     assert_eq!(preflight(&Namespaces::default(), client.clone(), &options()).await, []);
-    // Each resource is listed and watched, and nothing stays open.
+    // A list and a watch of each resource.
     assert_eq!(faults.count(&Match::default()), 4);
     for busy in [429, 500, 503] {
         let rule = faults.add(Rule::when(Match::default()).answer(busy));
@@ -164,49 +164,49 @@ async fn a_sound_server_is_no_obstacle_and_neither_is_a_busy_one() {
 }
 
 #[tokio::test]
-async fn missing_rights_are_told_by_verb_and_resource() {
+async fn preflight_reports_denied_access_by_verb_and_resource() {
     let (client, faults) = server();
     faults.add(Rule::on(Verb::List, "namespaces").answer(403));
     faults.add(Rule::on(Verb::Watch, "endpointslices").answer(401));
-    let told: Vec<String> = preflight(&Namespaces::default(), client, &options())
+    let errors: Vec<String> = preflight(&Namespaces::default(), client, &options())
         .await
         .iter()
         .map(ToString::to_string)
         .collect();
     assert_eq!(
-        told,
+        errors,
         [
-            "not allowed to list namespaces: injected fault: 403",
-            "not allowed to watch endpointslices: injected fault: 401"
+            "not allowed to list namespaces: injected fault: 403; check the credentials and RBAC rules",
+            "not allowed to watch endpointslices: injected fault: 401; check the credentials and RBAC rules"
         ]
     );
 }
 
 #[tokio::test]
-async fn what_is_not_served_is_told() {
+async fn preflight_reports_a_resource_that_is_not_served() {
     let (client, faults) = server();
     faults.add(Rule::on(Verb::List, "endpointslices").answer(404));
-    let told = preflight(&Namespaces::default(), client, &options()).await;
+    let errors = preflight(&Namespaces::default(), client, &options()).await;
     let (api, resource) = ("apis/discovery.k8s.io/v1".to_owned(), "endpointslices");
-    assert_eq!(told, [PreflightError::NotServed { api, resource }]);
+    assert_eq!(errors, [PreflightError::NotServed { api, resource }]);
 }
 
 #[tokio::test]
-async fn a_selector_that_the_server_cannot_read_is_told() {
+async fn preflight_reports_an_invalid_selector() {
     let (client, _) = server();
     let malformed = RunOptions {
         managed_by: "a b".to_owned(),
         ..options()
     };
-    let told = preflight(&Namespaces::default(), client, &malformed).await;
-    let [PreflightError::Refused { verb, resource, .. }] = &told[..] else {
-        panic!("{told:?}");
+    let errors = preflight(&Namespaces::default(), client, &malformed).await;
+    let [PreflightError::Rejected { verb, resource, .. }] = &errors[..] else {
+        panic!("{errors:?}");
     };
     assert_eq!((*verb, *resource), ("list", "endpointslices"));
 }
 
 #[tokio::test]
-async fn a_namespace_that_cannot_be_in_a_path_is_reported() {
+async fn preflight_reports_an_invalid_namespace() {
     let (client, _) = server();
     let malformed = RunOptions {
         namespace: "a b".to_owned(),
@@ -219,24 +219,24 @@ async fn a_namespace_that_cannot_be_in_a_path_is_reported() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_reached_is_told_once() {
+async fn preflight_reports_an_unreachable_server_once() {
     let (client, faults) = server();
     faults.add(Rule::when(Match::default()).drop_request());
-    let told = preflight(&Namespaces::default(), client, &options()).await;
-    assert!(matches!(&told[..], [PreflightError::Unreachable(_)]), "{told:?}");
+    let errors = preflight(&Namespaces::default(), client, &options()).await;
+    assert!(matches!(&errors[..], [PreflightError::Unreachable(_)]), "{errors:?}");
 }
 
-/// F12: a server that ends every watch at once is not asked again and again without a pause.
+/// A server that closes every watch at once is not flooded with requests (F12).
 #[tokio::test(start_paused = true)]
-async fn watches_that_end_at_once_are_no_storm() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
-    let answer = move |request: http::Request<kube::client::Body>| {
+async fn watches_that_close_at_once_back_off() {
+    let watches = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&watches);
+    let respond = move |request: http::Request<kube::client::Body>| {
         let query = request.uri().query().unwrap_or_default();
         let (code, body) = if query.contains("sendInitialEvents") {
             (422, "")
         } else if query.contains("watch=true") {
-            assert!(count.fetch_add(1, Ordering::Relaxed) < 1000, "a storm");
+            assert!(count.fetch_add(1, Ordering::Relaxed) < 1000, "no backoff");
             (200, "")
         } else {
             (200, r#"{"metadata": {"resourceVersion": "1"}, "items": [{}]}"#)
@@ -245,12 +245,12 @@ async fn watches_that_end_at_once_are_no_storm() {
         let response = http::Response::builder().status(code).body(body).unwrap();
         std::future::ready(Ok::<_, std::convert::Infallible>(response))
     };
-    let client = kube::Client::new(tower::service_fn(answer), "default");
+    let client = kube::Client::new(tower::service_fn(respond), "default");
     let metrics = Metrics::new("test", "test");
-    // The time of the test, which passes as soon as everybody waits for it.
+    // Paused time: it passes when all tasks wait.
     let minute = tokio::time::sleep(Duration::from_secs(60));
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));
     run(Namespaces::default(), client, options(), health, metrics, minute).await;
-    let asked = asked.load(Ordering::Relaxed);
-    assert!((2..60).contains(&asked), "{asked}");
+    let watches = watches.load(Ordering::Relaxed);
+    assert!((2..60).contains(&watches), "{watches}");
 }

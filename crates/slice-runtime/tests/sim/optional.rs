@@ -7,7 +7,7 @@ use kube::api::{Api, DeleteParams, PostParams};
 use super::*;
 use crate::reporter::Reporter;
 
-/// The API server lacks nodes until these are removed.
+/// Makes the API server lack nodes, until the rules are removed.
 fn without_nodes(faults: &Faults) -> [RuleHandle; 2] {
     [Verb::List, Verb::Watch].map(|verb| faults.add(Rule::on(verb, "nodes").answer(404)))
 }
@@ -43,8 +43,8 @@ async fn an_optional_resource_appears_and_disappears() {
     let health = Arc::new(Health::default());
     let (controller, mut reports) = Reporter::new("v1", "nodes");
     let absence = without_nodes(&faults);
-    let story = async {
-        assert_eq!(reports.next().await, "sync", "nothing waits for nodes");
+    let scenario = async {
+        assert_eq!(reports.next().await, "sync", "syncs do not wait for nodes");
         assert!(reports.state(&health).absent && health.is_ready());
 
         api.create(&PostParams::default(), &node("a")).await.unwrap();
@@ -66,9 +66,9 @@ async fn an_optional_resource_appears_and_disappears() {
         api.delete("a", &DeleteParams::default()).await.unwrap();
         api.create(&PostParams::default(), &node("b")).await.unwrap();
         tokio::time::sleep(Duration::from_secs(90)).await;
-        assert!(reports.is_empty(), "what was known stays known");
+        assert!(reports.is_empty(), "known objects stay known");
 
-        // Only a complete list tells what was deleted.
+        // Deletions are only known when the list is complete.
         for rule in absence {
             rule.remove();
         }
@@ -77,5 +77,5 @@ async fn an_optional_resource_appears_and_disappears() {
         }
     };
     let metrics = Arc::new(Metrics::new("test", "test"));
-    run(controller, client, options(), Arc::clone(&health), metrics, story).await;
+    run(controller, client, options(), Arc::clone(&health), metrics, scenario).await;
 }

@@ -1,46 +1,58 @@
-//! Whatever the order in which things happen.
+//! Random interleavings of changes, watch events, syncs, writes, faults and foreign edits.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
-use super::*;
+use serde_json::{Value, json};
 
-/// Pods that were published when everything was known, and have been wanted ever since: none may be missing (I4).
+use super::{
+    fake_api::{self, FakeApi, RESOURCES, SLICES},
+    fixtures::{node, pod, service},
+    harness::{Fault, Harness},
+};
+
+/// Checks that no ready endpoint disappears from the slices while it is desired (I4).
 #[derive(Default)]
-struct Watchman {
-    safe: BTreeSet<String>,
+struct NoGapCheck {
+    /// Addresses that were published in a state without pending events and writes, and desired ever since.
+    protected: BTreeSet<String>,
 }
 
-impl Watchman {
-    /// Looks at the world after one thing happened.
-    fn look(&mut self, play: &Play, by_hand: bool, seed: u64) {
-        let wanted = wanted(&play.world, "web");
-        let published: BTreeSet<String> = play.published("web").into_iter().map(|(address, _)| address).collect();
-        self.safe.retain(|address| wanted.contains(&(address.clone(), true)));
-        if by_hand {
-            self.safe.retain(|address| published.contains(address));
+impl NoGapCheck {
+    /// Checks the slices after a step.
+    fn check(&mut self, harness: &Harness, foreign_edit: bool, seed: u64) {
+        let desired = desired(&harness.api, "web");
+        let published: BTreeSet<String> = harness
+            .published("web")
+            .into_iter()
+            .map(|(address, _)| address)
+            .collect();
+        self.protected
+            .retain(|address| desired.contains(&(address.clone(), true)));
+        if foreign_edit {
+            self.protected.retain(|address| published.contains(address));
         }
-        let missing: Vec<_> = self.safe.difference(&published).collect();
+        let missing: Vec<_> = self.protected.difference(&published).collect();
         assert!(missing.is_empty(), "seed {seed}: {missing:?} are missing");
-        // What is decided from an older view, or was, is decided rightly.
-        if play.has_untold() || !play.jobs.is_empty() {
+        // A plan that is based on an older state may still remove endpoints.
+        if harness.has_undelivered() || !harness.jobs.is_empty() {
             return;
         }
-        let ready = wanted.iter().filter(|(_, ready)| *ready).map(|(address, _)| address);
-        self.safe
+        let ready = desired.iter().filter(|(_, ready)| *ready).map(|(address, _)| address);
+        self.protected
             .extend(ready.filter(|address| published.contains(*address)).cloned());
     }
 }
 
-/// What the slices of a Service should hold, from the objects alone.
-fn wanted(world: &World, service: &str) -> BTreeSet<(String, bool)> {
-    let Some(service) = world.get("services", service) else {
+/// The desired endpoints of a Service, derived from the objects.
+fn desired(api: &FakeApi, service: &str) -> BTreeSet<(String, bool)> {
+    let Some(service) = api.get("services", service) else {
         return BTreeSet::new();
     };
     let selected = &service["spec"]["selector"]["app"];
-    let pods = world.list("pods").0;
+    let pods = api.list("pods").0;
     let pods = pods.iter().filter(|pod| &pod["metadata"]["labels"]["app"] == selected);
-    let known = pods.filter(|pod| world.get("nodes", pod["spec"]["nodeName"].as_str().unwrap()).is_some());
-    known
+    let with_node = pods.filter(|pod| api.get("nodes", pod["spec"]["nodeName"].as_str().unwrap()).is_some());
+    with_node
         .map(|pod| {
             let address = pod["status"]["podIPs"][0]["ip"].as_str().unwrap().to_owned();
             (address, pod["status"]["conditions"][0]["status"] == "True")
@@ -48,21 +60,23 @@ fn wanted(world: &World, service: &str) -> BTreeSet<(String, bool)> {
         .collect()
 }
 
-struct Chance {
+/// The source of random steps.
+struct RandomSteps {
     random: fastrand::Rng,
+    /// Whether to inject faults and foreign edits.
     faults: bool,
 }
 
-impl Chance {
+impl RandomSteps {
     fn fault(&mut self) -> Fault {
         if !self.faults || self.random.u8(..4) > 0 {
             return Fault::None;
         }
-        [Fault::Refused, Fault::Lost, Fault::AnswerLost][self.random.usize(..3)]
+        [Fault::Rejected, Fault::RequestLost, Fault::ResponseLost][self.random.usize(..3)]
     }
 
-    /// Something happens to the inputs. Every pod has an address of its own for life.
-    fn change(&mut self, world: &mut World) {
+    /// Changes a Service, pod or node. Every pod has an address of its own, which never changes.
+    fn change_inputs(&mut self, api: &mut FakeApi) {
         let i = self.random.u8(..12);
         let name = format!("p{i}");
         match self.random.u8(..12) {
@@ -74,121 +88,121 @@ impl Chance {
                 if self.random.u8(..6) == 0 {
                     pod["metadata"]["labels"]["more"] = json!("labels");
                 }
-                world.put("pods", pod);
+                api.put("pods", pod);
             }
-            5 | 6 => drop(world.delete("pods", &name)),
+            5 | 6 => drop(api.delete("pods", &name)),
             7 => {
                 let mut service = service("web", if self.random.u8(..4) == 0 { "other" } else { "web" });
                 service["spec"]["ports"][0]["port"] = json!(80 + self.random.u8(..2));
                 service["metadata"]["labels"] = json!({"version": self.random.u8(..3).to_string()});
-                world.put("services", service);
+                api.put("services", service);
             }
-            8 if self.random.u8(..4) == 0 => drop(world.delete("services", "web")),
-            9 => drop(world.put("nodes", node("n1", ["a", "b"][self.random.usize(..2)]))),
-            10 if self.random.u8(..6) == 0 => drop(world.delete("nodes", "n1")),
+            8 if self.random.u8(..4) == 0 => drop(api.delete("services", "web")),
+            9 => drop(api.put("nodes", node("n1", ["a", "b"][self.random.usize(..2)]))),
+            10 if self.random.u8(..6) == 0 => drop(api.delete("nodes", "n1")),
             _ => {}
         }
     }
 
-    /// Somebody does something to a slice by hand.
-    fn meddle(&mut self, world: &mut World) -> bool {
-        let slices: Vec<Value> = world.slices().cloned().collect();
+    /// Edits a slice as another client. Returns whether there is one.
+    fn edit_slice(&mut self, api: &mut FakeApi) -> bool {
+        let slices: Vec<Value> = api.slices().cloned().collect();
         if slices.is_empty() {
             return false;
         }
         let mut slice = slices[self.random.usize(..slices.len())].clone();
-        let name = world::object_ref(&slice).name.to_string();
+        let name = fake_api::object_ref(&slice).name.to_string();
         match self.random.u8(..6) {
-            0 => drop(world.delete(SLICES, &name)),
+            0 => drop(api.delete(SLICES, &name)),
             1 => {
                 slice["endpoints"].as_array_mut().unwrap().pop();
-                world.put(SLICES, slice);
+                api.put(SLICES, slice);
             }
             2 => {
-                slice["metadata"]["name"] = json!(format!("by-hand-{}", self.random.u8(..3)));
-                world.put(SLICES, slice);
+                slice["metadata"]["name"] = json!(format!("manual-{}", self.random.u8(..3)));
+                api.put(SLICES, slice);
             }
             3 => {
                 slice["metadata"]["labels"]["kubernetes.io/service-name"] = json!("other");
-                world.put(SLICES, slice);
+                api.put(SLICES, slice);
             }
             4 => {
                 slice["metadata"]["labels"]["foreign"] = json!("label");
-                world.put(SLICES, slice);
+                api.put(SLICES, slice);
             }
             _ => {
                 slice["metadata"]["annotations"]["foreign"] = json!("annotation");
-                world.put(SLICES, slice);
+                api.put(SLICES, slice);
             }
         }
         true
     }
 
-    /// One thing happens. Answers whether it was done to slices by hand.
-    fn step(&mut self, play: &mut Play) -> bool {
+    /// Runs one random step. Returns whether it was a foreign edit of a slice.
+    fn step(&mut self, harness: &mut Harness) -> bool {
         match self.random.u8(..20) {
-            0..=3 => self.change(&mut play.world),
-            4 if self.faults && self.random.bool() => return self.meddle(&mut play.world),
-            5..=9 => drop(play.tell(world::KINDS[self.random.usize(..4)])),
-            10..=12 => play.work(),
-            13..=17 if !play.jobs.is_empty() => {
-                let job = self.random.usize(..play.jobs.len());
-                let write = self.random.usize(..play.jobs[job].writes.len());
+            0..=3 => self.change_inputs(&mut harness.api),
+            4 if self.faults && self.random.bool() => return self.edit_slice(&mut harness.api),
+            5..=9 => drop(harness.deliver(RESOURCES[self.random.usize(..4)])),
+            10..=12 => harness.process_due(),
+            13..=17 if !harness.jobs.is_empty() => {
+                let job = self.random.usize(..harness.jobs.len());
+                let write = self.random.usize(..harness.jobs[job].writes.len());
                 let fault = self.fault();
-                if !play.send(job, write, fault) {
-                    play.answer(job, write);
+                if !harness.send(job, write, fault) {
+                    harness.report(job, write);
                 }
             }
             18 => {
-                play.now += Duration::from_millis(self.random.u64(..1500));
-                return play.world.collect_garbage();
+                harness.now += Duration::from_millis(self.random.u64(..1500));
+                return harness.api.collect_garbage();
             }
-            19 if self.random.u8(..10) == 0 => play.list(world::KINDS[self.random.usize(..4)]),
+            19 if self.random.u8(..10) == 0 => harness.list(RESOURCES[self.random.usize(..4)]),
             _ => {}
         }
         false
     }
 }
 
-/// I1, I2, I4, I6, I7, I12 in all the orders that chance thinks of; F1–F7, F11, F16, F23 among them.
+/// The invariants I1, I2, I4, I6, I7 and I12 hold in random orders, with the faults F1–F7, F11, F16 and F23 among them.
 #[test]
-fn whatever_the_order_it_comes_to_rest_and_loses_nothing() {
+fn random_steps_converge_without_gaps_or_unneeded_writes() {
     let seeds = std::env::var("SEEDS")
         .ok()
         .and_then(|seeds| seeds.parse().ok())
         .unwrap_or(60);
     for seed in 0..seeds {
-        let mut chance = Chance {
+        let mut steps = RandomSteps {
             random: fastrand::Rng::with_seed(seed),
             faults: seed % 2 == 1,
         };
-        let max = chance.random.usize(1..5);
-        let mut play = Play::new(max, Duration::from_millis(chance.random.u64(..2) * 500));
-        play.world.put("nodes", node("n1", "a"));
-        play.world.put("services", service("web", "web"));
-        let mut watchman = Watchman::default();
+        let max = steps.random.usize(1..5);
+        let mut harness = Harness::new(max, Duration::from_millis(steps.random.u64(..2) * 500));
+        harness.api.put("nodes", node("n1", "a"));
+        harness.api.put("services", service("web", "web"));
+        let mut no_gap = NoGapCheck::default();
         for _ in 0..400 {
-            let by_hand = chance.step(&mut play);
-            watchman.look(&play, by_hand, seed);
+            let foreign_edit = steps.step(&mut harness);
+            no_gap.check(&harness, foreign_edit, seed);
         }
-        play.rest();
-        while play.world.collect_garbage() {}
-        play.rest();
-        let published: Vec<_> = play.published("web");
+        harness.run_until_quiescent();
+        while harness.api.collect_garbage() {}
+        harness.run_until_quiescent();
+        let published: Vec<_> = harness.published("web");
         assert_eq!(
             published,
-            wanted(&play.world, "web").into_iter().collect::<Vec<_>>(),
+            desired(&harness.api, "web").into_iter().collect::<Vec<_>>(),
             "seed {seed}"
         );
-        for slice in play.world.slices() {
+        for slice in harness.api.slices() {
             assert!(
                 slice["endpoints"].as_array().unwrap().len() <= max,
                 "seed {seed}: {slice}"
             );
         }
-        play.engine.resync_all(play.now);
-        assert_eq!(play.writes_until_rest(), 0, "seed {seed}");
-        let mut again = Play::restarted(play.world, max, Duration::ZERO);
-        assert_eq!(again.writes_until_rest(), 0, "seed {seed}, after a restart");
+        harness.engine.resync_all(harness.now);
+        assert_eq!(harness.writes_until_quiescent(), 0, "seed {seed}");
+        let mut restarted = Harness::restarted(harness.api, max, Duration::ZERO);
+        assert_eq!(restarted.writes_until_quiescent(), 0, "seed {seed}, after a restart");
     }
 }

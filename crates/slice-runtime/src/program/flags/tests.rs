@@ -10,20 +10,20 @@ struct Only {
     common: CommonArgs,
 }
 
-fn read(flags: &[&str]) -> Result<CommonArgs, String> {
+fn parse_flags(flags: &[&str]) -> Result<CommonArgs, String> {
     let command_line = std::iter::once(&"a-program").chain(flags);
     let parsed = parse::<Only>(&INFO, command_line).map_err(|error| error.to_string())?;
-    let mut complaints = ConfigErrors::default();
-    parsed.common.check(&mut complaints);
-    complaints
-        .check()
-        .map_err(|complaints| complaints.lines().collect::<Vec<_>>().join("\n"))?;
+    let mut errors = ConfigErrors::default();
+    parsed.common.check(&mut errors);
+    errors
+        .into_result()
+        .map_err(|errors| errors.lines().collect::<Vec<_>>().join("\n"))?;
     Ok(parsed.common)
 }
 
 #[test]
-fn without_flags_nothing_is_limited() {
-    let common = read(&[]).unwrap();
+fn defaults_restrict_nothing() {
+    let common = parse_flags(&[]).unwrap();
     assert_eq!(common.controller_name, "us.example");
     assert_eq!((&*common.namespace, &*common.service_selector), ("", ""));
     assert_eq!(
@@ -35,10 +35,10 @@ fn without_flags_nothing_is_limited() {
     assert_eq!(common.rate_limit(), None);
 }
 
-/// R6.
+/// The actual period has a jitter (R6).
 #[test]
-fn everything_is_looked_at_after_once_to_twice_the_period() {
-    let hours = |flags: &[&str], chance| read(flags).unwrap().resync(chance).as_secs_f64() / 3600.0;
+fn the_resync_period_is_between_one_and_two_times_the_minimum() {
+    let hours = |flags: &[&str], jitter| parse_flags(flags).unwrap().resync_period(jitter).as_secs_f64() / 3600.0;
     let resyncs = [
         hours(&[], 0.0),
         hours(&[], 0.5),
@@ -49,13 +49,13 @@ fn everything_is_looked_at_after_once_to_twice_the_period() {
         resyncs
             .iter()
             .zip([12.0, 18.0, 1.5, 0.0])
-            .all(|(is, should)| (is - should).abs() < 1e-9),
+            .all(|(actual, expected)| (actual - expected).abs() < 1e-9),
         "{resyncs:?}"
     );
 }
 
 #[test]
-fn requests_are_limited_when_asked_for() {
+fn kube_api_qps_and_burst_set_the_rate_limit() {
     for (flags, expected) in [
         (&["--kube-api-qps=20", "--kube-api-burst=30"][..], Some((20.0, 30))),
         (&["--kube-api-qps=20"], Some((20.0, 20))),
@@ -66,7 +66,7 @@ fn requests_are_limited_when_asked_for() {
         (&["--kube-api-qps", "-1"], None),
         (&["--kube-api-qps=NaN"], None),
     ] {
-        let limit = read(flags).unwrap().rate_limit();
+        let limit = parse_flags(flags).unwrap().rate_limit();
         assert_eq!(
             limit.map(|limit| (limit.per_second, limit.burst.get())),
             expected,
@@ -76,7 +76,7 @@ fn requests_are_limited_when_asked_for() {
 }
 
 #[test]
-fn flags_are_written_as_for_kube_controller_manager() {
+fn flags_have_the_syntax_of_kube_controller_manager() {
     for accepted in [
         &["--leader-elect=false", "--secure-port=0"][..],
         &["--secure-port", "0"],
@@ -89,19 +89,19 @@ fn flags_are_written_as_for_kube_controller_manager() {
         &["--kubeconfig="],
         &["--master="],
     ] {
-        read(accepted).unwrap_or_else(|error| panic!("{accepted:?}: {error}"));
+        parse_flags(accepted).unwrap_or_else(|error| panic!("{accepted:?}: {error}"));
     }
     for on in ["--dry-run", "--dry-run=true", "--dry-run=1"] {
-        assert!(read(&[on]).unwrap().dry_run, "{on}");
+        assert!(parse_flags(&[on]).unwrap().dry_run, "{on}");
     }
-    assert_eq!(read(&["-v=4"]).unwrap().v, 4);
+    assert_eq!(parse_flags(&["-v=4"]).unwrap().v, 4);
 }
 
 #[test]
-fn what_is_not_there_yet_is_refused_and_all_of_it_is_told() {
-    let told = read(&["--leader-elect", "--secure-port=10257", "--controller-name="]).unwrap_err();
-    let lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.len(), 3, "{told}");
+fn unsupported_values_are_all_reported() {
+    let errors = parse_flags(&["--leader-elect", "--secure-port=10257", "--controller-name="]).unwrap_err();
+    let lines: Vec<&str> = errors.lines().collect();
+    assert_eq!(lines.len(), 3, "{errors}");
     for (line, beginning) in lines.iter().zip([
         "leader-elect must be false: ",
         "secure-port must be 0, but got 10257: ",
@@ -112,20 +112,20 @@ fn what_is_not_there_yet_is_refused_and_all_of_it_is_told() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn invalid_flags_are_usage_errors() {
     for (flag, expected) in [
         ("--min-resync-period=soon", "not a duration such as 1m30s, 500ms or 0"),
         ("--logging-format=xml", "[possible values: text, json]"),
         ("--v=loud", "invalid digit"),
         ("--nonsense", "unexpected argument '--nonsense'"),
     ] {
-        let told = read(&[flag]).unwrap_err();
-        assert!(told.contains(expected), "{told}");
+        let error = parse_flags(&[flag]).unwrap_err();
+        assert!(error.contains(expected), "{error}");
     }
 }
 
 #[test]
-fn help_lists_every_flag_with_its_variable() {
+fn help_lists_every_flag_with_its_environment_variable() {
     let mut command = command::<Only>(&INFO);
     let help = command.render_help().to_string();
     for flag in [

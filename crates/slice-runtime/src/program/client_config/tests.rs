@@ -4,7 +4,7 @@ use slice_controller::ErrorChain;
 
 use super::*;
 
-/// A kubeconfig in a directory of its own, beside which it finds its files.
+/// A kubeconfig in a directory of its own, with the files that it references.
 fn kubeconfig(cluster: &str) -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().unwrap();
     let authority = rcgen::generate_simple_self_signed(["ca".to_owned()]).unwrap();
@@ -25,21 +25,21 @@ fn text(path: &Path) -> String {
 }
 
 #[tokio::test]
-async fn a_kubeconfig_says_where_and_who() {
+async fn a_kubeconfig_sets_server_and_credentials() {
     let (directory, path) = kubeconfig("certificate-authority: ca.crt");
-    let config = configure(&path, "", "me/1").await.unwrap();
+    let config = load(&path, "", "me/1").await.unwrap();
     assert_eq!(config.cluster_url, "https://a.example:1/");
     assert!(!config.default_retry);
     assert_eq!(config.headers[0].0, USER_AGENT);
     assert_eq!(config.headers[0].1, "me/1");
-    // F21: both are read again when they change, so both have to be known as files.
+    // Both are configured as files, because they are read again when they change (F21).
     assert_eq!(config.root_cert_file, Some(directory.path().join("ca.crt")));
     assert_eq!(config.auth_info.token_file, Some(text(&directory.path().join("token"))));
     client(config).unwrap();
 }
 
 #[tokio::test]
-async fn data_wins_over_a_file() {
+async fn embedded_certificate_authority_data_overrides_the_file() {
     let (_directory, path) = kubeconfig("certificate-authority: ca.crt, insecure-skip-tls-verify: true");
     let mut kubeconfig = Kubeconfig::read_from(&path).unwrap();
     assert!(authority_file(&kubeconfig).is_some());
@@ -49,22 +49,22 @@ async fn data_wins_over_a_file() {
 }
 
 #[tokio::test]
-async fn the_master_flag_wins() {
+async fn the_master_flag_overrides_the_kubeconfig() {
     let (_directory, path) = kubeconfig("");
-    let config = configure(&path, "http://b.example:2", "me/1").await.unwrap();
+    let config = load(&path, "http://b.example:2", "me/1").await.unwrap();
     assert_eq!(config.cluster_url, "http://b.example:2/");
-    for wrong in ["b.example:2", "/b", "https://"] {
-        let error = configure(&path, wrong, "me/1").await.unwrap_err();
+    for invalid in ["b.example:2", "/b", "https://"] {
+        let error = load(&path, invalid, "me/1").await.unwrap_err();
         assert!(error.to_string().contains("--master must be a URL"), "{error}");
     }
 }
 
 #[tokio::test]
-async fn a_kubeconfig_that_is_missing_or_malformed_is_named() {
+async fn an_error_names_a_missing_or_malformed_kubeconfig() {
     let (directory, path) = kubeconfig("");
     fs::write(&path, "{current-context: c}").unwrap();
     for path in [text(&directory.path().join("missing")), path] {
-        let error = configure(&path, "", "me/1").await.unwrap_err();
+        let error = load(&path, "", "me/1").await.unwrap_err();
         let error = ErrorChain(&error).to_string();
         assert!(
             error.starts_with(&format!("cannot use the kubeconfig {path}: ")),

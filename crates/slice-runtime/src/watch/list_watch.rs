@@ -1,4 +1,4 @@
-//! What is asked of the server.
+//! The list and watch requests of a resource.
 
 use std::time::Duration;
 
@@ -11,18 +11,18 @@ use slice_controller::WatchSpec;
 use crate::client::BuiltRequest;
 
 /// Objects per page of a list.
-const PAGE: u32 = 500;
+const PAGE_SIZE: u32 = 500;
 
-/// Where a resource is found, and in which form.
+/// Builds the list and watch requests of one resource.
 #[derive(Clone, Debug)]
-pub(crate) struct Target {
+pub(crate) struct ListWatch {
     requests: Request,
     label_selector: Option<String>,
     metadata_only: bool,
 }
 
-impl Target {
-    /// In one namespace, or in all if it is empty.
+impl ListWatch {
+    /// For one namespace, or for all if it is empty.
     pub(crate) fn new<W, O>(spec: &WatchSpec<W, O>, namespace: &str) -> Self {
         let scope = if spec.namespaced && !namespace.is_empty() {
             format!("namespaces/{namespace}/")
@@ -37,21 +37,21 @@ impl Target {
         }
     }
 
-    /// One object, to see whether the list is to be had at all.
-    pub(super) fn one(&self) -> BuiltRequest {
+    /// A list of at most one object: checks access, and returns a resourceVersion.
+    pub(super) fn probe(&self) -> BuiltRequest {
         self.list(1, "")
     }
 
-    /// One page of a list; the first one is as new as the server's data.
-    pub(super) fn page(&self, continue_at: &str) -> BuiltRequest {
-        self.list(PAGE, continue_at)
+    /// One page of a list. The first page, without a continue token, is a consistent read.
+    pub(super) fn page(&self, continue_token: &str) -> BuiltRequest {
+        self.list(PAGE_SIZE, continue_token)
     }
 
-    fn list(&self, limit: u32, continue_at: &str) -> BuiltRequest {
+    fn list(&self, limit: u32, continue_token: &str) -> BuiltRequest {
         let params = ListParams {
             label_selector: self.label_selector.clone(),
             limit: Some(limit),
-            continue_token: (!continue_at.is_empty()).then(|| continue_at.to_owned()),
+            continue_token: (!continue_token.is_empty()).then(|| continue_token.to_owned()),
             ..ListParams::default()
         };
         if self.metadata_only {
@@ -61,13 +61,13 @@ impl Target {
         }
     }
 
-    /// All objects as of this version or a later one, and then what happens to them, in one stream. With an empty version,
-    /// which the server takes for none, they are as new as its data.
-    pub(super) fn watch_list(&self, at_least: &str, timeout: Duration) -> BuiltRequest {
-        self.watch(&self.watch_params(timeout).initial_events(), at_least)
+    /// A streaming list: all objects at this resourceVersion or a later one, then their changes. An empty resourceVersion makes
+    /// it a consistent read.
+    pub(super) fn streaming_list(&self, min_version: &str, timeout: Duration) -> BuiltRequest {
+        self.watch(&self.watch_params(timeout).initial_events(), min_version)
     }
 
-    /// What happens to objects from a version on.
+    /// A watch from a resourceVersion.
     pub(crate) fn watch_from(&self, version: &str, timeout: Duration) -> BuiltRequest {
         self.watch(&self.watch_params(timeout), version)
     }
@@ -75,7 +75,7 @@ impl Target {
     fn watch_params(&self, timeout: Duration) -> WatchParams {
         WatchParams {
             label_selector: self.label_selector.clone(),
-            timeout: Some(u32::try_from(timeout.as_secs()).expect("a watch does not last for years")),
+            timeout: Some(u32::try_from(timeout.as_secs()).expect("the timeout of a watch is less than years")),
             ..WatchParams::default()
         }
     }
@@ -99,31 +99,31 @@ mod tests {
         WatchSpec::new((), "v1", "pods", |()| ())
     }
 
-    /// The path and the query of a request. kube begins a query with `?&`, in which the first pair is empty.
+    /// Path and query of a request. kube starts a query with `?&`, whose first pair is empty.
     fn uri(request: BuiltRequest) -> String {
         request.unwrap().uri().to_string().replace("?&", "?")
     }
 
     #[test]
-    fn requests_are_what_the_api_wants() {
+    fn requests_have_the_expected_path_query_and_accept_header() {
         let seconds = Duration::from_secs(9);
-        assert_eq!(uri(Target::new(&pods(), "").page("")), "/api/v1/pods?limit=500");
+        assert_eq!(uri(ListWatch::new(&pods(), "").page("")), "/api/v1/pods?limit=500");
         assert_eq!(
-            uri(Target::new(&pods(), "a").page("b=&c")),
+            uri(ListWatch::new(&pods(), "a").page("b=&c")),
             "/api/v1/namespaces/a/pods?limit=500&continue=b%3D%26c"
         );
         assert_eq!(
-            uri(Target::new(&pods(), "").watch_from("7", seconds)),
+            uri(ListWatch::new(&pods(), "").watch_from("7", seconds)),
             "/api/v1/pods?watch=true&timeoutSeconds=9&allowWatchBookmarks=true&resourceVersion=7"
         );
         assert_eq!(
-            uri(Target::new(&pods(), "").watch_list("7", seconds)),
+            uri(ListWatch::new(&pods(), "").streaming_list("7", seconds)),
             "/api/v1/pods?watch=true&timeoutSeconds=9&allowWatchBookmarks=true&sendInitialEvents=true\
              &resourceVersionMatch=NotOlderThan&resourceVersion=7"
         );
         let labelled = pods().labels("a.io/b=c,!d").metadata_only();
-        // Without a version, and not with version 0, for which any data would do.
-        let request = Target::new(&labelled, "").watch_list("", seconds);
+        // An empty version, not version 0, which would allow stale data.
+        let request = ListWatch::new(&labelled, "").streaming_list("", seconds);
         assert_eq!(
             request.as_ref().unwrap().headers()[ACCEPT],
             "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -133,18 +133,18 @@ mod tests {
             "/api/v1/pods?watch=true&timeoutSeconds=9&labelSelector=a.io%2Fb%3Dc%2C%21d&allowWatchBookmarks=true\
              &sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion="
         );
-        let request = Target::new(&labelled, "").one();
+        let request = ListWatch::new(&labelled, "").probe();
         assert_eq!(
             request.as_ref().unwrap().headers()[ACCEPT],
             "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
         );
         assert_eq!(uri(request), "/api/v1/pods?labelSelector=a.io%2Fb%3Dc%2C%21d&limit=1");
         let nodes = WatchSpec::new((), "v1", "nodes", |()| ()).cluster_scoped();
-        assert_eq!(uri(Target::new(&nodes, "a").page("")), "/api/v1/nodes?limit=500");
+        assert_eq!(uri(ListWatch::new(&nodes, "a").page("")), "/api/v1/nodes?limit=500");
     }
 
     #[test]
-    fn a_namespace_that_cannot_be_in_a_path_is_an_error() {
-        assert!(Target::new(&pods(), "a b").page("").is_err());
+    fn an_invalid_namespace_is_a_build_error() {
+        assert!(ListWatch::new(&pods(), "a b").page("").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The way to the API server.
+//! Client configuration: kubeconfig, in-cluster configuration, `--master`.
 
 use std::path::PathBuf;
 
@@ -8,22 +8,22 @@ use kube::{
     config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
 
-/// Why there is no way to the API server.
+/// Why there is no client configuration.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectError {
+pub(super) enum ClientConfigError {
     #[error("cannot use the kubeconfig {file}")]
     Kubeconfig {
         file: String,
         #[source]
         error: KubeconfigError,
     },
-    #[error("cannot use the kubeconfig that $KUBECONFIG or ~/.kube/config names")]
+    #[error("cannot use the kubeconfig of $KUBECONFIG or ~/.kube/config")]
     DefaultKubeconfig(#[source] KubeconfigError),
-    #[error("where is the API server? Give --kubeconfig or --master, or run in a cluster")]
-    Nowhere(#[source] InClusterError),
+    #[error("no client configuration found. Give --kubeconfig or --master, or run in a cluster")]
+    NotFound(#[source] InClusterError),
     #[error("--master must be a URL such as https://10.0.0.1:6443, but got {0}")]
     Master(String),
-    #[error("cannot connect to {url}")]
+    #[error("cannot build a client for {url}")]
     Client {
         url: Uri,
         #[source]
@@ -31,28 +31,28 @@ pub(super) enum ConnectError {
     },
 }
 
-/// How to reach the API server: as `kubeconfig` says, else as is found in the usual places, with `master` in place of the
-/// server's address. Empty means not given.
-pub(super) async fn configure(kubeconfig: &str, master: &str, user_agent: &str) -> Result<Config, ConnectError> {
+/// Loads the client configuration from `kubeconfig`, else from the default locations or the cluster that the program runs in.
+/// `master` overrides the address of the API server. Empty arguments are not given.
+pub(super) async fn load(kubeconfig: &str, master: &str, user_agent: &str) -> Result<Config, ClientConfigError> {
     let master = Some(master)
         .filter(|master| !master.is_empty())
         .map(parse)
         .transpose()?;
     let mut config = if kubeconfig.is_empty() {
-        found(master.clone()).await?
+        load_default(master.clone()).await?
     } else {
-        let at = |error| ConnectError::Kubeconfig {
+        let in_file = |error| ClientConfigError::Kubeconfig {
             file: kubeconfig.to_owned(),
             error,
         };
-        from_kubeconfig(Kubeconfig::read_from(kubeconfig).map_err(at)?)
+        from_kubeconfig(Kubeconfig::read_from(kubeconfig).map_err(in_file)?)
             .await
-            .map_err(at)?
+            .map_err(in_file)?
     };
     if let Some(master) = master {
         config.cluster_url = master;
     }
-    // What failed is decided upon in the queue, not repeated behind its back.
+    // The work queue and the reflectors retry, with backoff.
     config.default_retry = false;
     if let Ok(user_agent) = HeaderValue::from_str(user_agent) {
         config.headers.push((USER_AGENT, user_agent));
@@ -60,29 +60,29 @@ pub(super) async fn configure(kubeconfig: &str, master: &str, user_agent: &str) 
     Ok(config)
 }
 
-/// A client for it.
-pub(super) fn client(config: Config) -> Result<Client, ConnectError> {
+/// Builds a client.
+pub(super) fn client(config: Config) -> Result<Client, ClientConfigError> {
     let url = config.cluster_url.clone();
-    Client::try_from(config).map_err(|error| ConnectError::Client {
+    Client::try_from(config).map_err(|error| ClientConfigError::Client {
         url,
         error: Box::new(error),
     })
 }
 
-fn parse(master: &str) -> Result<Uri, ConnectError> {
+fn parse(master: &str) -> Result<Uri, ClientConfigError> {
     let uri = master.parse::<Uri>().ok();
     uri.filter(|uri| uri.scheme().is_some())
-        .ok_or_else(|| ConnectError::Master(master.to_owned()))
+        .ok_or_else(|| ClientConfigError::Master(master.to_owned()))
 }
 
-async fn found(master: Option<Uri>) -> Result<Config, ConnectError> {
+async fn load_default(master: Option<Uri>) -> Result<Config, ClientConfigError> {
     match (Kubeconfig::read(), master) {
         (Ok(kubeconfig), _) => from_kubeconfig(kubeconfig)
             .await
-            .map_err(ConnectError::DefaultKubeconfig),
-        (Err(error), _) if !is_missing(&error) => Err(ConnectError::DefaultKubeconfig(error)),
+            .map_err(ClientConfigError::DefaultKubeconfig),
+        (Err(error), _) if !is_missing(&error) => Err(ClientConfigError::DefaultKubeconfig(error)),
         (Err(_), Some(master)) => Ok(Config::new(master)),
-        (Err(_), None) => Config::incluster().map_err(ConnectError::Nowhere),
+        (Err(_), None) => Config::incluster().map_err(ClientConfigError::NotFound),
     }
 }
 
@@ -101,17 +101,17 @@ async fn from_kubeconfig(kubeconfig: Kubeconfig) -> Result<Config, KubeconfigErr
     Ok(config)
 }
 
-/// The file with the certificate authority, if it is a file: it is read again when it changes (F21).
+/// The file of the certificate authority, unless the kubeconfig embeds it. It is read again when it changes (F21).
 fn authority_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
     let context = kubeconfig.current_context.as_ref()?;
     let context = kubeconfig.contexts.iter().find(|named| named.name == *context)?;
     let cluster = &context.context.as_ref()?.cluster;
     let cluster = kubeconfig.clusters.iter().find(|named| named.name == *cluster)?;
     let cluster = cluster.cluster.as_ref()?;
-    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    match given(&cluster.certificate_authority_data) {
+    let non_empty = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    match non_empty(&cluster.certificate_authority_data) {
         Some(_) => None,
-        None => given(&cluster.certificate_authority).map(PathBuf::from),
+        None => non_empty(&cluster.certificate_authority).map(PathBuf::from),
     }
 }
 

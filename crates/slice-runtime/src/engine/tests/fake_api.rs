@@ -1,4 +1,4 @@
-//! A small API server: versions, generations, preconditions, and a log of events for each resource.
+//! A fake API server: resourceVersions, generations, preconditions, and an event log per resource.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 use slice_controller::ObjectRef;
 use slice_reconciler::Operation;
 
-use crate::api::Answer;
+use crate::api::WriteResult;
 
-/// The watch of our slices.
+/// The resource of the slice watch.
 pub(super) const SLICES: &str = "endpointslices";
 
-/// The watches of the controller in their order, and then that of our slices.
-pub(super) const KINDS: [&str; 4] = ["nodes", "pods", "services", SLICES];
+/// The watches of the controller in their order, then the slice watch.
+pub(super) const RESOURCES: [&str; 4] = ["nodes", "pods", "services", SLICES];
 
 #[derive(Debug, Default)]
-pub(super) struct World {
+pub(super) struct FakeApi {
     version: u64,
     objects: BTreeMap<(&'static str, String), Value>,
     events: BTreeMap<&'static str, Vec<(bool, Value)>>,
@@ -26,11 +26,11 @@ pub(super) fn object_ref(object: &Value) -> ObjectRef {
     serde_json::from_value(object["metadata"].clone()).unwrap()
 }
 
-impl World {
-    /// All objects of a kind, their version, and the place in the log from which to go on.
-    pub(super) fn list(&self, kind: &'static str) -> (Vec<Value>, String, usize) {
-        let objects = self.objects.iter().filter(|((of, _), _)| *of == kind);
-        let position = self.events.get(kind).map_or(0, Vec::len);
+impl FakeApi {
+    /// All objects of a resource, the resourceVersion, and the position in the event log.
+    pub(super) fn list(&self, resource: &'static str) -> (Vec<Value>, String, usize) {
+        let objects = self.objects.iter().filter(|((stored, _), _)| *stored == resource);
+        let position = self.events.get(resource).map_or(0, Vec::len);
         (
             objects.map(|(_, object)| object.clone()).collect(),
             self.version.to_string(),
@@ -38,26 +38,26 @@ impl World {
         )
     }
 
-    pub(super) fn event(&self, kind: &'static str, position: usize) -> Option<(bool, Value)> {
-        self.events.get(kind)?.get(position).cloned()
+    pub(super) fn event(&self, resource: &'static str, position: usize) -> Option<(bool, Value)> {
+        self.events.get(resource)?.get(position).cloned()
     }
 
-    pub(super) fn get(&self, kind: &'static str, name: &str) -> Option<&Value> {
-        self.objects.get(&(kind, name.to_owned()))
+    pub(super) fn get(&self, resource: &'static str, name: &str) -> Option<&Value> {
+        self.objects.get(&(resource, name.to_owned()))
     }
 
     pub(super) fn slices(&self) -> impl Iterator<Item = &Value> {
         self.objects
             .iter()
-            .filter(|((kind, _), _)| *kind == SLICES)
+            .filter(|((resource, _), _)| *resource == SLICES)
             .map(|(_, object)| object)
     }
 
-    /// Creates an object, or replaces it.
-    pub(super) fn put(&mut self, kind: &'static str, mut object: Value) -> Value {
+    /// Creates or replaces an object.
+    pub(super) fn put(&mut self, resource: &'static str, mut object: Value) -> Value {
         self.version += 1;
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
-        let before = self.objects.get(&(kind, name.clone()));
+        let before = self.objects.get(&(resource, name.clone()));
         let metadata = &mut object["metadata"];
         metadata["uid"] = before.map_or_else(
             || json!(format!("uid-{}", self.version)),
@@ -66,24 +66,24 @@ impl World {
         let generation = before.map_or(0, |before| before["metadata"]["generation"].as_i64().unwrap());
         metadata["generation"] = json!(generation);
         metadata["resourceVersion"] = json!(self.version.to_string());
-        let says_the_same = before.is_some_and(|before| without_annotations(before) == without_annotations(&object));
-        object["metadata"]["generation"] = json!(generation + i64::from(!says_the_same));
-        self.objects.insert((kind, name), object.clone());
-        self.events.entry(kind).or_default().push((false, object.clone()));
+        let same_spec = before.is_some_and(|before| without_annotations(before) == without_annotations(&object));
+        object["metadata"]["generation"] = json!(generation + i64::from(!same_spec));
+        self.objects.insert((resource, name), object.clone());
+        self.events.entry(resource).or_default().push((false, object.clone()));
         object
     }
 
-    pub(super) fn delete(&mut self, kind: &'static str, name: &str) -> bool {
-        let Some(mut object) = self.objects.remove(&(kind, name.to_owned())) else {
+    pub(super) fn delete(&mut self, resource: &'static str, name: &str) -> bool {
+        let Some(mut object) = self.objects.remove(&(resource, name.to_owned())) else {
             return false;
         };
         self.version += 1;
         object["metadata"]["resourceVersion"] = json!(self.version.to_string());
-        self.events.entry(kind).or_default().push((true, object));
+        self.events.entry(resource).or_default().push((true, object));
         true
     }
 
-    /// Collects one slice whose owner is gone, if there is one.
+    /// Garbage collection: deletes one slice whose owner does not exist. Returns whether there is one.
     pub(super) fn collect_garbage(&mut self) -> bool {
         let services: Vec<String> = self
             .list("services")
@@ -101,49 +101,52 @@ impl World {
         orphan.is_some_and(|name| self.delete(SLICES, &name))
     }
 
-    /// Carries out a write as the real server would.
-    pub(super) fn write(&mut self, namespace: &str, operation: &Operation) -> Answer {
+    /// Executes a write as a real API server does.
+    pub(super) fn write(&mut self, namespace: &str, operation: &Operation) -> WriteResult {
         assert_eq!(namespace, "ns");
         match operation {
             Operation::Create(slice) => {
                 let slice = serde_json::to_value(slice.to_k8s()).unwrap();
                 match self.get(SLICES, &object_ref(&slice).name) {
-                    Some(found) => changed(Some(found)),
+                    Some(found) => conflict(Some(found)),
                     None => stored(&self.put(SLICES, slice)),
                 }
             }
             Operation::Update(slice) => {
                 let slice = serde_json::to_value(slice.to_k8s()).unwrap();
                 let sent = object_ref(&slice);
-                assert!(!sent.resource_version.is_empty(), "I8: an update carries a version");
+                assert!(
+                    !sent.resource_version.is_empty(),
+                    "an update without a resourceVersion (I8)"
+                );
                 match self.get(SLICES, &sent.name) {
                     Some(found) if object_ref(found) == sent => {
-                        assert!(!says_the_same(found, &slice), "I6: a write that changes nothing");
+                        assert!(!is_unchanged(found, &slice), "a write that changes nothing (I6)");
                         stored(&self.put(SLICES, slice))
                     }
-                    found => changed(found),
+                    found => conflict(found),
                 }
             }
             Operation::Delete(deletion) => {
                 assert!(
                     deletion.uid.is_some() && deletion.resource_version.is_some(),
-                    "I8: a delete has preconditions"
+                    "a delete without preconditions (I8)"
                 );
                 match self.get(SLICES, &deletion.name) {
-                    None => Answer::Gone,
+                    None => WriteResult::Deleted,
                     Some(found)
                         if Some(&*object_ref(found).resource_version) == deletion.resource_version.as_deref() =>
                     {
                         self.delete(SLICES, &deletion.name);
-                        Answer::Gone
+                        WriteResult::Deleted
                     }
-                    found => changed(found),
+                    found => conflict(found),
                 }
             }
         }
     }
 
-    /// Addresses of all endpoints in the slices of a Service, with whether they are ready.
+    /// The addresses of all endpoints in the slices of a Service, with their readiness.
     pub(super) fn published(&self, service: &str) -> Vec<(String, bool)> {
         let slices = self
             .slices()
@@ -169,18 +172,18 @@ fn without_annotations(object: &Value) -> Value {
     object
 }
 
-fn says_the_same(a: &Value, b: &Value) -> bool {
+fn is_unchanged(a: &Value, b: &Value) -> bool {
     without_annotations(a) == without_annotations(b) && a["metadata"]["annotations"] == b["metadata"]["annotations"]
 }
 
-fn stored(object: &Value) -> Answer {
-    Answer::Stored(Box::new(read(object)))
+fn stored(object: &Value) -> WriteResult {
+    WriteResult::Stored(Box::new(to_slice(object)))
 }
 
-fn changed(found: Option<&Value>) -> Answer {
-    Answer::Changed(found.map(|found| Box::new(read(found))))
+fn conflict(found: Option<&Value>) -> WriteResult {
+    WriteResult::Conflict(found.map(|found| Box::new(to_slice(found))))
 }
 
-fn read(object: &Value) -> EndpointSlice {
+fn to_slice(object: &Value) -> EndpointSlice {
     serde_json::from_value(object.clone()).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What is answered over HTTP: metrics and health.
+//! The HTTP endpoints `/metrics`, `/healthz`, `/livez` and `/readyz`.
 
 use std::{sync::Arc, time::Instant};
 
@@ -7,18 +7,18 @@ use http_body_util::Full;
 
 use crate::{Health, Metrics, WatchState, metrics::TEXT_FORMAT};
 
-/// What there is to tell.
+/// The handler of the HTTP endpoints.
 #[derive(Clone)]
-pub(super) struct Pages {
+pub(super) struct StatusEndpoints {
     pub(super) metrics: Arc<Metrics>,
     pub(super) health: Arc<Health>,
 }
 
-impl Pages {
-    /// Answers a request.
-    pub(super) fn answer<B>(&self, request: &Request<B>) -> Response<Full<bytes::Bytes>> {
+impl StatusEndpoints {
+    /// Handles a request.
+    pub(super) fn handle<B>(&self, request: &Request<B>) -> Response<Full<bytes::Bytes>> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n");
         }
         match request.uri().path() {
             "/metrics" => self.metrics(),
@@ -26,11 +26,11 @@ impl Pages {
             "/readyz" => {
                 let query = request.uri().query().unwrap_or_default();
                 let verbose = form_urlencoded::parse(query.as_bytes()).any(|(key, _)| key == "verbose");
-                self.ready(verbose)
+                self.readyz(verbose)
             }
             _ => text(
                 StatusCode::NOT_FOUND,
-                "there are /metrics, /healthz, /livez and /readyz?verbose\n",
+                "not found; the endpoints are /metrics, /healthz, /livez and /readyz?verbose\n",
             ),
         }
     }
@@ -43,40 +43,41 @@ impl Pages {
         response
     }
 
-    /// Ready is whoever has seen everything once: what was seen stays known when the server is lost.
-    fn ready(&self, verbose: bool) -> Response<Full<bytes::Bytes>> {
+    /// Ready means that every watch was listed once. Later errors do not end readiness: the cache stays in use.
+    fn readyz(&self, verbose: bool) -> Response<Full<bytes::Bytes>> {
         let ready = self.health.is_ready();
         if ready && !verbose {
             return text(StatusCode::OK, "ok");
         }
         let now = Instant::now();
         let mut page = String::new();
-        for (kind, state) in self.health.watches() {
-            page.push_str(&line(kind, &state, now));
+        for (name, state) in self.health.watches() {
+            page.push_str(&watch_line(name, &state, now));
         }
-        let (status, verdict) = if ready {
+        let (status, summary) = if ready {
             (StatusCode::OK, "readyz check passed\n")
         } else {
             (StatusCode::INTERNAL_SERVER_ERROR, "readyz check failed\n")
         };
-        text(status, page + verdict)
+        text(status, page + summary)
     }
 }
 
-fn line(kind: &str, state: &WatchState, now: Instant) -> String {
-    let known = if state.synced {
-        "; what was seen before is kept"
+/// One line of `/readyz?verbose`.
+fn watch_line(name: &str, state: &WatchState, now: Instant) -> String {
+    let cached = if state.synced {
+        "; cached objects stay in use"
     } else {
         ""
     };
-    match &state.trouble {
-        Some((trouble, since)) => {
+    match &state.last_error {
+        Some((error, since)) => {
             let seconds = now.saturating_duration_since(*since).as_secs();
-            format!("[-]{kind} failed: {trouble} (for {seconds} s{known})\n")
+            format!("[-]{name} failed: {error} (for {seconds} s{cached})\n")
         }
-        None if state.absent => format!("[+]{kind} absent: the API server does not serve it{known}\n"),
-        None if state.synced => format!("[+]{kind} ok\n"),
-        None => format!("[-]{kind} failed: not listed yet\n"),
+        None if state.absent => format!("[+]{name} absent: the API server does not serve it{cached}\n"),
+        None if state.synced => format!("[+]{name} ok\n"),
+        None => format!("[-]{name} failed: not listed yet\n"),
     }
 }
 

@@ -1,10 +1,10 @@
-//! Which of two versions of an object is newer.
+//! Versions of slices: the tracker's view of one, and the order of resourceVersions.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_core::SliceVersion;
 
-/// As much of a slice as is remembered of our writes.
-pub(super) fn of<'a>(metadata: &ObjectMeta, uid: &'a str) -> SliceVersion<'a> {
+/// The fields of a slice that the tracker compares.
+pub(super) fn tracked_version<'a>(metadata: &ObjectMeta, uid: &'a str) -> SliceVersion<'a> {
     SliceVersion {
         uid,
         generation: metadata.generation.unwrap_or_default(),
@@ -12,8 +12,8 @@ pub(super) fn of<'a>(metadata: &ObjectMeta, uid: &'a str) -> SliceVersion<'a> {
     }
 }
 
-/// Whether one resourceVersion is newer than another. Versions of one resource grow; where one cannot be read as a number,
-/// what came last is taken for the newest.
+/// Whether one resourceVersion is newer than another. Versions of one resource increase; if one is not a number, the version
+/// that arrived last counts as newer.
 pub(super) fn is_newer(version: Option<&str>, than: Option<&str>) -> bool {
     let number = |version: Option<&str>| version.and_then(|version| version.parse::<u64>().ok());
     match (number(version), number(than)) {

@@ -1,4 +1,4 @@
-//! How a request can fail.
+//! Errors of requests to the API server.
 
 use std::{fmt, time::Duration};
 
@@ -6,19 +6,21 @@ use http::{StatusCode, header::RETRY_AFTER, response};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use slice_controller::{BoxError, WriteError};
 
+use crate::escape::Escaped;
+
 /// A request that failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RequestError {
     /// The request could not be built, and was not sent.
     #[error(transparent)]
     Build(#[from] kube::core::request::Error),
-    /// The server answered with an error.
+    /// The server responded with an error.
     #[error("{0}")]
     Api(ApiError),
-    /// No response in time; whether the server did what was requested is unknown.
-    #[error("no answer within {} s", .0.as_secs())]
+    /// No response in time; whether the server executed the request is unknown.
+    #[error("no response within {} s", .0.as_secs())]
     Timeout(Duration),
-    /// The connection failed, or the response cannot be decoded; whether the server did what was requested is unknown.
+    /// The connection failed, or the response cannot be decoded; whether the server executed the request is unknown.
     #[error(transparent)]
     Transport(BoxError),
 }
@@ -28,7 +30,7 @@ impl RequestError {
         Self::Transport(error.into())
     }
 
-    /// The error response, if the server answered.
+    /// The error response of the server, if there is one.
     pub(crate) fn api_error(&self) -> Option<&ApiError> {
         match self {
             Self::Api(error) => Some(error),
@@ -56,14 +58,14 @@ impl From<RequestError> for WriteError {
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) code: StatusCode,
-    /// The `Status` in the body; one with the body as its message if that is no `Status`.
+    /// The `Status` in the body. If the body is no `Status`, one with the body as its message.
     pub(crate) status: Box<Status>,
-    /// When the request may be repeated.
+    /// The server's `Retry-After`: the request may be repeated after it.
     pub(crate) retry_after: Option<Duration>,
 }
 
 impl ApiError {
-    pub(crate) fn read(head: &response::Parts, body: &[u8]) -> Self {
+    pub(crate) fn decode(head: &response::Parts, body: &[u8]) -> Self {
         let status: Box<Status> = serde_json::from_slice(body).unwrap_or_else(|_| {
             Box::new(Status {
                 message: Some(String::from_utf8_lossy(body).trim().to_owned()),
@@ -77,11 +79,11 @@ impl ApiError {
         }
     }
 
-    /// An error that came as an event of a watch.
+    /// The error in an ERROR event of a watch.
     pub(crate) fn from_event(status: Status) -> Self {
         let code = status.code.and_then(|code| u16::try_from(code).ok());
         Self {
-            // Without a valid code it is an internal error.
+            // A missing or invalid code counts as an internal error.
             code: code
                 .and_then(|code| StatusCode::from_u16(code).ok())
                 .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
@@ -90,12 +92,12 @@ impl ApiError {
         }
     }
 
-    /// Whether the error has this reason.
+    /// Whether the `Status` has this reason.
     pub(crate) fn is(&self, reason: &str) -> bool {
         self.status.reason.as_deref() == Some(reason)
     }
 
-    /// Whether one of the causes is this.
+    /// Whether one of the causes in the `Status` has this reason.
     pub(crate) fn has_cause(&self, cause: &str) -> bool {
         let causes = self
             .status
@@ -116,11 +118,12 @@ fn retry_after(head: &response::Parts, status: &Status) -> Option<Duration> {
     (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
+/// The message of the server, escaped so that it stays in one log line.
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.status.message.as_deref() {
-            Some(message) if !message.is_empty() => f.write_str(message),
-            _ => write!(f, "the server answered {}", self.code),
+            Some(message) if !message.is_empty() => Escaped(message).fmt(f),
+            _ => write!(f, "the API server responded with {}", self.code),
         }
     }
 }
@@ -134,11 +137,11 @@ mod tests {
         if let Some(header) = header {
             response = response.header(RETRY_AFTER, header);
         }
-        ApiError::read(&response.body(()).unwrap().into_parts().0, body.as_bytes())
+        ApiError::decode(&response.body(()).unwrap().into_parts().0, body.as_bytes())
     }
 
     #[test]
-    fn the_server_says_when_to_come_back() {
+    fn retry_after_is_read_from_the_header_or_the_status() {
         let seconds = |header, body| api_error(header, body).retry_after.map(|after| after.as_secs());
         let detail = r#"{"kind": "Status", "details": {"retryAfterSeconds": 3}}"#;
         assert_eq!(seconds(Some("7"), detail), Some(7));
@@ -148,11 +151,11 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says_is_passed_on() {
+    fn the_message_of_the_server_is_displayed() {
         assert_eq!(api_error(None, "too busy\n").to_string(), "too busy");
         assert_eq!(
             api_error(None, "").to_string(),
-            "the server answered 429 Too Many Requests"
+            "the API server responded with 429 Too Many Requests"
         );
         let status = api_error(
             None,
@@ -162,5 +165,15 @@ mod tests {
             (status.to_string().as_str(), status.is("Why"), status.has_cause("This")),
             ("no", true, true)
         );
+    }
+
+    #[test]
+    fn control_characters_in_a_message_of_the_server_are_escaped() {
+        let forged = api_error(None, r#"{"message": "denied\nINFO all is fine\u001b[2K"}"#);
+        assert_eq!(forged.to_string(), "denied\\nINFO all is fine\\u{1b}[2K");
+        let WriteError::Api { message, .. } = RequestError::Api(forged).into() else {
+            panic!("not an API error");
+        };
+        assert_eq!(message, "denied\\nINFO all is fine\\u{1b}[2K");
     }
 }

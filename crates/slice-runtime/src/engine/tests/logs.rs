@@ -1,0 +1,93 @@
+//! The log lines of a sync.
+
+use std::{
+    io,
+    sync::{Arc, Mutex, MutexGuard},
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use slice_controller::WriteError;
+use tracing_subscriber::fmt::MakeWriter;
+
+use super::stub::{engine, one_write};
+use crate::api::WriteResult;
+
+/// Collects log lines.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        String::from_utf8(self.lock().clone())
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.lock().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+/// A sync that fails twice with a message of the server, which contains a line break and an escape sequence.
+fn failing_syncs() {
+    let mut now = Instant::now();
+    let (mut engine, _) = engine(one_write(), &["a"], now);
+    for _ in 0..2 {
+        let job = engine.process_due(9, now, Timestamp::now()).jobs.remove(0);
+        job.span.in_scope(|| tracing::info!("a line of a writer"));
+        let message = "denied\nINFO forged line \u{1b}[2K".to_owned();
+        let error = WriteError::Api {
+            code: 403,
+            reason: "Forbidden".to_owned(),
+            message,
+        };
+        let retry_after = None;
+        engine.on_write_result(&job.key, 0, WriteResult::Failed { error, retry_after });
+        engine.on_writes_done(&job.key, now);
+        now += Duration::from_secs(60);
+    }
+}
+
+#[test]
+fn log_lines_of_a_sync_carry_key_and_attempt_and_server_text_cannot_break_them() {
+    let log = Log::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(log.clone())
+        .with_ansi(false)
+        .without_time()
+        .with_target(false)
+        .finish();
+    tracing::subscriber::with_default(subscriber, failing_syncs);
+    let failed = "sync failed; the key is requeued error=failed to delete slice : denied\\nINFO forged line \\u{1b}[2K";
+    let expected: Vec<String> = (1..=2)
+        .flat_map(|attempt| {
+            let span = format!("sync{{key=ns/a attempt={attempt}}}");
+            [
+                format!(" INFO {span}: a line of a writer"),
+                format!(" WARN {span}: {failed}"),
+            ]
+        })
+        .collect();
+    assert_eq!(log.lines(), expected);
+}

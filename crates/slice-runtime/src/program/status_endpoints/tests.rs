@@ -1,0 +1,120 @@
+use futures::FutureExt as _;
+use http_body_util::BodyExt as _;
+
+use super::*;
+
+struct Reply {
+    status: u16,
+    content: String,
+    body: String,
+}
+
+fn endpoints() -> StatusEndpoints {
+    StatusEndpoints {
+        metrics: Arc::new(Metrics::new("stub", "stub")),
+        health: Arc::default(),
+    }
+}
+
+/// Sends a request. The body of the response is complete, so nothing waits.
+fn request(endpoints: &StatusEndpoints, method: Method, path: &str) -> Reply {
+    let request = Request::builder().method(method).uri(path).body(()).unwrap();
+    let (head, body) = endpoints.handle(&request).into_parts();
+    let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();
+    Reply {
+        status: head.status.as_u16(),
+        content: head.headers[CONTENT_TYPE].to_str().unwrap().to_owned(),
+        body: String::from_utf8(body.to_vec()).unwrap(),
+    }
+}
+
+fn get(endpoints: &StatusEndpoints, path: &str) -> (u16, String) {
+    let Reply { status, body, .. } = request(endpoints, Method::GET, path);
+    (status, body)
+}
+
+#[test]
+fn liveness_endpoints_return_ok() {
+    for path in ["/healthz", "/livez", "/livez?verbose"] {
+        assert_eq!(get(&endpoints(), path), (200, "ok".to_owned()), "{path}");
+    }
+}
+
+#[test]
+fn readyz_succeeds_when_every_watch_was_listed() {
+    let endpoints = endpoints();
+    assert_eq!(get(&endpoints, "/readyz"), (500, "readyz check failed\n".to_owned()));
+    let (pods, nodes) = (endpoints.health.add("pods"), endpoints.health.add("nodes"));
+    pods.set_synced();
+    let failed = "[+]pods ok\n[-]nodes failed: not listed yet\nreadyz check failed\n";
+    assert_eq!(get(&endpoints, "/readyz"), (500, failed.to_owned()));
+    nodes.set_error("no rights");
+    let failed = "[+]pods ok\n[-]nodes failed: no rights (for 0 s)\nreadyz check failed\n";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (500, failed.to_owned()));
+    nodes.set_synced();
+    assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
+    let passed = "[+]pods ok\n[+]nodes ok\nreadyz check passed\n";
+    assert_eq!(get(&endpoints, "/readyz?verbose=true"), (200, passed.to_owned()));
+}
+
+/// The cache stays in use, so the program stays ready; the error is shown.
+#[test]
+fn an_error_after_the_list_is_shown_and_does_not_end_readiness() {
+    let endpoints = endpoints();
+    let pods = endpoints.health.add("pods");
+    pods.set_synced();
+    pods.set_error("no rights");
+    assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
+    let passed = "[-]pods failed: no rights (for 0 s; cached objects stay in use)\nreadyz check passed\n";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
+}
+
+/// An optional resource that the API server lacks is shown as absent.
+#[test]
+fn an_absent_resource_does_not_prevent_readiness() {
+    let endpoints = endpoints();
+    let (pods, pools) = (endpoints.health.add("pods"), endpoints.health.add("pools"));
+    pods.set_synced();
+    pools.set_absent();
+    assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
+    let absent = |cached: &str| {
+        format!("[+]pods ok\n[+]pools absent: the API server does not serve it{cached}\nreadyz check passed\n")
+    };
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, absent("")));
+    pools.set_synced();
+    let passed = "[+]pods ok\n[+]pools ok\nreadyz check passed\n";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
+    pools.set_absent();
+    let cached = "; cached objects stay in use";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, absent(cached)));
+}
+
+#[test]
+fn metrics_are_in_the_text_format() {
+    let endpoints = endpoints();
+    endpoints.health.add("pods").set_synced();
+    let Reply { status, content, body } = request(&endpoints, Method::GET, "/metrics");
+    assert_eq!(
+        (status, content.as_str()),
+        (200, "text/plain; version=0.0.4; charset=utf-8")
+    );
+    assert!(
+        body.contains("# TYPE workqueue_depth gauge\nworkqueue_depth{name=\"stub\"} 0\n"),
+        "{body}"
+    );
+    let activity = body
+        .lines()
+        .find_map(|line| line.strip_prefix("stub_watch_last_activity_seconds{resource=\"pods\"} "));
+    assert!(activity.unwrap().parse::<f64>().unwrap() >= 0.0, "{body}");
+    assert!(
+        body.contains("workqueue_work_duration_seconds_bucket{name=\"stub\",le=\"1e-08\"} 0\n"),
+        "{body}"
+    );
+}
+
+#[test]
+fn other_paths_and_methods_are_errors() {
+    assert_eq!(get(&endpoints(), "/").0, 404);
+    assert_eq!(request(&endpoints(), Method::HEAD, "/healthz").status, 200);
+    assert_eq!(request(&endpoints(), Method::POST, "/healthz").status, 405);
+}

@@ -37,7 +37,12 @@ async fn missing_permissions_are_reported_once() {
     let program = Binary::start(scenarios::PROGRAM, &[&server.flag()], &[]).unwrap();
     let (code, mut errors) = program.complains().await.unwrap();
     errors.sort();
-    let denied = |request: &str| format!("{}/: not allowed to {request}: injected fault: 403; check the credentials and RBAC rules", server.url());
+    let denied = |request: &str| {
+        format!(
+            "{}/: not allowed to {request}: injected fault: 403; check the credentials and RBAC rules",
+            server.url()
+        )
+    };
     assert_eq!(code, Some(1));
     assert_eq!(errors, [denied("list endpointslices"), denied("watch endpoints")]);
 }

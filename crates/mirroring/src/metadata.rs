@@ -47,8 +47,8 @@ impl From<Metadata> for MetadataPolicy {
         } = metadata;
         let reserved = [well_known::SERVICE_NAME_LABEL, well_known::MANAGED_BY_LABEL];
         Self {
-            reserved: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
-            labels,
+            managed_labels: reserved.map(|key| (key.to_owned(), labels.remove(key))).into(),
+            copied_labels: labels,
             keep_other_labels: false,
             annotations: Annotations::Replace(annotations),
         }
@@ -110,9 +110,9 @@ mod tests {
     fn our_two_labels_are_reserved() {
         let (foo, foo2) = (json!({"foo": "bar"}), json!({"foo2": "bar2"}));
         let policy = MetadataPolicy::from(metadata(&foo, &foo2));
-        assert_eq!(json!(policy.labels), foo);
+        assert_eq!(json!(policy.copied_labels), foo);
         assert_eq!(
-            json!(policy.reserved),
+            json!(policy.managed_labels),
             json!({well_known::SERVICE_NAME_LABEL: "foo", well_known::MANAGED_BY_LABEL: MANAGED_BY})
         );
         assert_eq!(

@@ -76,7 +76,7 @@ fn summary(plan: &Plan) -> String {
     let [min_slices, slices, endpoints] = [
         total(|stats| stats.min_slices),
         total(|stats| stats.slices),
-        total(|stats| stats.endpoints),
+        total(|stats| stats.desired_endpoints),
     ];
     let [added, changed, removed] = [
         total(|stats| stats.changes.added),

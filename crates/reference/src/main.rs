@@ -38,7 +38,10 @@ fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     if !outdated.is_empty() {
-        bail!("{} differ from the code: run `cargo xtask reference`", outdated.join(", "));
+        bail!(
+            "{} differ from the code: run `cargo xtask reference`",
+            outdated.join(", ")
+        );
     }
     Ok(())
 }

@@ -75,7 +75,8 @@ fn flags(programs: &[Program]) -> anyhow::Result<String> {
     let mut page = heading("Flags", "What each program prints for `--help`.");
     let names: Vec<&str> = programs.iter().map(|program| program.name).collect();
     let bins: Vec<&str> = names.iter().flat_map(|name| ["--bin", name]).collect();
-    let built = devtools::build(&[&["--workspace"], &bins[..]].concat(), &names).context("cannot build the programs")?;
+    let built =
+        devtools::build(&[&["--workspace"], &bins[..]].concat(), &names).context("cannot build the programs")?;
     for (name, path) in names.iter().zip(built) {
         let help = Command::new(&path).arg("--help").output();
         let help = help.with_context(|| format!("cannot start {name}"))?;
@@ -92,8 +93,14 @@ fn metrics(programs: &[Program]) -> String {
         "Served as text at `/metrics`. The metrics `workqueue_…` have the label `name`.",
     );
     for program in programs {
-        page += &format!("\n## {}\n\n| name | type | labels | meaning |\n|---|---|---|---|\n", program.name);
-        let own = program.metrics.iter().map(|&spec| (format!("{}_{}", program.metrics_subsystem, spec.name), spec));
+        page += &format!(
+            "\n## {}\n\n| name | type | labels | meaning |\n|---|---|---|---|\n",
+            program.name
+        );
+        let own = program
+            .metrics
+            .iter()
+            .map(|&spec| (format!("{}_{}", program.metrics_subsystem, spec.name), spec));
         for (name, spec) in own.chain(Metrics::runtime_specs(program.metrics_subsystem)) {
             let kind = match spec.kind {
                 MetricKind::Counter => "counter",
@@ -107,14 +114,22 @@ fn metrics(programs: &[Program]) -> String {
 }
 
 fn events(programs: &[Program]) -> String {
-    let mut page = heading("Events", "Events of the API group `v1`, about the object that owns the slices.");
+    let mut page = heading(
+        "Events",
+        "Events of the API group `v1`, about the object that owns the slices.",
+    );
     for program in programs {
         page += &format!(
             "\n## {}\n\nComponent `{}`.\n\n| reason | type | when |\n|---|---|---|\n",
             program.name, program.event_source
         );
         for event in program.events {
-            page += &format!("| `{}` | {} | {} |\n", event.reason, event.event_type.as_str(), event.help);
+            page += &format!(
+                "| `{}` | {} | {} |\n",
+                event.reason,
+                event.event_type.as_str(),
+                event.help
+            );
         }
     }
     page
@@ -127,7 +142,10 @@ fn rbac(programs: &[Program]) -> String {
          `OwnerReferencesPermissionEnforcement`.",
     );
     for program in programs {
-        page += &format!("\n## {}\n\n| API group | resources | verbs |\n|---|---|---|\n", program.name);
+        page += &format!(
+            "\n## {}\n\n| API group | resources | verbs |\n|---|---|---|\n",
+            program.name
+        );
         for PolicyRule {
             api_groups,
             resources,
@@ -136,7 +154,12 @@ fn rbac(programs: &[Program]) -> String {
         } in &program.rules
         {
             let list = |field: &Option<Vec<String>>| code_list(field.as_deref().unwrap_or_default());
-            page += &format!("| {} | {} | {} |\n", list(api_groups), list(resources), code_list(verbs));
+            page += &format!(
+                "| {} | {} | {} |\n",
+                list(api_groups),
+                list(resources),
+                code_list(verbs)
+            );
         }
     }
     page

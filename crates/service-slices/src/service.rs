@@ -127,8 +127,8 @@ impl Service {
     pub fn metadata_policy(&self) -> MetadataPolicy {
         let mut labels = self.slice_labels();
         MetadataPolicy {
-            reserved: RESERVED_LABELS.map(|key| (key.to_owned(), labels.remove(key))).into(),
-            labels,
+            managed_labels: RESERVED_LABELS.map(|key| (key.to_owned(), labels.remove(key))).into(),
+            copied_labels: labels,
             keep_other_labels: false,
             annotations: Annotations::Preserve,
         }
@@ -314,9 +314,9 @@ mod tests {
         };
         assert_eq!(service.owner(), owner);
         let policy = service.metadata_policy();
-        assert_eq!(json!(policy.labels), json!({"foo": "bar"}));
+        assert_eq!(json!(policy.copied_labels), json!({"foo": "bar"}));
         let reserved = json!({HEADLESS_LABEL: null, MANAGED_BY_LABEL: MANAGED_BY, SERVICE_NAME_LABEL: "foo"});
-        assert_eq!(json!(policy.reserved), reserved);
+        assert_eq!(json!(policy.managed_labels), reserved);
         assert_eq!(policy.annotations, Annotations::Preserve);
     }
 

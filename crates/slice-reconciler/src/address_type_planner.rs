@@ -153,14 +153,14 @@ impl PlanStats {
         Self {
             address_type,
             changes: EndpointCounts::default(),
-            endpoints: 0,
+            desired_endpoints: 0,
             slices: 0,
             min_slices: 0,
         }
     }
 
     fn add_group(&mut self, endpoints: usize, max: usize) {
-        self.endpoints += endpoints;
+        self.desired_endpoints += endpoints;
         self.min_slices += endpoints.div_ceil(max);
     }
 }

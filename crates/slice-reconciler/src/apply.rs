@@ -77,7 +77,7 @@ where
 {
     let (mut operations, dependencies): (Vec<Option<Operation>>, Vec<Vec<usize>>) = writes
         .into_iter()
-        .map(|write| (Some(write.operation), write.after))
+        .map(|write| (Some(write.operation), write.depends_on))
         .unzip();
     let mut results: Vec<Option<WriteStatus<T, E>>> = dependencies.iter().map(|_| None).collect();
     let mut in_flight = FuturesUnordered::new();
@@ -128,7 +128,7 @@ mod tests {
     fn writes(dependencies: &[&[usize]]) -> Vec<Write> {
         let write = |dependencies: &&[usize]| Write {
             operation: Operation::Delete(DeleteSlice::default()),
-            after: dependencies.to_vec(),
+            depends_on: dependencies.to_vec(),
         };
         dependencies.iter().map(write).collect()
     }

@@ -18,7 +18,7 @@ pub fn plan_deletion(existing: &[CompactSlice], partition: Partition<'_>) -> Pla
     deletions.sort_unstable();
     let write = |deletion| Write {
         operation: Operation::Delete(deletion),
-        after: Vec::new(),
+        depends_on: Vec::new(),
     };
     Plan {
         writes: deletions.into_iter().map(write).collect(),

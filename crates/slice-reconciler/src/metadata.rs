@@ -56,7 +56,7 @@ impl MetadataPolicy {
         if value != name {
             self.annotations.insert(label, name);
         }
-        self.reserved.insert(label.to_owned(), Some(value.into_owned()));
+        self.managed_labels.insert(label.to_owned(), Some(value.into_owned()));
     }
 
     /// The policy with the labels of the partition and a managed trigger time added. Invalid copied labels are omitted and
@@ -72,19 +72,22 @@ impl MetadataPolicy {
             policy.to_mut().annotations.insert(TRIGGER_TIME_ANNOTATION, "");
         }
         for (key, value) in partition.0 {
-            let reserved = &mut policy.to_mut().reserved;
+            let reserved = &mut policy.to_mut().managed_labels;
             reserved.insert((*key).to_owned(), Some((*value).to_owned()));
         }
-        for (key, value) in &policy.reserved {
+        for (key, value) in &policy.managed_labels {
             validate_label(key, value.as_deref().unwrap_or_default()).map_err(|reason| PlanError::Label {
                 key: key.clone(),
                 reason,
             })?;
         }
-        let copied = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
+        let copied = self
+            .copied_labels
+            .iter()
+            .filter(|(key, _)| !self.managed_labels.contains_key(*key));
         for (key, value) in copied {
             if let Err(reason) = validate_label(key, value) {
-                policy.to_mut().labels.remove(key);
+                policy.to_mut().copied_labels.remove(key);
                 let key = key.clone();
                 rejected.push(Rejected::Label { key, reason });
             }
@@ -95,8 +98,11 @@ impl MetadataPolicy {
     /// Whether a slice has to be updated for its metadata alone.
     pub(crate) fn needs_update(&self, metadata: &ObjectMeta) -> bool {
         let existing = metadata.labels.iter().flatten();
-        let mut existing = existing.filter(|(key, _)| !self.reserved.contains_key(*key));
-        let mut desired = self.labels.iter().filter(|(key, _)| !self.reserved.contains_key(*key));
+        let mut existing = existing.filter(|(key, _)| !self.managed_labels.contains_key(*key));
+        let mut desired = self
+            .copied_labels
+            .iter()
+            .filter(|(key, _)| !self.managed_labels.contains_key(*key));
         let labels_differ = if self.keep_other_labels {
             // Both are sorted by key.
             !desired.all(|desired| existing.any(|existing| existing == desired))
@@ -110,8 +116,8 @@ impl MetadataPolicy {
     pub(crate) fn labels_for(&self, existing: Option<&Map>) -> Map {
         let preserved = existing.filter(|_| self.keep_other_labels);
         let mut labels = preserved.cloned().unwrap_or_default();
-        labels.extend(self.labels.clone());
-        for (key, value) in &self.reserved {
+        labels.extend(self.copied_labels.clone());
+        for (key, value) in &self.managed_labels {
             match value {
                 Some(value) => labels.insert(key.clone(), value.clone()),
                 None => labels.remove(key),
@@ -196,8 +202,8 @@ mod tests {
             ("headless", headless.then_some("")),
         ];
         MetadataPolicy {
-            labels: map(labels),
-            reserved: ours
+            copied_labels: map(labels),
+            managed_labels: ours
                 .map(|(key, value)| (key.to_owned(), value.map(str::to_owned)))
                 .into(),
             ..MetadataPolicy::default()

@@ -162,13 +162,13 @@ impl Reconciler {
         let mut policy = MetadataPolicy::default();
         let managed_by = Some(self.managed_by.clone());
         policy
-            .reserved
+            .managed_labels
             .insert(well_known::MANAGED_BY_LABEL.to_owned(), managed_by);
         policy.set_owner_label(&self.owner_label, owner.name);
         if self.owner_label != well_known::SERVICE_NAME_LABEL {
             // kube-proxy ignores slices with this label; it would log an error for each slice without a Service.
             policy
-                .reserved
+                .managed_labels
                 .insert(well_known::HEADLESS_LABEL.to_owned(), Some(String::new()));
         }
         policy
@@ -185,7 +185,7 @@ impl Reconciler {
                 .into_iter()
                 .all(|key| {
                     let labels = slice.metadata.labels.as_ref();
-                    labels.and_then(|labels| labels.get(key)) == policy.reserved[key].as_ref()
+                    labels.and_then(|labels| labels.get(key)) == policy.managed_labels[key].as_ref()
                 })
         };
         let ours = existing.iter().filter(in_namespace).filter_map(|slice| {

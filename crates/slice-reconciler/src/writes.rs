@@ -191,7 +191,10 @@ impl<E: EndpointSource> UnorderedWrites<'_, E> {
         }
         let write = |index: &usize| {
             let after = dependencies[*index].iter().map(|other| position[*other]).collect();
-            operations[*index].take().map(|operation| Write { operation, after })
+            operations[*index].take().map(|operation| Write {
+                operation,
+                depends_on: after,
+            })
         };
         sorted.iter().filter_map(write).collect()
     }

@@ -58,10 +58,7 @@ fn validate_pod_cidrs(spec: &NodeSpec) -> Vec<FieldError> {
     if cidrs.len() > 1 {
         let families: Vec<_> = cidrs.iter().filter_map(|cidr| cidr_address(cidr)).collect();
         if families.len() < cidrs.len() {
-            errors.push(FieldError::internal(
-                &path,
-                "cannot determine the IP families",
-            ));
+            errors.push(FieldError::internal(&path, "cannot determine the IP families"));
         }
         if !is_dual_stack(&families) || cidrs.len() > 2 {
             errors.push(FieldError::invalid(

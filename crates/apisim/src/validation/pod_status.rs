@@ -85,10 +85,7 @@ fn validate_list(path: &Path<'_>, ips: &[String], old_ips: &[String], value: imp
     if ips.len() > 1 {
         let parsed: Vec<_> = ips.iter().filter_map(|ip| parse_lenient(ip)).collect();
         if parsed.len() < ips.len() {
-            errors.push(FieldError::internal(
-                path,
-                "cannot determine the IP families",
-            ));
+            errors.push(FieldError::internal(path, "cannot determine the IP families"));
         }
         if !is_dual_stack(&parsed) || ips.len() > 2 {
             let detail = "may hold one address of each IP family";

@@ -109,7 +109,7 @@ impl Metrics {
         let [mut desired, mut slices, mut min_slices] = [0; 3];
         for stats in &plan.stats {
             changes += stats.changes;
-            desired += stats.endpoints;
+            desired += stats.desired_endpoints;
             slices += stats.slices;
             min_slices += stats.min_slices;
         }

@@ -145,7 +145,7 @@ fn planned(endpoints: &Endpoints, existing: &[CompactSlice], max: NonZeroUsize) 
     let subsets = Subsets::read(endpoints);
     let Metadata { labels, annotations } = Metadata::of(endpoints);
     let policy = MetadataPolicy {
-        labels,
+        copied_labels: labels,
         annotations: Annotations::Replace(annotations),
         ..MetadataPolicy::default()
     };

@@ -121,7 +121,7 @@ impl Metrics {
         let (mut desired, mut existing, mut needed) = (0, 0, 0);
         for PlanStats {
             changes,
-            endpoints,
+            desired_endpoints: endpoints,
             slices,
             min_slices: slices_needed,
             ..

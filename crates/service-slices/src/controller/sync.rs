@@ -116,7 +116,7 @@ impl ServiceController {
 fn metadata_policy(service: &Service, managed_by: &str) -> MetadataPolicy {
     let mut policy = service.metadata_policy();
     policy
-        .reserved
+        .managed_labels
         .insert(well_known::MANAGED_BY_LABEL.to_owned(), Some(managed_by.to_owned()));
     policy
 }

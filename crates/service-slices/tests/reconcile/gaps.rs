@@ -53,7 +53,7 @@ fn g_05_failed_write_skips_only_its_dependents() {
     let mut done = Vec::new();
     for write in &planned.plan.writes {
         let fails = matches!(write.operation, Operation::Create(_));
-        done.push(!fails && write.after.iter().all(|other| done[*other]));
+        done.push(!fails && write.depends_on.iter().all(|other| done[*other]));
         if done.last() == Some(&true) {
             write.operation.apply_to(&mut harness.slices);
         }
@@ -85,7 +85,7 @@ fn g_08_a_family_without_addresses_has_a_placeholder() {
     let stats = harness.sync().plan.stats;
     let counts = stats
         .iter()
-        .map(|stats| (stats.endpoints, stats.slices, stats.min_slices));
+        .map(|stats| (stats.desired_endpoints, stats.slices, stats.min_slices));
     assert_eq!(counts.collect::<Vec<_>>(), [(2, 1, 1), (0, 1, 1)]);
     let types = harness.slices.iter().map(|slice| slice.address_type.clone().unwrap());
     assert_eq!(types.collect::<Vec<_>>(), [AddressType::IPv4, AddressType::IPv6]);

@@ -141,7 +141,7 @@ impl Synced {
         [
             total(|stats| stats.min_slices),
             total(|stats| stats.slices),
-            total(|stats| stats.endpoints),
+            total(|stats| stats.desired_endpoints),
             total(|stats| stats.changes.added),
             total(|stats| stats.changes.removed),
             created,
@@ -195,8 +195,8 @@ fn owner(service: &api::Service) -> Owner<'_> {
 fn policy(service: &Service) -> MetadataPolicy {
     let mut labels = service.slice_labels();
     MetadataPolicy {
-        reserved: RESERVED_LABELS.map(|key| (key.to_owned(), labels.remove(key))).into(),
-        labels,
+        managed_labels: RESERVED_LABELS.map(|key| (key.to_owned(), labels.remove(key))).into(),
+        copied_labels: labels,
         ..MetadataPolicy::default()
     }
 }

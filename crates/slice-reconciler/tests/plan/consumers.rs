@@ -25,14 +25,14 @@ fn import<'a>(existing: Vec<CompactSlice>) -> Harness<'a> {
     };
     harness.partition = Partition(&[(CLUSTER, "east")]);
     harness.policy = MetadataPolicy {
-        labels: map(&[(well_known::SERVICE_NAME_LABEL, "derived-abc")]),
+        copied_labels: map(&[(well_known::SERVICE_NAME_LABEL, "derived-abc")]),
         ..MetadataPolicy::default()
     };
     harness.policy.set_owner_label(MULTICLUSTER_NAME, "svc");
     let manager = Some(IMPORTER.to_owned());
     harness
         .policy
-        .reserved
+        .managed_labels
         .insert(well_known::MANAGED_BY_LABEL.into(), manager);
     harness.options.placeholder = false;
     harness.options.owner_reference = OwnerReferenceOptions {
@@ -126,7 +126,7 @@ fn shared(headless: bool, remote: Option<Endpoint>, existing: Vec<CompactSlice>)
     harness.partition = Partition(&[(CLUSTER, "remote")]);
     harness
         .policy
-        .reserved
+        .managed_labels
         .insert(well_known::HEADLESS_LABEL.into(), headless.then(String::new));
     harness.options.placeholder = false;
     harness

@@ -49,8 +49,8 @@ pub(crate) fn policy(labels: &[(&str, &str)]) -> MetadataPolicy {
         (well_known::MANAGED_BY_LABEL, "me"),
     ];
     MetadataPolicy {
-        labels: map(labels),
-        reserved: managed
+        copied_labels: map(labels),
+        managed_labels: managed
             .map(|(key, value)| (key.to_owned(), Some(value.to_owned())))
             .into(),
         ..MetadataPolicy::default()

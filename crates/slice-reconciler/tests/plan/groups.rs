@@ -149,7 +149,7 @@ fn t_gx_08_families_are_independent() {
     harness.desired = desired(2);
     let plan = harness.plan();
     assert_eq!(order(&plan), "uu");
-    assert!(plan.writes.iter().all(|write| write.after.is_empty()));
+    assert!(plan.writes.iter().all(|write| write.depends_on.is_empty()));
 }
 
 /// Address types may change with every sync. Without any there is no placeholder (G10, G11).

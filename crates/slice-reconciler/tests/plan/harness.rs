@@ -102,7 +102,7 @@ pub(crate) fn execute(
     let mut slices = existing.to_vec();
     let mut done = vec![false; plan.writes.len()];
     for (index, write) in plan.writes.iter().enumerate() {
-        done[index] = write.after.iter().all(|other| done[*other]) && succeeds(index, &slices);
+        done[index] = write.depends_on.iter().all(|other| done[*other]) && succeeds(index, &slices);
         if done[index] {
             write.operation.apply_to(&mut slices);
         }

@@ -56,7 +56,7 @@ fn t_gx_10_an_owner_with_a_long_name() {
     }
     let mut short = policy(&[]);
     short.set_owner_label("example.com/pool", "db");
-    assert_eq!(short.reserved["example.com/pool"].as_deref(), Some("db"));
+    assert_eq!(short.managed_labels["example.com/pool"].as_deref(), Some("db"));
     assert_eq!(
         short.annotations,
         Annotations::Preserve,
@@ -94,7 +94,7 @@ fn g36_labels_of_other_clients() {
         );
         assert_eq!(order(&harness.sync()), "");
         // Copied labels are updated in any case.
-        harness.policy.labels = map(&[("copied", "c")]);
+        harness.policy.copied_labels = map(&[("copied", "c")]);
         assert_eq!(
             (order(&harness.sync()).as_str(), order(&harness.sync()).as_str()),
             ("u", "")

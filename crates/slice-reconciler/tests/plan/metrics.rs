@@ -45,7 +45,7 @@ fn totals<'a>(stats: impl IntoIterator<Item = &'a PlanStats>) -> (usize, usize, 
         (
             min + stats.min_slices,
             slices + stats.slices,
-            endpoints + stats.endpoints,
+            endpoints + stats.desired_endpoints,
         )
     })
 }
@@ -87,7 +87,7 @@ fn g47_both_families_count() {
         options: options(1),
         ..Harness::default()
     };
-    harness.policy.labels = map(&[("a", "b")]);
+    harness.policy.copied_labels = map(&[("a", "b")]);
     assert_eq!(totals(&harness.sync().stats), (3, 3, 3));
     let slices: Vec<CompactSlice> = harness.existing;
     assert_eq!(slices.len(), 3);

@@ -127,7 +127,7 @@ fn i7_a_slice_of_another_owner_is_replaced() {
     let plan = planned(&[(port(80), pods(0..1))], &existing, 100);
     assert_eq!(writes(&plan), (1, 0, 1));
     // Its endpoints are published elsewhere before it is deleted.
-    assert_eq!(plan.writes[1].after, [0]);
+    assert_eq!(plan.writes[1].depends_on, [0]);
 }
 
 /// No slice is created for a terminating owner, but slices are reused (T-FIN-02, T-FIN-04, trap 14).
@@ -166,7 +166,7 @@ fn i4_a_slice_of_an_unknown_type_is_replaced() {
     for group in [vec![without_target(0)], vec![pod(1, false)]] {
         let plan = planned(&[(port(80), group)], &existing, 100);
         assert_eq!(writes(&plan), (1, 0, 1));
-        assert_eq!(plan.writes[1].after, [0]);
+        assert_eq!(plan.writes[1].depends_on, [0]);
     }
 }
 
@@ -199,7 +199,7 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written() {
         ((1, 1, 0), vec![2, 3])
     );
     // The removed endpoints are published elsewhere before.
-    assert_eq!(plan.writes[1].after, [0]);
+    assert_eq!(plan.writes[1].depends_on, [0]);
 }
 
 /// The same for a write that only changes hints (I3).
@@ -222,7 +222,7 @@ fn i3_a_slice_above_the_maximum_is_split_when_it_is_written_for_hints() {
             .flat_map(|slice| &slice.endpoints)
             .all(|endpoint| endpoint.hints.is_none())
     );
-    assert_eq!(plan.writes[2].after, [0, 1]);
+    assert_eq!(plan.writes[2].depends_on, [0, 1]);
 }
 
 /// The overflow of slices that are written for hints shares slices: first those that are written anyway, then new ones (I6).
@@ -289,7 +289,7 @@ fn g55_endpoints_above_the_limit_are_rejected() {
     for order in ["c", "", ""] {
         let plan = harness.sync();
         assert_eq!((crate::harness::order(&plan).as_str(), plan.rejected.len()), (order, 2));
-        assert_eq!(plan.stats[0].endpoints, 3);
+        assert_eq!(plan.stats[0].desired_endpoints, 3);
     }
     harness.desired[0].2.remove(0);
     let plan = harness.sync();

@@ -97,7 +97,11 @@ fn invalid_endpoints_are_rejected_one_by_one() {
                 };
                 assert_eq!((&**endpoint, actual.to_string()), (&invalid, reason.clone()));
                 let stats = plan.stats[0];
-                assert_eq!((stats.endpoints, stats.changes.added), (1, expected.len()), "{reason}");
+                assert_eq!(
+                    (stats.desired_endpoints, stats.changes.added),
+                    (1, expected.len()),
+                    "{reason}"
+                );
             }
             assert_eq!(harness.existing[0].endpoints, std::slice::from_ref(&valid), "{reason}");
         }
@@ -202,7 +206,7 @@ fn f25_a_group_with_invalid_ports_is_rejected() {
         harness.desired.push((AddressType::IPv4, ports, pods(2..5)));
         let plan = harness.sync();
         assert_eq!(rejected(&plan), [format!("3 IPv4 endpoints are rejected: {reason}")]);
-        assert_eq!((order(&plan).as_str(), plan.stats[0].endpoints), ("c", 2));
+        assert_eq!((order(&plan).as_str(), plan.stats[0].desired_endpoints), ("c", 2));
         assert_eq!(addresses(&harness.existing), ["10.0.0.0", "10.0.0.1"]);
         assert_eq!(order(&harness.sync()), "");
         harness.desired[1].2.clear();
@@ -329,7 +333,7 @@ fn invalid_owners_are_errors() {
         reason: InvalidLabel::TooLong(64),
     };
     let too_long_label = |harness: &mut Harness<'_>| {
-        harness.policy.reserved.insert("owner".into(), Some(long.clone()));
+        harness.policy.managed_labels.insert("owner".into(), Some(long.clone()));
     };
     assert_eq!(error(&too_long_label), too_long("owner"));
     let partition = [("cluster", long.as_str())];

@@ -165,7 +165,7 @@ fn t_gx_11_owners_of_one_name_are_independent() {
         let key = (kind, "ns", "foo");
         request.topology = Some(topology.entry(&key));
         let plan = plan(request, &harness.options).unwrap();
-        assert_eq!(plan.stats[0].endpoints, endpoints);
+        assert_eq!(plan.stats[0].desired_endpoints, endpoints);
         let event = plan.hints[0].event.as_ref().unwrap();
         assert_eq!(
             (plan.hints[0].result, event.reason),

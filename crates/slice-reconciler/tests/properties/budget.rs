@@ -199,8 +199,9 @@ fn has_desired_metadata(harness: &Harness, slice: &CompactSlice) -> bool {
     let policy = &harness.metadata;
     let existing = |map: &Option<BTreeMap<String, String>>| map.clone().unwrap_or_default();
     let mut labels = existing(&slice.metadata.labels);
-    labels
-        .retain(|key, _| !policy.reserved.contains_key(key) && harness.partition.0.iter().all(|(ours, _)| ours != key));
+    labels.retain(|key, _| {
+        !policy.managed_labels.contains_key(key) && harness.partition.0.iter().all(|(ours, _)| ours != key)
+    });
     let mut annotations = existing(&slice.metadata.annotations);
     if harness.trigger_time != TriggerTime::Unmanaged {
         annotations.remove(TRIGGER_TIME_ANNOTATION);
@@ -209,9 +210,9 @@ fn has_desired_metadata(harness: &Harness, slice: &CompactSlice) -> bool {
         desired.iter().all(|(key, value)| existing.get(key) == Some(value))
     };
     let labels_equal = if policy.keep_other_labels {
-        holds(&labels, &policy.labels)
+        holds(&labels, &policy.copied_labels)
     } else {
-        labels == policy.labels
+        labels == policy.copied_labels
     };
     let annotations_equal = match &policy.annotations {
         Annotations::Preserve => true,

@@ -33,9 +33,9 @@ const ANOTHER_PARTITION: (&str, &str) = ("cluster", "west");
 pub(crate) fn policy(settings: &Settings) -> MetadataPolicy {
     let annotations = map(&[("from", "the owner")]);
     MetadataPolicy {
-        labels: map(&[("app", "web")]),
+        copied_labels: map(&[("app", "web")]),
         keep_other_labels: settings.keep_other_labels,
-        reserved: [
+        managed_labels: [
             (well_known::SERVICE_NAME_LABEL.to_owned(), Some("web".to_owned())),
             (well_known::MANAGED_BY_LABEL.to_owned(), Some("us".to_owned())),
             (well_known::HEADLESS_LABEL.to_owned(), None),

@@ -36,7 +36,7 @@ impl Store {
         let mut pending: Vec<usize> = (0..plan.writes.len()).collect();
         observe(&self.slices);
         loop {
-            let ready = |index: &usize| plan.writes[*index].after.iter().all(|other| done[*other]);
+            let ready = |index: &usize| plan.writes[*index].depends_on.iter().all(|other| done[*other]);
             let Some(next) = pending
                 .iter()
                 .copied()

@@ -66,7 +66,7 @@ fn slices_of_an_unknown_object_are_deleted() {
     };
     let preconditions = (deletion.uid.as_deref(), deletion.resource_version.as_deref());
     assert_eq!((&*deletion.name, preconditions), ("a", (Some("uid-a"), Some("7"))));
-    assert!(write.after.is_empty(), "D13");
+    assert!(write.depends_on.is_empty(), "D13");
 }
 
 /// Address type and managed-by label decide (T-MIR-16, T-MIR-17, T-MIR-N16).

@@ -211,7 +211,7 @@ fn t_mir_61_to_65_gauges_are_sums_over_all_objects() {
         let stats = |(endpoints, slices): (usize, usize)| PlanStats {
             address_type: AddressType::IPv4,
             changes: EndpointCounts::default(),
-            endpoints,
+            desired_endpoints: endpoints,
             slices,
             min_slices: endpoints.div_ceil(100),
         };

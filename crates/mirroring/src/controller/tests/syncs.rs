@@ -182,7 +182,7 @@ fn s4_a_recreated_object_gets_new_slices() {
     harness.delete(Watch::Endpoints, "test-ep");
     harness.apply(&with(&endpoints("10.0.0.1 :80"), "/metadata/uid", json!("3")));
     let SyncResult { plan, .. } = harness.sync_result();
-    let dependencies: Vec<usize> = plan.writes.iter().map(|write| write.after.len()).collect();
+    let dependencies: Vec<usize> = plan.writes.iter().map(|write| write.depends_on.len()).collect();
     assert_eq!(dependencies, [0, 1], "the delete depends on the create");
     assert_eq!(harness.execute(&plan), "create IPv4 10.0.0.1 :80; delete");
     let owners = harness.slices[0].metadata.owner_references.as_ref().unwrap();
@@ -249,7 +249,7 @@ fn d13_unrelated_writes_do_not_depend_on_each_other() {
     harness.apply(&endpoints("10.0.0.1 :b/80; fd00::1 :c/90"));
     let SyncResult { plan, .. } = harness.sync_result();
     assert_eq!(plan.writes.len(), 2);
-    assert!(plan.writes.iter().all(|write| write.after.is_empty()), "{plan:?}");
+    assert!(plan.writes.iter().all(|write| write.depends_on.is_empty()), "{plan:?}");
 }
 
 /// The order of existing slices does not matter; of two slices for one group the first is kept (D14, T-MIR-N15, M79).

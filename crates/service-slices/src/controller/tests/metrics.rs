@@ -228,7 +228,7 @@ fn stats(endpoints: usize, slices: usize) -> PlanStats {
     PlanStats {
         address_type: AddressType::IPv4,
         changes: EndpointCounts::default(),
-        endpoints,
+        desired_endpoints: endpoints,
         slices,
         min_slices: slices,
     }

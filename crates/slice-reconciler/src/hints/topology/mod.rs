@@ -36,7 +36,10 @@ pub(super) fn apply<E: EndpointSource>(
         remove_hints(lists);
     }
     let event = topology.0.record(address_type, ready, result);
-    HintOutcome { result: hint_result, event }
+    HintOutcome {
+        result: hint_result,
+        event,
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 endpoints")]

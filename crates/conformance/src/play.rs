@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::{core::v1::Event, discovery::v1::EndpointSlice};
 use kube::{Api, ResourceExt as _, api::ListParams};
-use testenv::history::{History, Limits, Object, Recorder, Verb, check_history, check_rest};
+use slice_oracle::{History, Limits, Object, Recorder, Verb, check_history, check_rest};
 
 use super::{
     picture::{Picture, difference, draw},

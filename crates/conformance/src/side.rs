@@ -8,10 +8,8 @@ use kube::{
 };
 use serde_json::Value;
 
-use testenv::{
-    history::Recorder,
-    objects::{api, slices_of},
-};
+use slice_oracle::Recorder;
+use testenv::objects::{api, slices_of};
 
 use super::scenario::Change;
 

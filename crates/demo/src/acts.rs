@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use testenv::history::Window;
+use slice_oracle::Window;
 
 use super::{
     objects::{Deployment, bare_service, dual_stack_service, endpoints, service},

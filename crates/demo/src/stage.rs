@@ -13,10 +13,8 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use testenv::{
-    history::{Limits, Recorder, Violation, Window, check_rest},
-    objects::create,
-};
+use slice_oracle::{Limits, Recorder, Violation, Window, check_rest};
+use testenv::objects::create;
 use tokio::{sync::watch, time::timeout};
 
 use super::{

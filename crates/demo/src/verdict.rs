@@ -1,7 +1,7 @@
 //! What the whole story comes to.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use testenv::history::{History, Invariant, Limits, Object, Verb, verify};
+use slice_oracle::{History, Invariant, Limits, Object, Verb, verify};
 
 use super::stage::list;
 
@@ -47,7 +47,7 @@ pub(super) fn judge(history: &History) -> Result<String> {
 mod tests {
     use jiff::Timestamp;
     use serde_json::{Value, json};
-    use testenv::history::{Entry, Event};
+    use slice_oracle::{Entry, Event};
 
     use super::*;
 

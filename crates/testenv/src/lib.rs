@@ -15,9 +15,6 @@
 //! [`Program`] is one of our own. Where a real control plane is too much,
 //! [`SimServer`] stands in.
 //!
-//! [`history`] records what happens to `EndpointSlices` and judges it, on any API
-//! server.
-//!
 //! The programs are built from source with Go when they are first needed, or
 //! come from `KUBEBUILDER_ASSETS`: see [`assets`].
 //!
@@ -50,7 +47,6 @@ mod deployments;
 pub mod documented;
 mod error;
 mod files;
-pub mod history;
 pub mod objects;
 mod own;
 mod part;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use testenv::history::{Limits, Recorder, Window, assert_clean};
+use slice_oracle::{Limits, Recorder, Window, assert_clean};
 
 use super::{cluster::Cluster, start};
 

@@ -8,9 +8,9 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
+use slice_oracle::{Limits, Recorder, Window, assert_clean};
 use testenv::{
     Program,
-    history::{Limits, Recorder, Window, assert_clean},
     objects::{create, ready_addresses, slices_of},
     until,
 };

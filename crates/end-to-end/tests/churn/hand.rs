@@ -6,10 +6,8 @@ use kube::{
     api::{DeleteParams, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
-use testenv::{
-    history::Recorder,
-    objects::{api, create, slices_of},
-};
+use slice_oracle::Recorder;
+use testenv::objects::{api, create, slices_of};
 
 use super::action::{Action, Deed};
 

@@ -15,10 +15,8 @@ use std::{
 use k8s_openapi::api::core::v1::{Namespace, Service};
 use kube::{Api, Client};
 use serde_json::json;
-use testenv::{
-    history::{Limits, Manager, Recorder, assert_clean},
-    objects::create,
-};
+use slice_oracle::{Limits, Manager, Recorder, assert_clean};
+use testenv::objects::create;
 use tokio::time::MissedTickBehavior;
 
 use self::{generator::Generator, hand::Hand};

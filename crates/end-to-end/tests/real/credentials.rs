@@ -12,7 +12,8 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use serde_json::json;
-use testenv::{ControlPlane, history::Window, objects::create, rule, until};
+use slice_oracle::Window;
+use testenv::{ControlPlane, objects::create, rule, until};
 
 use crate::{programs::Ours, world::World};
 

@@ -8,9 +8,9 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
+use slice_oracle::Recorder;
 use testenv::{
     CONTROLLERS, ControlPlane,
-    history::Recorder,
     objects::{api, create},
 };
 

@@ -4,7 +4,8 @@ use apisim::faults::{Match, Recorded};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use serde_json::json;
-use testenv::{ControlPlane, FaultProxy, blindfold, history::Window, objects::create};
+use slice_oracle::Window;
+use testenv::{ControlPlane, FaultProxy, blindfold, objects::create};
 
 use crate::{looks, programs::Ours, world::World};
 

@@ -8,9 +8,9 @@ use kube::{
     api::{DeleteParams, EvictParams, Patch, PatchParams},
 };
 use serde_json::json;
+use slice_oracle::{Invariant, Limits, Recorder, Window, assert_clean};
 use testenv::{
     Cluster, Rolling,
-    history::{Invariant, Limits, Recorder, Window, assert_clean},
     objects::{create, slices_of},
 };
 

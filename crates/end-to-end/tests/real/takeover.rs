@@ -6,7 +6,8 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use serde_json::json;
-use testenv::{CONTROLLERS, ControlPlane, history::Window};
+use slice_oracle::Window;
+use testenv::{CONTROLLERS, ControlPlane};
 
 use crate::{kinds::AUTO, looks, programs::Ours, world::World};
 

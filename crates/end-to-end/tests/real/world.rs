@@ -7,9 +7,9 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
+use slice_oracle::{Limits, Recorder, Window, assert_clean};
 use testenv::{
     ControlPlane, ControlPlaneBuilder,
-    history::{Limits, Recorder, Window, assert_clean},
     objects::{api, create, ready_addresses, slices_of},
     until,
 };

@@ -8,7 +8,6 @@ mod controllers;
 #[path = "../faults/mod.rs"]
 mod faults;
 mod gates;
-mod history;
 mod kubectl;
 mod lifetime;
 mod parts;

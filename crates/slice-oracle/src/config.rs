@@ -1,32 +1,32 @@
-//! What a history is held to.
+//! Configuration of the checks.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A controller whose slices are judged.
+/// A controller whose slices are checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manager {
-    /// Its value of the managed-by label.
+    /// Value of the managed-by label.
     pub managed_by: String,
-    /// The most endpoints in one of its slices; of the mirroring controller, the most addresses per subset.
+    /// Maximum endpoints per slice; for the mirroring controller, maximum addresses per subset.
     pub max_endpoints: usize,
 }
 
-/// What a history is held to. The default is both controllers as they are without flags.
+/// Configuration of the checks. The default expects both controllers with their default flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The controller for Services with a selector; none, when none runs.
+pub struct CheckConfig {
+    /// The EndpointSlice controller; `None` if it does not run.
     pub services: Option<Manager>,
-    /// The mirroring controller; none, when none runs.
+    /// The EndpointSliceMirroring controller; `None` if it does not run.
     pub mirroring: Option<Manager>,
-    /// Other values of the managed-by label whose controllers are at work and may change their own slices.
+    /// Managed-by values of other running controllers, which may write their own slices.
     pub others: BTreeSet<String>,
-    /// How old a controller's knowledge of its inputs may be: what ended longer ago excuses nothing (I4). A test that
-    /// holds up a stream or the writes for longer has to allow for that.
+    /// Maximum age of a controller's cache: an input that ended longer ago does not justify a write (I4). A test that
+    /// delays a watch stream or the writes for longer must raise it.
     pub lag: Duration,
 }
 
-impl Default for Limits {
+impl Default for CheckConfig {
     fn default() -> Self {
         Self {
             services: Some(Manager {
@@ -43,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// Whose slices they are.
+/// The controller that manages a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     Services,
@@ -51,7 +51,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// The kind of the objects that own the slices.
+    /// Kind of the owner objects.
     pub(crate) fn owner_kind(self) -> &'static str {
         match self {
             Self::Services => "Service",
@@ -60,8 +60,8 @@ impl Role {
     }
 }
 
-impl Limits {
-    /// Whose slices bear a value of the managed-by label.
+impl CheckConfig {
+    /// The controller with this value of the managed-by label.
     pub(crate) fn role(&self, managed_by: &str) -> Option<Role> {
         let is = |manager: &Option<Manager>| manager.as_ref().is_some_and(|manager| manager.managed_by == managed_by);
         if is(&self.services) {
@@ -71,13 +71,13 @@ impl Limits {
         }
     }
 
-    /// The most endpoints in a slice.
+    /// Maximum endpoints per slice.
     pub(crate) fn max_endpoints(&self, role: Role) -> usize {
         let manager = match role {
             Role::Services => &self.services,
             Role::Mirroring => &self.mirroring,
         };
-        // Nothing holds more, whatever the flags say (I3).
+        // The API server rejects more than 1000 (I3).
         manager.as_ref().map_or(1000, |manager| manager.max_endpoints.min(1000))
     }
 }

@@ -1,4 +1,4 @@
-//! A history as a value: what happened, in the order in which it happened.
+//! A history: recorded events, marks and manual writes, in the order of revisions.
 
 use std::io::{self, BufRead, Write};
 
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::object::{Name, Object};
 
-/// What became of an object.
+/// Type of a recorded watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 #[non_exhaustive]
 pub enum Verb {
-    /// It was there when the recording began.
+    /// The object was in the initial list.
     Listed,
-    /// It was created.
+    /// The object was created.
     Added,
-    /// It was written.
+    /// The object was updated.
     Modified,
-    /// It is gone; the object is its last state, under the version of the deletion (R153).
+    /// The object was deleted; the event has its last state with the resource version of the deletion (R153).
     Deleted,
 }
 
@@ -34,7 +34,7 @@ pub struct Event {
     revision: u64,
 }
 
-/// An [`Event`] as it is written down.
+/// Serialized form of an [`Event`].
 #[derive(Deserialize)]
 struct Observation {
     at: MicroTime,
@@ -42,16 +42,16 @@ struct Observation {
     object: Object,
 }
 
-/// A resource version that cannot be put in order.
+/// A resource version that is not a number and so has no order.
 #[derive(Debug, thiserror::Error)]
 #[error("{of} has the resourceVersion {found:?}; a history needs whole numbers")]
-pub struct BadVersion {
+pub struct InvalidVersion {
     of: String,
     found: Option<String>,
 }
 
-impl BadVersion {
-    /// Of a list of objects of a kind.
+impl InvalidVersion {
+    /// For a list of objects of a kind.
     pub(crate) fn of_list(kind: &str, found: Option<String>) -> Self {
         let of = format!("a list of the kind {kind}");
         Self { of, found }
@@ -59,18 +59,18 @@ impl BadVersion {
 }
 
 impl Event {
-    /// What was seen at a time.
-    pub fn new(at: Timestamp, verb: Verb, object: impl Into<Object>) -> Result<Self, BadVersion> {
+    /// An event, received at `at`.
+    pub fn new(at: Timestamp, verb: Verb, object: impl Into<Object>) -> Result<Self, InvalidVersion> {
         let object = object.into();
         let found = object.metadata().resource_version.as_deref();
         let revision = found
             .and_then(|version| version.parse().ok())
-            .ok_or_else(|| BadVersion {
+            .ok_or_else(|| InvalidVersion {
                 of: format!("{} {}", object.kind(), Name::of(object.metadata())),
                 found: found.map(str::to_owned),
             })?;
         Ok(Self {
-            // As exact as it is written down, so that a history read back is the same.
+            // Truncated to the precision of the file, so that a history read back is equal.
             at: MicroTime(Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at)),
             verb,
             object,
@@ -78,13 +78,13 @@ impl Event {
         })
     }
 
-    /// When it was seen, by the clock of this machine.
+    /// When the event was received, by the local clock.
     #[must_use]
     pub fn at(&self) -> Timestamp {
         self.at.0
     }
 
-    /// What became of the object.
+    /// Type of the event.
     #[must_use]
     pub fn verb(&self) -> Verb {
         self.verb
@@ -96,7 +96,7 @@ impl Event {
         &self.object
     }
 
-    /// Its resource version. All resources of a server count in one sequence, because they are in one etcd.
+    /// The object's resource version. All resources share one sequence, because they are in one etcd.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -104,45 +104,45 @@ impl Event {
 }
 
 impl TryFrom<Observation> for Event {
-    type Error = BadVersion;
+    type Error = InvalidVersion;
 
-    fn try_from(seen: Observation) -> Result<Self, BadVersion> {
+    fn try_from(seen: Observation) -> Result<Self, InvalidVersion> {
         Self::new(seen.at.0, seen.verb, seen.object)
     }
 }
 
-/// How many writes of slices are right between a mark and the next (I6).
+/// Number of slice writes allowed between a mark and the next one (I6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Window {
     /// Any number.
     Any,
-    /// None: nothing changes but the controllers, which restart, list again, or take over from each other.
+    /// No writes: only the controllers change, which restart, relist, or take over from each other.
     NoWrites,
-    /// One round of writes: each slice that is touched once, and the new ones that the added endpoints need.
-    OneRound,
+    /// At most one write per existing slice, and the new slices that the added endpoints need.
+    OneWritePerSlice,
 }
 
-/// A point of a history at which the cluster was at rest. What was before explains nothing that comes after.
+/// A point of the history at which the cluster was quiescent. Earlier events do not justify later writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Mark {
-    /// What begins here, for a person.
+    /// Description of the phase that begins here.
     pub mark: String,
-    /// The last revision before it.
+    /// The last revision before the mark.
     pub revision: u64,
-    /// What is right until the next mark.
+    /// Writes allowed until the next mark.
     pub window: Window,
 }
 
-/// A revision of a slice that no controller wrote, but a test or a person.
+/// A revision of a slice that was written by the test or a user, not by a controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ByHand {
+pub struct ManualWrite {
     /// The uid of the slice.
-    pub by_hand: String,
-    /// The revision; none for its removal.
+    pub manual_write: String,
+    /// The revision; `None` for the deletion.
     pub revision: Option<u64>,
 }
 
@@ -153,33 +153,33 @@ pub struct ByHand {
 pub enum Entry {
     /// A revision of an object.
     Event(Box<Event>),
-    /// A point at rest.
+    /// A point at which the cluster was quiescent.
     Mark(Mark),
-    /// Who wrote a revision.
-    ByHand(ByHand),
+    /// A revision that no controller wrote.
+    ManualWrite(ManualWrite),
 }
 
 impl Entry {
-    /// Its place in the order.
+    /// Sort key.
     fn revision(&self) -> u64 {
         match self {
             Self::Event(event) if event.verb == Verb::Listed => 0,
             Self::Event(event) => event.revision,
             Self::Mark(mark) => mark.revision,
-            Self::ByHand(hand) => hand.revision.unwrap_or_default(),
+            Self::ManualWrite(write) => write.revision.unwrap_or_default(),
         }
     }
 }
 
-/// Everything that happened to some resources, in the order of the store.
+/// All revisions of the recorded resources, in the order of the store.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct History {
     entries: Vec<Entry>,
 }
 
-/// Why a history cannot be read.
+/// A history file cannot be parsed.
 #[derive(Debug, thiserror::Error)]
-#[error("line {line} of the history cannot be read")]
+#[error("cannot parse line {line} of the history")]
 pub struct ReadError {
     line: usize,
     #[source]
@@ -187,14 +187,15 @@ pub struct ReadError {
 }
 
 impl History {
-    /// Adds an entry at its place, which need not be the end: the watches of several resources are not in step.
+    /// Inserts an entry by its revision, which need not be the highest: the watches of different resources are not
+    /// synchronized.
     pub fn push(&mut self, entry: Entry) {
         let revision = entry.revision();
-        let place = self.entries.partition_point(|earlier| earlier.revision() <= revision);
-        self.entries.insert(place, entry);
+        let index = self.entries.partition_point(|earlier| earlier.revision() <= revision);
+        self.entries.insert(index, entry);
     }
 
-    /// All of it, in order.
+    /// All entries, in order.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
@@ -208,7 +209,7 @@ impl History {
         })
     }
 
-    /// Writes it as lines of JSON.
+    /// Writes the history as JSON lines.
     pub fn write(&self, mut out: impl Write) -> io::Result<()> {
         for entry in &self.entries {
             serde_json::to_writer(&mut out, entry)?;
@@ -217,7 +218,7 @@ impl History {
         out.flush()
     }
 
-    /// Reads what [`write`](Self::write) wrote.
+    /// Reads the output of [`write`](Self::write).
     pub fn read(from: impl BufRead) -> Result<Self, ReadError> {
         let mut history = Self::default();
         for (index, line) in from.lines().enumerate() {

@@ -1,30 +1,28 @@
-//! What happened to slices, and whether it was right: the judge of every test that runs a controller.
+//! Test oracle for `EndpointSlices`: records every revision and checks the invariants of docs/spec/invariants.md.
 //!
-//! A [`Recorder`] follows all `EndpointSlices` and the objects that they are made from, revision by revision, into a
-//! [`History`]. [`check_history`] holds the whole of it to the invariants I3, I4, I6 and I7 of docs/spec/invariants.md,
-//! [`check_rest`] holds what is there at its end to I1, I2 and I5, and [`assert_clean`] does both for a test. They judge by
-//! the objects alone, with none of the controllers' code; what slices should hold is derived anew, from docs/spec.
+//! A [`Recorder`] watches `EndpointSlices` and their inputs (Services, Pods, Nodes, Endpoints, Namespaces) and appends
+//! every revision to a [`History`]. [`check_history`] checks each revision of it (I3, I4, I6, I7),
+//! [`check_final_state`] checks the state at its end (I1, I2, I5), and [`assert_clean`] does both for a test. The
+//! checks use none of the controllers' code: they derive the desired endpoints from the recorded objects, as docs/spec
+//! describes.
 //!
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use testenv::{ControlPlane, history::{Limits, Recorder, Window, assert_clean}};
+//! use slice_oracle::{CheckConfig, Recorder, Window, assert_clean}; use testenv::ControlPlane;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let control_plane = ControlPlane::start().await?;
-//! let recorder = Recorder::start(control_plane.client()?).await?;
-//! // Run a controller and change things.
-//! recorder.settled(Duration::from_secs(3)).await?;
-//! recorder.mark("restart", Window::NoWrites).await?;
-//! // Start the controller again.
-//! recorder.settled(Duration::from_secs(3)).await?;
-//! println!("{}", assert_clean(&recorder.history()?, &Limits::default(), std::env::temp_dir()));
+//! let control_plane = ControlPlane::start().await?; let recorder = Recorder::start(control_plane.client()?).await?; //
+//! Run a controller and change objects. recorder.wait_quiescent(Duration::from_secs(3)).await?;
+//! recorder.mark("restart", Window::NoWrites).await?; // Start the controller again.
+//! recorder.wait_quiescent(Duration::from_secs(3)).await?; println!("{}", assert_clean(&recorder.history()?,
+//! &CheckConfig::default(), std::env::temp_dir()));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! What a history cannot show: writes that change nothing (the API server drops them), requests that were refused, and who
-//! wrote. A slice that a test writes itself is therefore owned up to, by [`Recorder::by_hand`].
+//! A history does not contain no-op writes (the API server drops them), rejected requests, or the author of a write. A
+//! test that writes a slice itself therefore reports it with [`Recorder::record_manual_write`].
 
 mod config;
 mod desired;
@@ -38,9 +36,9 @@ mod timeline;
 mod violation;
 mod well_known;
 
-pub use self::config::{Limits, Manager};
-pub use self::history::{BadVersion, ByHand, Entry, Event, History, Mark, ReadError, Verb, Window};
+pub use self::config::{CheckConfig, Manager};
+pub use self::history::{Entry, Event, History, InvalidVersion, ManualWrite, Mark, ReadError, Verb, Window};
 pub use self::object::Object;
 pub use self::recorder::{RecordError, Recorder};
-pub use self::report::{Report, assert_clean, check_history, check_rest, verify};
+pub use self::report::{Report, assert_clean, check_final_state, check_history, verify};
 pub use self::violation::{Invariant, Violation};

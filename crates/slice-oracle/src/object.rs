@@ -1,4 +1,4 @@
-//! The objects that a history is made of.
+//! Recorded objects.
 
 use std::fmt;
 
@@ -18,18 +18,18 @@ macro_rules! objects {
         }
 
         impl Object {
-            /// Its metadata.
+            /// The object's metadata.
             #[must_use]
             pub fn metadata(&self) -> &ObjectMeta {
                 match self { $(Self::$kind(object) => &object.metadata,)+ }
             }
 
-            /// The same, to be changed.
+            /// Mutable access to the metadata.
             pub fn metadata_mut(&mut self) -> &mut ObjectMeta {
                 match self { $(Self::$kind(object) => &mut object.metadata,)+ }
             }
 
-            /// Its kind.
+            /// The object's kind.
             #[must_use]
             pub fn kind(&self) -> &'static str {
                 match self { $(Self::$kind(_) => stringify!($kind),)+ }
@@ -46,7 +46,7 @@ macro_rules! objects {
 
 objects!(EndpointSlice, Service, Pod, Node, Endpoints, Namespace);
 
-/// The name of an object, with its namespace where it has one.
+/// Namespace (empty if cluster-scoped) and name of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name<'a> {
     pub(crate) namespace: &'a str,
@@ -71,12 +71,12 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// A uid, empty where there is none.
+/// The uid, or an empty string.
 pub(crate) fn uid(metadata: &ObjectMeta) -> &str {
     metadata.uid.as_deref().unwrap_or_default()
 }
 
-/// The value of a label, empty where there is none.
+/// The value of a label, or an empty string.
 pub(crate) fn label<'a>(metadata: &'a ObjectMeta, key: &str) -> &'a str {
     let labels = metadata.labels.as_ref();
     labels.and_then(|labels| labels.get(key)).map_or("", String::as_str)
@@ -88,7 +88,7 @@ pub(crate) fn annotation<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a 
     annotations.get(key).map(String::as_str)
 }
 
-/// Whether it is being deleted.
+/// Whether the object has a deletion timestamp.
 pub(crate) fn is_terminating(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
 }

@@ -1,4 +1,4 @@
-//! The verdict on a history.
+//! The result of all checks of a history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use crate::config::Limits;
+use crate::config::CheckConfig;
 use crate::desired::endpoints_of;
 use crate::history::{History, Verb};
 use crate::object::Object;
@@ -14,30 +14,30 @@ use crate::state::State;
 use crate::violation::{Findings, Invariant, Violation};
 use crate::{final_state, timeline};
 
-/// Checks I3, I4, I6 and I7 over a whole history.
+/// Checks every revision of a history (I3, I4, I6, I7).
 #[must_use]
-pub fn check_history(history: &History, limits: &Limits) -> Vec<Violation> {
+pub fn check_history(history: &History, config: &CheckConfig) -> Vec<Violation> {
     let mut findings = Findings::default();
-    timeline::check(history, limits, &mut findings);
+    timeline::check(history, config, &mut findings);
     findings.violations
 }
 
-/// Checks I1, I2 and I5 of what is there at the end of a history, which must be at rest.
+/// Checks the state at the end of a history, which must be quiescent (I1, I2, I5).
 #[must_use]
-pub fn check_rest(history: &History, limits: &Limits) -> Vec<Violation> {
+pub fn check_final_state(history: &History, config: &CheckConfig) -> Vec<Violation> {
     let mut findings = Findings::default();
-    final_state::check(history, limits, &mut findings);
+    final_state::check(history, config, &mut findings);
     findings.violations
 }
 
-/// Checks everything, and counts.
+/// Runs all checks and returns a report with counts.
 #[must_use]
-pub fn verify(history: &History, limits: &Limits) -> Report {
+pub fn verify(history: &History, config: &CheckConfig) -> Report {
     let mut findings = Findings::default();
-    timeline::check(history, limits, &mut findings);
-    final_state::check(history, limits, &mut findings);
+    timeline::check(history, config, &mut findings);
+    final_state::check(history, config, &mut findings);
     let mut writes = BTreeMap::new();
-    for write in timeline::writes(history, limits) {
+    for write in timeline::writes(history, config) {
         let verb = match write.event.verb() {
             Verb::Listed | Verb::Added => "creates",
             Verb::Modified => "updates",
@@ -59,30 +59,27 @@ pub fn verify(history: &History, limits: &Limits) -> Report {
     }
 }
 
-/// Checks everything and panics when something is wrong. The message says what, and in which file of `directory` the
-/// history is; for that, `env!("CARGO_TARGET_TMPDIR")` is a good place in a test.
+/// Runs all checks and panics on a violation. The message lists the violations and names the file in `directory` with
+/// the history; tests pass `env!("CARGO_TARGET_TMPDIR")`.
 ///
 /// # Panics
 ///
-/// When the history breaks an invariant.
-pub fn assert_clean(history: &History, limits: &Limits, directory: impl AsRef<Path>) -> Report {
-    let report = verify(history, limits);
+/// If the history violates an invariant.
+pub fn assert_clean(history: &History, config: &CheckConfig, directory: impl AsRef<Path>) -> Report {
+    let report = verify(history, config);
     assert!(
         report.violations.is_empty(),
         "{report}\n{}",
-        match keep(history, directory.as_ref()) {
+        match save(history, directory.as_ref()) {
             Ok(path) => format!("the history is in {}", path.display()),
-            Err(error) => format!(
-                "the history cannot be kept in {}: {error}",
-                directory.as_ref().display()
-            ),
+            Err(error) => format!("cannot write the history to {}: {error}", directory.as_ref().display()),
         }
     );
     report
 }
 
-/// Writes a history to a file of its own.
-fn keep(history: &History, directory: &Path) -> io::Result<PathBuf> {
+/// Writes a history to a new file.
+fn save(history: &History, directory: &Path) -> io::Result<PathBuf> {
     let file = tempfile::Builder::new()
         .prefix("history-")
         .suffix(".jsonl")
@@ -92,21 +89,21 @@ fn keep(history: &History, directory: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// What was looked at, and what was wrong.
+/// Counts of a history, its checks and its violations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
     /// Revisions of slices.
     pub revisions: usize,
-    /// Writes of the controllers, as `creates`, `updates` and `deletes`.
+    /// Writes of the checked controllers, as `creates`, `updates` and `deletes`.
     pub writes: BTreeMap<&'static str, usize>,
     /// Slices at the end.
     pub slices: usize,
     /// Endpoints in them.
     pub endpoints: usize,
-    /// How often each invariant was looked at.
+    /// Number of checks of each invariant.
     pub checks: BTreeMap<Invariant, usize>,
-    /// What is wrong.
+    /// The violations.
     pub violations: Vec<Violation>,
 }
 
@@ -131,15 +128,15 @@ impl fmt::Display for Report {
         )?;
         write!(out, "checked: {}; ", checks.join(", "))?;
         if self.violations.is_empty() {
-            return write!(out, "nothing is wrong");
+            return write!(out, "no violations");
         }
-        let broken: BTreeSet<_> = self
+        let violated: BTreeSet<_> = self
             .violations
             .iter()
             .map(|violation| violation.invariant.to_string())
             .collect();
-        let broken: Vec<_> = broken.into_iter().collect();
-        write!(out, "broken: {}", broken.join(", "))?;
+        let violated: Vec<_> = violated.into_iter().collect();
+        write!(out, "violated: {}", violated.join(", "))?;
         self.violations
             .iter()
             .try_for_each(|violation| write!(out, "\n  {violation}"))

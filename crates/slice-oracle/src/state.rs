@@ -1,4 +1,4 @@
-//! The objects at one point of a history.
+//! State of the cluster at one point of a history.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::history::{Event, History, Verb};
 use crate::object::{Name, Object, is_terminating, label};
 use crate::well_known::{MANAGED_BY, SERVICE_NAME};
 
-/// What is there, by name.
+/// Existing objects by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State<'a> {
     pub(crate) slices: BTreeMap<Name<'a>, &'a EndpointSlice>,
@@ -20,14 +20,14 @@ pub(crate) struct State<'a> {
     pub(crate) nodes: BTreeMap<&'a str, &'a Node>,
     pub(crate) endpoints: BTreeMap<Name<'a>, &'a Endpoints>,
     namespaces: BTreeMap<&'a str, &'a Namespace>,
-    /// All of them, by kind too.
+    /// All objects, by kind and name.
     objects: BTreeMap<(&'static str, Name<'a>), &'a Object>,
-    /// The last revision that led here.
+    /// The last applied revision.
     pub(crate) revision: u64,
 }
 
 impl<'a> State<'a> {
-    /// What is there at the end of a history.
+    /// The state at the end of a history.
     pub(crate) fn final_state(history: &'a History) -> Self {
         let mut state = Self::default();
         for event in history.events() {
@@ -36,7 +36,7 @@ impl<'a> State<'a> {
         state
     }
 
-    /// Follows an event.
+    /// Applies an event.
     pub(crate) fn apply(&mut self, event: &'a Event) {
         self.revision = self.revision.max(event.revision());
         let gone = event.verb() == Verb::Deleted;
@@ -52,7 +52,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The object of this kind and name that is there.
+    /// The existing object of the same kind and name.
     pub(crate) fn object(&self, like: &Object) -> Option<&'a Object> {
         self.objects.get(&(like.kind(), Name::of(like.metadata()))).copied()
     }
@@ -67,7 +67,7 @@ impl<'a> State<'a> {
         in_namespace(&self.services, namespace)
     }
 
-    /// The slices that bear these labels and are not being deleted.
+    /// The slices with these labels that are not terminating.
     pub(crate) fn slices_of(&self, managed_by: &str, service: Name<'_>) -> Vec<&'a EndpointSlice> {
         in_namespace(&self.slices, service.namespace)
             .filter(|slice| {
@@ -78,7 +78,7 @@ impl<'a> State<'a> {
             .collect()
     }
 
-    /// Whether a namespace is there to stay. In one that goes, everything goes, in no order.
+    /// Whether a namespace exists and is not terminating. In a terminating namespace, objects are deleted in any order.
     pub(crate) fn namespace_is_active(&self, namespace: &str) -> bool {
         self.namespaces
             .get(namespace)
@@ -105,7 +105,7 @@ fn in_namespace<'s, 'a, V>(
         .map(|(_, object)| *object)
 }
 
-/// The owner of a slice among objects of the kind that a controller makes slices for.
+/// The owner reference of a slice to an object of the kind that the controller manages slices for.
 pub(crate) fn owner_reference(slice: &EndpointSlice, role: Role) -> Option<&OwnerReference> {
     let owners = slice.metadata.owner_references.as_deref().unwrap_or_default();
     owners

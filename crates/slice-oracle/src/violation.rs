@@ -1,4 +1,4 @@
-//! What is wrong, for a person.
+//! Violations of invariants.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,19 +7,19 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Invariant {
-    /// At rest, every pod is in exactly one endpoint, with its ports.
+    /// When quiescent, every selected pod is in exactly one endpoint, with its ports.
     I1,
-    /// At rest, there is no other endpoint, and each says what the objects say.
+    /// When quiescent, there are no other endpoints, and every field matches the inputs.
     I2,
-    /// Slices are small enough, of one address type, with unique port names.
+    /// A slice respects the endpoint limit, has one address type and unique port names.
     I3,
-    /// What stays ready stays published and ready.
+    /// An endpoint that stays ready stays published and ready.
     I4,
-    /// At rest, a Service without endpoints has one placeholder per address type.
+    /// When quiescent, a Service without endpoints has one placeholder slice per address type.
     I5,
-    /// Nothing is written without need.
+    /// There are no spurious writes.
     I6,
-    /// Slices of others are left alone.
+    /// Slices of other managers are not modified.
     I7,
 }
 
@@ -29,18 +29,18 @@ impl fmt::Display for Invariant {
     }
 }
 
-/// Something that breaks an invariant.
+/// A violation of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// What is broken.
+    /// The violated invariant.
     pub invariant: Invariant,
-    /// By which object: kind, namespace and name.
+    /// The object: kind, namespace and name.
     pub object: String,
-    /// Since which resource version.
+    /// The resource version at which it was found.
     pub revision: u64,
-    /// What should be.
+    /// The expected state.
     pub expected: String,
-    /// What is.
+    /// The actual state.
     pub found: String,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Collects what was looked at and what was wrong.
+/// Collects the number of checks and the violations.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) checks: BTreeMap<Invariant, usize>,
@@ -68,8 +68,7 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Notes that something was looked at, and what is wrong with it unless it holds. `wrong` gives what was expected
-    /// and what was found.
+    /// Counts a check, and records a violation unless `holds`. `wrong` returns the expected and the actual state.
     pub(crate) fn check(
         &mut self,
         invariant: Invariant,

@@ -1,5 +1,5 @@
-//! Labels and annotations by which slices are judged. They are written out here, as everything in [`history`](super):
-//! a checker that shares a constant with the checked shares its mistakes.
+//! Labels and annotations that the checks read. They are repeated here on purpose: a checker that shares a constant
+//! with the checked code shares its mistakes.
 
 pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 pub(crate) const MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";

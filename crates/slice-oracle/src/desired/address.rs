@@ -1,4 +1,4 @@
-//! Addresses: how they are read, and which are published (R60, M58–M61, W23).
+//! Parsing and validation of addresses (R60, M58–M61, W23).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +14,7 @@ pub(crate) enum Family {
 impl Family {
     pub(crate) const BOTH: [Self; 2] = [Self::V4, Self::V6];
 
-    /// As slices and Services spell it.
+    /// The name in slices and Services.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::V4 => "IPv4",
@@ -35,7 +35,7 @@ impl Family {
     }
 }
 
-/// Reads an address as leniently as its authors may write it. An IPv4 address in IPv6 clothes is an IPv4 address.
+/// Parses an address leniently: leading zeros are allowed, and an IPv4-mapped IPv6 address is an IPv4 address.
 pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     match text.find(['.', ':']).map(|place| text.as_bytes()[place])? {
         b'.' => parse_v4(text).map(IpAddr::V4),
@@ -43,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// An address that slices may hold.
+/// Parses an address that a slice may contain.
 pub(crate) fn parse_publishable(text: &str) -> Option<IpAddr> {
     parse(text).filter(|address| match address {
         IpAddr::V4(address) => {
@@ -57,7 +57,7 @@ pub(crate) fn parse_publishable(text: &str) -> Option<IpAddr> {
     })
 }
 
-/// Four decimal numbers, whatever zeros they begin with.
+/// Four decimal numbers, leading zeros allowed.
 fn parse_v4(text: &str) -> Option<Ipv4Addr> {
     let octets: Option<Vec<u8>> = text
         .split('.')
@@ -94,9 +94,9 @@ fn trim_leading_zeros(digits: &str) -> &str {
 mod tests {
     use super::*;
 
-    /// G-25 and T-MIR: spellings of addresses.
+    /// Accepted address formats (G-25, T-MIR).
     #[test]
-    fn addresses_are_read_leniently_and_printed_canonically() {
+    fn addresses_are_parsed_leniently_and_printed_canonically() {
         let cases = [
             ("10.0.0.1", Some("10.0.0.1")),
             ("010.001.000.009", Some("10.1.0.9")),
@@ -121,9 +121,9 @@ mod tests {
         }
     }
 
-    /// R144, W23.
+    /// Addresses that fail API validation (R144, W23).
     #[test]
-    fn what_the_api_server_would_refuse_is_not_published() {
+    fn addresses_that_the_api_server_rejects_are_not_published() {
         for refused in [
             "0.0.0.0",
             "127.0.0.1",

@@ -1,4 +1,4 @@
-//! What holds for hints under the mode Auto whatever was chosen within it (H22–H31).
+//! Bounds for the hints of the topology mode Auto (H22–H31).
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use super::quantity::parse_cpu_millis;
 use crate::object::label;
 use crate::well_known::{CONTROL_PLANE_ROLES, ZONE};
 
-/// One endpoint too many in a zone is still no overload up to this share.
+/// Overload threshold: how much more load per endpoint than the average a zone may get.
 const OVERLOAD: f64 = 0.2;
 
-/// What counts of a node. A node that counts but does not say all of it makes hints impossible.
+/// Topology input of a node. A node with a missing zone or CPU quantity disables hints.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NodeInfo {
     zone: String,
@@ -19,7 +19,7 @@ pub(crate) struct NodeInfo {
 }
 
 impl NodeInfo {
-    /// Nothing for a node that does not count: of the control plane, or not ready.
+    /// `None` for an excluded node: of the control plane, or not ready.
     pub(crate) fn of(node: &Node) -> Option<Self> {
         let labels = node.metadata.labels.as_ref();
         let is_excluded =
@@ -39,14 +39,14 @@ impl NodeInfo {
     }
 }
 
-/// How many endpoints each zone may be hinted.
+/// Maximum number of endpoints hinted to each zone.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ZoneLimits {
     pub(crate) max: BTreeMap<String, usize>,
 }
 
 impl ZoneLimits {
-    /// For so many ready endpoints; nothing where Auto gives no hints (H29).
+    /// The limits for a number of ready endpoints; `None` if Auto sets no hints (H29).
     pub(crate) fn of<'a>(nodes: impl Iterator<Item = &'a Node>, endpoints: usize) -> Option<Self> {
         let ratios = ratios(nodes)?;
         if ratios.len() > endpoints {
@@ -59,7 +59,7 @@ impl ZoneLimits {
             return None;
         }
         let max = |ratio: f64| -> usize {
-            // Rebalancing ends with up to half an endpoint missing in each of the other zones (H49).
+            // Rebalancing may leave every other zone half an endpoint short (H49).
             let target = desired(ratio).max(min(ratio)) + to_f64(ratios.len()) / 2.0;
             floor((min(ratio) + slack).max(target))
         };
@@ -69,7 +69,7 @@ impl ZoneLimits {
     }
 }
 
-/// The share of each zone in the CPUs (H22, H23).
+/// The CPU ratio of each zone (H22, H23).
 fn ratios<'a>(nodes: impl Iterator<Item = &'a Node>) -> Option<BTreeMap<String, f64>> {
     let mut zones: BTreeMap<String, f64> = BTreeMap::new();
     for node in nodes.filter_map(NodeInfo::of) {
@@ -118,7 +118,7 @@ mod tests {
         ZoneLimits::of(nodes.iter(), endpoints)
     }
 
-    /// H31: the numbers of endpoints that never get hints where zones are equal.
+    /// Numbers of endpoints that never get hints with equal zones (H31).
     #[test]
     fn h31_some_numbers_of_endpoints_get_no_hints() {
         let table: [(usize, &[usize]); 3] = [
@@ -134,9 +134,9 @@ mod tests {
         }
     }
 
-    /// T-NODE-02, -05, -06 and the like: what makes hints impossible.
+    /// Nodes that disable hints (T-NODE-02, -05, -06 and similar).
     #[test]
-    fn h22_h23_nodes_must_be_ready_in_two_zones_and_say_all() {
+    fn h22_h23_hints_need_ready_nodes_in_two_zones_with_zone_and_cpu() {
         let (a, b) = (node("a", "1", "True"), node("b", "1", "True"));
         assert!(ZoneLimits::of([&a, &b].into_iter(), 4).is_some());
         assert!(ZoneLimits::of([&a, &b, &node("", "1", "False")].into_iter(), 4).is_some());

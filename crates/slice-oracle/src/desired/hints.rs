@@ -1,4 +1,4 @@
-//! Hints: which mechanism applies, and what traffic distribution asks for (R94, H7–H9, H57).
+//! Hint mechanism of a Service, and the hints of traffic distribution (R94, H7–H9, H57).
 
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::{Endpoint, EndpointHints, ForNode, ForZone};
@@ -7,16 +7,16 @@ use super::is_ready;
 use crate::object::annotation;
 use crate::well_known::{TOPOLOGY_HINTS, TOPOLOGY_MODE};
 
-/// How the endpoints of a Service get hints.
+/// The hint mechanism of a Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mechanism {
-    /// They get none.
+    /// No hints.
     None,
-    /// Each its own zone.
+    /// The endpoint's own zone.
     SameZone,
-    /// Each its own zone and its own node.
+    /// The endpoint's own zone and node.
     SameNode,
-    /// Zones by the CPUs in them.
+    /// Zones in proportion to their CPUs.
     Auto,
 }
 
@@ -33,7 +33,8 @@ pub(crate) fn mechanism(service: &Service) -> Mechanism {
     }
 }
 
-/// The hints of an endpoint that stands for itself, that is under every mechanism but Auto. What is not ready has none.
+/// Desired hints of an endpoint, except for Auto, which depends on all endpoints. An endpoint that is not ready has
+/// none.
 pub(crate) fn desired_hints(mechanism: Mechanism, endpoint: &Endpoint) -> Option<EndpointHints> {
     if matches!(mechanism, Mechanism::None | Mechanism::Auto) || !is_ready(endpoint) {
         return None;

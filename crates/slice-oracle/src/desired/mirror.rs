@@ -1,4 +1,4 @@
-//! From an Endpoints object to mirrored endpoints (mirroring.md §2, §7–10).
+//! Desired endpoints of an Endpoints object (mirroring.md §2, §7–10).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use crate::object::{Name, annotation, is_terminating, label};
 use crate::state::State;
 use crate::well_known::{LEADER, SKIP_MIRROR};
 
-/// Whether an Endpoints object has slices: nothing speaks against it, and its Service selects no pods (M2–M8).
+/// Whether an Endpoints object is mirrored: it is eligible, and its Service has no selector (M2–M8).
 pub(crate) fn is_mirrored(endpoints: &Endpoints, state: &State<'_>) -> bool {
     let metadata = &endpoints.metadata;
     let name = Name::of(metadata);
@@ -24,21 +24,21 @@ pub(crate) fn is_mirrored(endpoints: &Endpoints, state: &State<'_>) -> bool {
     eligible && without_selector && !is_terminating(metadata) && state.namespace_is_active(name.namespace)
 }
 
-/// An address as its author wrote it, with the uid of its target (M47).
+/// An address as written, with the uid of its target (M47).
 type AddressKey<'a> = (&'a str, &'a str);
-/// Addresses, and which of them are ready.
+/// Readiness of each address.
 type Readiness<'a> = BTreeMap<AddressKey<'a>, bool>;
 
-/// The endpoints that an object's slices should hold, with the ports of their repack_subsets subset. Of each subset at most
-/// `max` addresses (M69).
+/// Desired endpoints of an Endpoints object, with the ports of their repacked subset; at most `max` addresses per
+/// subset (M69).
 pub(crate) fn mirrored_endpoints(endpoints: &Endpoints, max: usize) -> Vec<DesiredEndpoint> {
     let written = endpoints.subsets.as_deref().unwrap_or_default();
     let first_occurrences = first_occurrences(written);
-    let repack_subsets = repack_subsets(written).into_iter();
-    repack_subsets
+    let subsets = repack_subsets(written).into_iter();
+    subsets
         .flat_map(|(readiness, ports)| {
-            let select = select(&readiness, &first_occurrences, max);
-            select.into_iter().map(move |(family, endpoint)| DesiredEndpoint {
+            let selected = select(&readiness, &first_occurrences, max);
+            selected.into_iter().map(move |(family, endpoint)| DesiredEndpoint {
                 family,
                 ports: ports.clone(),
                 endpoint,
@@ -53,7 +53,7 @@ fn address_key(address: &EndpointAddress) -> AddressKey<'_> {
     (&address.ip, uid.unwrap_or_default())
 }
 
-/// The addresses of a subset, and whether they are among the ready ones, which come first.
+/// The addresses of a subset with their readiness, ready ones first.
 fn addresses(subset: &EndpointSubset) -> impl Iterator<Item = (&EndpointAddress, bool)> {
     let ready = subset.addresses.as_deref().unwrap_or_default();
     let not_ready = subset.not_ready_addresses.as_deref().unwrap_or_default();
@@ -61,17 +61,17 @@ fn addresses(subset: &EndpointSubset) -> impl Iterator<Item = (&EndpointAddress,
     ready.chain(not_ready.iter().map(|address| (address, false)))
 }
 
-/// What is said about each address where it is first met (M50).
+/// The first occurrence of each address, whose fields are used (M50).
 fn first_occurrences(subsets: &[EndpointSubset]) -> BTreeMap<AddressKey<'_>, &EndpointAddress> {
-    let mut first_occurrences = BTreeMap::new();
+    let mut found = BTreeMap::new();
     for (address, _) in subsets.iter().flat_map(addresses) {
-        first_occurrences.entry(address_key(address)).or_insert(address);
+        found.entry(address_key(address)).or_insert(address);
     }
-    first_occurrences
+    found
 }
 
-/// The repack_subsets subsets: ports with the same addresses, equally ready, belong together (M51, M52). Addresses without
-/// ports are a subset without ports, unless they are those of some port too.
+/// Repacks subsets: ports with equal addresses and readiness form one subset (M51, M52). Addresses without ports form a
+/// subset without ports, unless a port has the same addresses.
 fn repack_subsets(subsets: &[EndpointSubset]) -> Vec<(Readiness<'_>, BTreeSet<Port>)> {
     let mut by_port: BTreeMap<Option<Port>, Readiness<'_>> = BTreeMap::new();
     for subset in subsets {
@@ -83,14 +83,14 @@ fn repack_subsets(subsets: &[EndpointSubset]) -> Vec<(Readiness<'_>, BTreeSet<Po
             }
         }
     }
-    let mut repack_subsets: BTreeMap<Readiness<'_>, BTreeSet<Port>> = BTreeMap::new();
+    let mut repacked: BTreeMap<Readiness<'_>, BTreeSet<Port>> = BTreeMap::new();
     for (port, readiness) in by_port {
-        repack_subsets.entry(readiness).or_default().extend(port);
+        repacked.entry(readiness).or_default().extend(port);
     }
-    repack_subsets.into_iter().collect()
+    repacked.into_iter().collect()
 }
 
-/// The ports of a subset; one that is none where it has none that can be (M49).
+/// The ports of a subset; `None` stands for no ports or an invalid one (M49).
 fn ports(subset: &EndpointSubset) -> BTreeSet<Option<Port>> {
     let written = subset.ports.as_deref().unwrap_or_default();
     let ports = written.iter().map(|port| {
@@ -105,19 +105,21 @@ fn ports(subset: &EndpointSubset) -> BTreeSet<Option<Port>> {
     }
 }
 
-/// The endpoints of a repack_subsets subset: the ready ones first, in the order of their text, as many as may be. Of those
-/// that cannot be told apart the last counts (M63).
+/// The endpoints of a repacked subset: at most `max`, ready ones first, sorted by address text. Of duplicates, the last
+/// one is used (M63).
 fn select(
     readiness: &Readiness<'_>,
     first_occurrences: &BTreeMap<AddressKey<'_>, &EndpointAddress>,
     max: usize,
 ) -> Vec<(Family, Endpoint)> {
-    let of = |desired: bool| readiness.iter().filter(move |(_, ready)| **ready == desired);
-    let readable = of(true).chain(of(false)).filter_map(|(address_key, ready)| {
-        let address = first_occurrences.get(address_key)?;
-        Some((parse_publishable(&address.ip)?, *address, *ready))
-    });
-    let mut select = BTreeMap::new();
+    let with_readiness = |expected: bool| readiness.iter().filter(move |(_, ready)| **ready == expected);
+    let readable = with_readiness(true)
+        .chain(with_readiness(false))
+        .filter_map(|(address_key, ready)| {
+            let address = first_occurrences.get(address_key)?;
+            Some((parse_publishable(&address.ip)?, *address, *ready))
+        });
+    let mut selected = BTreeMap::new();
     for (ip, address, ready) in readable.take(max) {
         let target = address.target_ref.as_ref();
         let identity = (
@@ -128,12 +130,12 @@ fn select(
                 .unwrap_or_default(),
             target.and_then(|target| target.name.as_deref()).unwrap_or_default(),
         );
-        select.insert(identity, (Family::of(ip), endpoint(ip, address, ready)));
+        selected.insert(identity, (Family::of(ip), endpoint(ip, address, ready)));
     }
-    select.into_values().collect()
+    selected.into_values().collect()
 }
 
-/// M62.
+/// Builds an endpoint from an address (M62).
 fn endpoint(ip: IpAddr, address: &EndpointAddress, ready: bool) -> Endpoint {
     normalized(&Endpoint {
         addresses: vec![ip.to_string()],
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn m69_the_ready_come_first_and_both_families_count() {
+    fn m69_ready_addresses_come_first_and_both_families_count() {
         let subsets = json!([{
             "addresses": [{"ip": "fd00::1"}, {"ip": "10.0.0.2"}, {"ip": "127.0.0.1"}],
             "notReadyAddresses": [{"ip": "10.0.0.1"}, {"ip": "10.0.0.3"}],
@@ -214,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn m63_what_cannot_be_told_apart_is_one_and_the_last_counts() {
+    fn m63_the_last_of_duplicate_addresses_is_used() {
         let subsets = json!([{
             "addresses": [{"ip": "10.0.0.1"}],
             "notReadyAddresses": [{"ip": "010.0.0.1"}],

@@ -1,4 +1,4 @@
-//! What slices should hold, derived from the other objects: straight from docs/spec, for clarity and not for speed.
+//! Desired endpoints, derived from the inputs as docs/spec describes; written for clarity, not for speed.
 
 mod address;
 mod auto;
@@ -21,7 +21,7 @@ pub(crate) use self::pod::{endpoints, node_name, zone};
 pub(crate) use self::port::{Port, ports_of};
 pub(crate) use self::service::{families, is_managed, selects};
 
-/// An endpoint that should be, without its hints, and where.
+/// A desired endpoint without hints, with its address type and ports.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DesiredEndpoint {
     pub(crate) family: Family,
@@ -29,7 +29,7 @@ pub(crate) struct DesiredEndpoint {
     pub(crate) endpoint: Endpoint,
 }
 
-/// An endpoint without what may differ: the order of its addresses, the version of its target, and its hints.
+/// An endpoint in canonical form: sorted addresses, without the target's resource version and without hints.
 pub(crate) fn normalized(endpoint: &Endpoint) -> Endpoint {
     let mut endpoint = endpoint.clone();
     endpoint.addresses.sort();
@@ -41,7 +41,7 @@ pub(crate) fn normalized(endpoint: &Endpoint) -> Endpoint {
     endpoint
 }
 
-/// Whether an endpoint says of itself that it is ready.
+/// Whether the ready condition of an endpoint is true.
 pub(crate) fn is_ready(endpoint: &Endpoint) -> bool {
     endpoint.conditions.as_ref().and_then(|conditions| conditions.ready) == Some(true)
 }

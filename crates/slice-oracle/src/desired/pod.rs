@@ -1,4 +1,4 @@
-//! From pod to endpoint (service-slices.md §9).
+//! Desired endpoints of a pod (service-slices.md §9).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -12,14 +12,14 @@ use crate::object::{is_terminating, label};
 use crate::state::State;
 use crate::well_known::ZONE;
 
-/// The endpoints of a pod of a Service's namespace in the Service's slices: one per address type at most.
+/// Desired endpoints of a pod in a Service's slices: at most one per address type.
 pub(crate) fn endpoints(service: &Service, pod: &Pod, state: &State<'_>) -> Vec<DesiredEndpoint> {
     if !is_managed(service, state) || !selects(service, pod) || is_terminal(pod) {
         return Vec::new();
     }
     let node_name = node_name(pod);
     let node = node_name.and_then(|name| state.nodes.get(name)).copied();
-    // W10: on an unknown node, only what is published in any case.
+    // A pod on an unknown node is only published with publishNotReadyAddresses (W10).
     if node.is_none() && !publishes_not_ready(service) {
         return Vec::new();
     }
@@ -47,13 +47,13 @@ pub(crate) fn endpoints(service: &Service, pod: &Pod, state: &State<'_>) -> Vec<
     families(service).into_iter().filter_map(of).collect()
 }
 
-/// R57. Pods without addresses have no endpoint in any case.
+/// Whether the pod is in a terminal phase (R57).
 fn is_terminal(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-/// R60.
+/// Valid addresses from podIPs (R60).
 fn addresses(pod: &Pod) -> Vec<IpAddr> {
     let status = pod.status.as_ref();
     let written = status.and_then(|status| status.pod_ips.as_deref()).unwrap_or_default();
@@ -73,7 +73,7 @@ fn publishes_not_ready(service: &Service) -> bool {
     spec.and_then(|spec| spec.publish_not_ready_addresses) == Some(true)
 }
 
-/// R58, R59.
+/// Endpoint conditions of a pod (R58, R59).
 fn conditions(service: &Service, pod: &Pod) -> EndpointConditions {
     let status = pod.status.as_ref();
     let conditions = status
@@ -89,7 +89,7 @@ fn conditions(service: &Service, pod: &Pod) -> EndpointConditions {
     }
 }
 
-/// R64.
+/// The hostname, if the pod's subdomain is the Service (R64).
 fn hostname(service: &Service, pod: &Pod) -> Option<String> {
     let spec = pod.spec.as_ref()?;
     let is_headless_name = spec.subdomain == service.metadata.name && service.metadata.name.is_some();
@@ -97,7 +97,7 @@ fn hostname(service: &Service, pod: &Pod) -> Option<String> {
     is_headless_name.then(|| hostname.clone())
 }
 
-/// R62.
+/// The target reference to the pod (R62).
 fn target(pod: &Pod) -> ObjectReference {
     ObjectReference {
         kind: Some("Pod".to_owned()),
@@ -108,7 +108,7 @@ fn target(pod: &Pod) -> ObjectReference {
     }
 }
 
-/// R63.
+/// The zone label of a node (R63).
 pub(crate) fn zone(node: &Node) -> Option<String> {
     let zone = label(&node.metadata, ZONE);
     (!zone.is_empty()).then(|| zone.to_owned())

@@ -1,4 +1,4 @@
-//! Ports: those of a slice, and those of a Service at one of its pods (R68–R74).
+//! Ports of a slice, and ports of a Service resolved for a pod (R68–R74).
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Container, ContainerPort, Pod, Service, Service
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// A port by value. No name is the empty name, no protocol is TCP, as for the API server.
+/// A port. A missing name is the empty name and a missing protocol is TCP, as the API server defaults them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Port {
     pub(crate) name: String,
@@ -55,7 +55,7 @@ pub(crate) fn ports_of(slice: &EndpointSlice) -> BTreeSet<Port> {
         .collect()
 }
 
-/// The ports of a Service as one of its pods has them; what the pod does not name is left out.
+/// The ports of a Service for a pod; a port whose name the pod lacks is skipped.
 pub(crate) fn resolve_ports(service: &Service, pod: &Pod) -> BTreeSet<Port> {
     let spec = service.spec.as_ref();
     let ports = spec.and_then(|spec| spec.ports.as_deref()).unwrap_or_default();
@@ -69,7 +69,7 @@ pub(crate) fn resolve_ports(service: &Service, pod: &Pod) -> BTreeSet<Port> {
         .collect()
 }
 
-/// The number of a Service's port at a pod (R69).
+/// The target port number of a Service port for a pod (R69).
 fn target_port(port: &ServicePort, pod: &Pod) -> Option<i32> {
     let name = match &port.target_port {
         None => return Some(port.port),

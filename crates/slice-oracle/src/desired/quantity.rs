@@ -1,4 +1,4 @@
-//! Amounts of CPU.
+//! CPU quantities.
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -20,7 +20,7 @@ const SUFFIXES: [(&str, f64); 15] = [
     ("Pi", 1_125_899_906_842_624e3),
 ];
 
-/// Thousandths of a CPU; nothing of what is not an amount.
+/// Parses a quantity into thousandths of a CPU; `None` if it is invalid.
 pub(crate) fn parse_cpu_millis(quantity: &Quantity) -> Option<f64> {
     let text = quantity.0.as_str();
     SUFFIXES.iter().find_map(|(suffix, factor)| {
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_read_in_thousandths() {
+    fn quantities_are_parsed_into_millis() {
         for (text, expected) in [
             ("32", Some(32_000.0)),
             ("100m", Some(100.0)),

@@ -1,4 +1,4 @@
-//! Which Services have slices, for which pods, of which address types (R50, R56a, R20).
+//! Services with slices, their pods and address types (R50, R56a, R20).
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use super::address::{Family, parse};
 use crate::object::{Name, is_terminating};
 use crate::state::State;
 
-/// Whether the slices of a Service follow its pods: it selects some, and is there to stay. The slices of any other are
-/// left as they are.
+/// Whether the controller manages slices of a Service: it has a selector, is not of type ExternalName and is not
+/// terminating. Slices of other Services are ignored.
 pub(crate) fn is_managed(service: &Service, state: &State<'_>) -> bool {
     let Some(spec) = &service.spec else { return false };
     let selects = spec.selector.as_ref().is_some_and(|selector| !selector.is_empty());

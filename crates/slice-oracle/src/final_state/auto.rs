@@ -1,4 +1,5 @@
-//! Hints under the mode Auto: not which ones, but whether they can be right (topology-and-traffic.md §5–8).
+//! Hints of the topology mode Auto: checks that the hints are possible, not which ones were chosen
+//! (topology-and-traffic.md §5–8).
 
 use std::collections::BTreeMap;
 
@@ -47,7 +48,7 @@ pub(super) fn check(state: &State<'_>, slices: &[&EndpointSlice], findings: &mut
     for (zone, count) in hinted {
         let max = limits.max.get(zone).copied().unwrap_or_default();
         findings.check(I2, subject(first), count <= max, || {
-            (format!("at max {max} endpoints hinted to {zone}"), count.to_string())
+            (format!("at most {max} endpoints hinted to {zone}"), count.to_string())
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Slices and endpoints, compared field by field.
+//! Comparison of slices and endpoints, field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use crate::object::{Name, uid};
 use crate::state::owner_reference;
 use crate::violation::{Findings, Invariant::I2};
 
-/// What is said about a slice.
+/// Object and revision of a slice, for a violation.
 pub(super) fn subject(slice: &EndpointSlice) -> (String, u64) {
     let version = slice.metadata.resource_version.as_deref();
     let version = version.map_or(0, |version| {
-        version.parse().expect("the versions of an API server are numbers")
+        version.parse().expect("resource versions of an API server are numbers")
     });
     (format!("EndpointSlice {}", Name::of(&slice.metadata)), version)
 }
@@ -26,7 +26,7 @@ pub(super) fn is_owned(slice: &EndpointSlice, role: Role, by: &ObjectMeta) -> bo
     owner_reference(slice, role).is_some_and(|owner| owner.uid == uid(by))
 }
 
-/// Where an endpoint differs from what it should be, as `field value` on both sides.
+/// The differences between a desired and a found endpoint, as `field value` on both sides.
 pub(super) fn differences(desired: &Endpoint, found: &Endpoint) -> Option<(String, String)> {
     let fields = |endpoint| match serde_json::to_value(endpoint) {
         Ok(Value::Object(fields)) => fields,
@@ -46,7 +46,7 @@ pub(super) fn differences(desired: &Endpoint, found: &Endpoint) -> Option<(Strin
     (!desired.is_empty()).then(|| (desired.join(", "), found.join(", ")))
 }
 
-/// An endpoint for a person: its target or its addresses.
+/// An endpoint for a message: its target and addresses.
 pub(super) fn describe_endpoint(endpoint: &Endpoint) -> String {
     let target = endpoint.target_ref.as_ref();
     match target.and_then(|target| target.name.as_deref()) {
@@ -55,13 +55,13 @@ pub(super) fn describe_endpoint(endpoint: &Endpoint) -> String {
     }
 }
 
-/// Ports for a person.
+/// Ports for a message.
 pub(super) fn describe_ports(ports: &BTreeSet<Port>) -> String {
     let ports: Vec<_> = ports.iter().map(Port::to_string).collect();
     format!("the ports [{}]", ports.join(", "))
 }
 
-/// Slices bear the labels of their owner, but for the reserved ones (R110, M89).
+/// Slices have the labels of their owner, except for reserved keys (R110, M89).
 pub(super) fn check_labels(slice: &EndpointSlice, of: &ObjectMeta, reserved: &[&str], findings: &mut Findings) {
     let copied = |metadata: &ObjectMeta| -> BTreeMap<String, String> {
         let labels = metadata.labels.clone().unwrap_or_default().into_iter();

@@ -1,4 +1,4 @@
-//! The slices of Endpoints objects that are mirrored.
+//! Final state of the slices of mirrored Endpoints objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ use crate::well_known::{MANAGED_BY, SERVICE_NAME};
 
 const RESERVED: [&str; 2] = [SERVICE_NAME, MANAGED_BY];
 
-/// What cannot be told apart by readers (M63).
+/// Identity of an endpoint: equal ones are duplicates (M63).
 type Identity = (Vec<String>, Option<String>, Option<String>, Option<String>);
-/// The endpoints of one canonical subset and address type.
+/// Desired endpoints of one repacked subset and address type.
 type DesiredGroup = BTreeMap<Identity, Endpoint>;
 
 pub(super) fn check(state: &State<'_>, manager: &Manager, findings: &mut Findings) {
@@ -32,15 +32,15 @@ pub(super) fn check(state: &State<'_>, manager: &Manager, findings: &mut Finding
             namespace: Name::of(&slice.metadata).namespace,
             name: label(&slice.metadata, SERVICE_NAME),
         };
-        // Slices of what is being deleted may stay until it is gone.
+        // Slices of a terminating Endpoints object may remain until it is deleted.
         let has_source = |endpoints: &&Endpoints| is_mirrored(endpoints, state) || is_terminating(&endpoints.metadata);
         let has_source = state.endpoints.get(&name).is_some_and(has_source);
-        // One that names nobody is nobody's (M23).
+        // A slice without a service-name label is ignored (M23).
         let is_named = !name.name.is_empty();
         let is_stray = label(&slice.metadata, MANAGED_BY) == manager.managed_by && is_named && !has_source;
         if is_stray && !is_terminating(&slice.metadata) && state.namespace_is_active(name.namespace) {
             findings.check(Invariant::I2, subject(slice), false, || {
-                let expected = format!("no mirrored slice, for no Endpoints {name} are to be mirrored");
+                let expected = format!("no mirrored slice, because Endpoints {name} is not mirrored");
                 (expected, format!("{} endpoints", endpoints_of(slice).len()))
             });
         }
@@ -73,8 +73,7 @@ impl EndpointsCheck<'_, '_> {
             let desired = keys.any(|(family, ports)| self.is_of_subset(slice, *family, ports));
             findings.check(Invariant::I2, subject(slice), desired, || {
                 let name = Name::of(&self.endpoints.metadata);
-                let expected =
-                    format!("a slice of Endpoints {name}, with the ports of one of their mirrored_endpoints");
+                let expected = format!("a slice of Endpoints {name}, with the ports of one of its subsets");
                 (
                     expected,
                     format!("{} and {}", slice.address_type, describe_ports(&ports_of(slice))),
@@ -83,14 +82,15 @@ impl EndpointsCheck<'_, '_> {
         }
     }
 
-    /// Whether a slice is one for a subset. A subset whose ports share a name has several, with a part of them (D3).
+    /// Whether a slice belongs to a subset. A subset with duplicate port names has several slices, each with some of
+    /// the ports (D3).
     fn is_of_subset(&self, slice: &EndpointSlice, family: Family, ports: &BTreeSet<Port>) -> bool {
         let found = ports_of(slice);
         let fits = found == *ports || (!found.is_empty() && found.is_subset(ports));
         fits && Family::of_slice(slice) == Some(family) && is_owned(slice, Role::Mirroring, &self.endpoints.metadata)
     }
 
-    /// I1: each port is in one slice, and all of them in the same one if their names allow it (M74).
+    /// Each port is in one slice, and all ports in the same slice if their names are unique (I1, M74).
     fn check_ports(&self, family: Family, ports: &BTreeSet<Port>, slices: &[&EndpointSlice], findings: &mut Findings) {
         let names: BTreeSet<_> = ports.iter().map(|port| &port.name).collect();
         let times: Vec<_> = slices.iter().flat_map(|slice| ports_of(slice)).collect();
@@ -111,7 +111,7 @@ impl EndpointsCheck<'_, '_> {
     }
 }
 
-/// I1: all that is desired is there, once. I2: nothing else is, and what is there is right.
+/// Every desired endpoint exists exactly once (I1); every endpoint is desired, and its fields are right (I2).
 fn check_endpoints(slice: &EndpointSlice, desired: &DesiredGroup, findings: &mut Findings) {
     let mut times: BTreeMap<Identity, usize> = BTreeMap::new();
     for endpoint in endpoints_of(slice) {
@@ -122,7 +122,7 @@ fn check_endpoints(slice: &EndpointSlice, desired: &DesiredGroup, findings: &mut
                 found.hints.clone_from(&endpoint.hints);
                 differences(desired, &found)
             }
-            None => Some(("nothing".to_owned(), "an endpoint".to_owned())),
+            None => Some(("no endpoint".to_owned(), "an endpoint".to_owned())),
         };
         findings.check(Invariant::I2, subject(slice), different.is_none(), || {
             let (desired, found) = different.unwrap_or_default();

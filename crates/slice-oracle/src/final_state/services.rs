@@ -1,4 +1,4 @@
-//! The slices of Services that select pods.
+//! Final state of the slices of Services with a selector.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::well_known::{HEADLESS, MANAGED_BY, SERVICE_NAME};
 
 const RESERVED: [&str; 3] = [SERVICE_NAME, MANAGED_BY, HEADLESS];
 
-/// The Service that is looked at, and for messages about it.
+/// Check of one Service and address type.
 struct ServiceCheck<'s, 'a> {
     service: &'a Service,
     state: &'s State<'a>,
@@ -73,7 +73,7 @@ impl ServiceCheck<'_, '_> {
         }
     }
 
-    /// What should be there, by the uid of the pod.
+    /// Desired endpoints by pod uid.
     fn desired(&self) -> BTreeMap<String, DesiredEndpoint> {
         let namespace = Name::of(&self.service.metadata).namespace;
         let pods = self.state.pods_in(namespace);
@@ -84,13 +84,13 @@ impl ServiceCheck<'_, '_> {
             .collect()
     }
 
-    /// For a message about the Service.
+    /// Object and revision, for a violation.
     fn subject(&self) -> (String, u64) {
         let name = Name::of(&self.service.metadata);
         (format!("Service {name} ({})", self.family.name()), self.state.revision)
     }
 
-    /// I1: everything that should be there is, once, with its ports.
+    /// Every desired endpoint exists exactly once, with its ports (I1).
     fn check_presence(
         &self,
         desired: &BTreeMap<String, DesiredEndpoint>,
@@ -124,7 +124,7 @@ impl ServiceCheck<'_, '_> {
         }
     }
 
-    /// I2: nothing else is there, and what is there is right.
+    /// Every endpoint is desired, and its fields are right (I2).
     fn check_endpoint(
         &self,
         desired: &BTreeMap<String, DesiredEndpoint>,
@@ -134,7 +134,7 @@ impl ServiceCheck<'_, '_> {
     ) {
         let Some(desired) = desired.get(&pod_of(endpoint)) else {
             findings.check(Invariant::I2, subject(slice), false, || {
-                let expected = "only endpoints that the pods ask for".to_owned();
+                let expected = "only desired endpoints".to_owned();
                 (expected, format!("one for {}", describe_endpoint(endpoint)))
             });
             return;
@@ -152,7 +152,7 @@ impl ServiceCheck<'_, '_> {
         });
     }
 
-    /// I5: where there is nothing to publish, there is one slice that says so.
+    /// Without desired endpoints there is exactly one placeholder slice (I5).
     fn check_placeholder(&self, slices: &[&EndpointSlice], findings: &mut Findings) {
         let is_bare = |slice: &EndpointSlice| endpoints_of(slice).is_empty() && ports_of(slice).is_empty();
         let is_placeholder = matches!(slices, [only] if is_bare(only));
@@ -169,7 +169,7 @@ impl ServiceCheck<'_, '_> {
     }
 }
 
-/// The uid of the pod behind an endpoint; its addresses when it has none.
+/// The uid of an endpoint's pod; its addresses if it has none.
 fn pod_of(endpoint: &Endpoint) -> String {
     let target = endpoint.target_ref.as_ref();
     let uid = target.and_then(|target| target.uid.clone());

@@ -1,4 +1,4 @@
-//! One resource, revision by revision.
+//! List and watch of one resource.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use super::log::{Gap, Log};
 use crate::history::Verb;
 use crate::object::Object;
 
-/// How long a server that does not answer is left alone.
+/// Delay before a watch is restarted.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 const GONE: u16 = 410;
 
-/// What can be recorded.
+/// Kinds that can be recorded.
 pub(super) trait Recorded:
     Resource<DynamicType = ()> + k8s_openapi::Resource + Into<Object> + Clone + Debug + DeserializeOwned + Send + 'static
 {
@@ -36,7 +36,7 @@ impl<K> Recorded for K where
 {
 }
 
-/// Writes down what is there at a revision.
+/// Records a list at a revision.
 pub(super) async fn list<K: Recorded>(api: &Api<K>, revision: &str, log: &Log) -> Result<(), RecordError> {
     let params = ListParams::default().at(revision).matching(VersionMatch::Exact);
     let list = api.list(&params).await;
@@ -47,8 +47,8 @@ pub(super) async fn list<K: Recorded>(api: &Api<K>, revision: &str, log: &Log) -
     Ok(())
 }
 
-/// Writes down what happens after a revision, for ever. A watch that ends goes on where it ended; one that cannot, because
-/// the server has forgotten, leaves a hole.
+/// Records all events after a revision, until the task is aborted. A watch that ends is resumed at its last revision;
+/// if the server has compacted that revision, the log gets a gap.
 pub(super) async fn follow<K: Recorded>(api: Api<K>, mut after: String, log: Arc<Log>) {
     loop {
         if let Err(reason) = watch(&api, &mut after, &log).await {
@@ -63,7 +63,7 @@ pub(super) async fn follow<K: Recorded>(api: Api<K>, mut after: String, log: Arc
     }
 }
 
-/// Follows until the connection or the server ends it; an error says that something was lost.
+/// Records events until the connection or the server ends the watch; an error means that revisions are lost.
 async fn watch<K: Recorded>(api: &Api<K>, after: &mut String, log: &Log) -> Result<(), String> {
     let events = match api.watch(&WatchParams::default(), after).await {
         Ok(events) => events,
@@ -91,7 +91,7 @@ async fn watch<K: Recorded>(api: &Api<K>, after: &mut String, log: &Log) -> Resu
     Ok(())
 }
 
-/// Whether an error is one after which the watch can go on. What cannot be decoded cannot be passed over.
+/// `Ok` if the watch can be resumed after this error. An event that cannot be decoded is a gap.
 fn retryable(error: &kube::Error) -> Result<(), String> {
     match error {
         kube::Error::Api(status) if status.code == GONE => Err(status.message.clone()),

@@ -1,4 +1,4 @@
-//! What the streams write and everybody else reads.
+//! The shared log of a recorder: the watch tasks append, the recorder reads.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,23 +11,23 @@ use super::RecordError;
 use crate::history::{Entry, Event, History, Verb};
 use crate::object::Object;
 
-/// A history in the making.
+/// A history that is being recorded.
 pub(super) struct Log {
     inner: Mutex<Inner>,
-    /// Says that something was added.
+    /// Notifies waiting tasks of new entries.
     changed: watch::Sender<()>,
 }
 
 struct Inner {
     history: History,
-    /// The last revision that was seen of each object, by kind and uid, and whether it is still there.
+    /// The last recorded revision of each object, by kind and uid, and whether the object exists.
     seen: BTreeMap<(&'static str, String), (u64, bool)>,
     last_slice_event: Instant,
     gap: Option<Gap>,
     subscribers: Vec<mpsc::UnboundedSender<Event>>,
 }
 
-/// Why the history is not check_complete.
+/// A gap in the history: revisions that were not received.
 #[derive(Clone, Debug)]
 pub(super) struct Gap {
     pub(super) kind: String,
@@ -51,10 +51,10 @@ impl Default for Log {
 }
 
 impl Log {
-    /// Writes down what was seen of an object.
+    /// Records a revision of an object.
     pub(super) fn observe(&self, verb: Verb, object: impl Into<Object>) -> Result<(), RecordError> {
         let mut object = object.into();
-        // Who manages which field is a third of the object and says nothing here.
+        // `managedFields` is a third of the object, and no check reads it.
         object.metadata_mut().managed_fields = None;
         let event = Event::new(Timestamp::now(), verb, object)?;
         let key = (
@@ -67,7 +67,7 @@ impl Log {
             if matches!(event.object(), Object::EndpointSlice(_)) {
                 inner.last_slice_event = Instant::now();
             }
-            // Who no longer listens is forgotten.
+            // Closed subscribers are dropped.
             inner
                 .subscribers
                 .retain(|subscribers| subscribers.send(event.clone()).is_ok());
@@ -81,24 +81,24 @@ impl Log {
         self.lock().history.push(entry);
     }
 
-    /// Notes that there is a hole. The first one is enough.
+    /// Records a gap. Only the first one is kept.
     pub(super) fn record_gap(&self, gap: Gap) {
         self.lock().gap.get_or_insert(gap);
         self.changed.send_replace(());
     }
 
-    /// The history, unless there is a hole in it.
+    /// The history; an error if it has a gap.
     pub(super) fn history(&self) -> Result<History, RecordError> {
         let inner = self.lock();
         check_complete(&inner)?;
         Ok(inner.history.clone())
     }
 
-    /// All events: those so far, then each as it is seen.
+    /// Subscribes to all events: the recorded ones, then new ones.
     pub(super) fn events(&self) -> mpsc::UnboundedReceiver<Event> {
         let (sender, receiver) = mpsc::unbounded_channel();
         let mut inner = self.lock();
-        // Nobody can have stopped listening yet.
+        // The receiver is still in scope, so that no send fails.
         inner
             .history
             .events()
@@ -108,7 +108,7 @@ impl Log {
         receiver
     }
 
-    /// An error if there is a hole.
+    /// Returns an error if the history has a gap.
     pub(super) fn check_complete(&self) -> Result<(), RecordError> {
         check_complete(&self.lock())
     }
@@ -117,13 +117,13 @@ impl Log {
         self.lock().last_slice_event
     }
 
-    /// Resolves when something is added after this call.
+    /// A receiver that is notified of entries added after this call.
     pub(super) fn changed(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
 
-    /// Whether everything was seen of a kind that a list of some revision shows: its objects, by uid, in these revisions
-    /// or later ones, and the end of all others.
+    /// Whether the log has caught up with a list: it has each listed object, by uid, at the listed revision or later,
+    /// and the deletion of all others.
     pub(super) fn has_seen(&self, kind: &'static str, listed: &BTreeMap<String, u64>, revision: u64) -> bool {
         let inner = self.lock();
         let is_seen = |(uid, at): (&String, &u64)| {

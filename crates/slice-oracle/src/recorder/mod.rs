@@ -1,4 +1,4 @@
-//! Follows an API server and writes down what happens.
+//! Records the revisions of slices and their inputs from an API server.
 
 mod list_watch;
 mod log;
@@ -16,47 +16,48 @@ use tokio::task::JoinSet;
 
 use self::list_watch::Recorded;
 use self::log::Log;
-use crate::history::{BadVersion, ByHand, Entry, Event, History, Mark, Window};
+use crate::history::{Entry, Event, History, InvalidVersion, ManualWrite, Mark, Window};
 use crate::object::uid;
 
-/// Why there is no history.
+/// Recording failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The server no longer has revisions that were not seen yet. A history with a hole proves nothing: begin anew.
+    /// The server no longer has revisions that were not received. A history with a gap proves nothing: start a new
+    /// recorder.
     #[error("revisions of {kind} after {after} are lost: {reason}")]
     Lost {
-        /// Of what.
+        /// The resource.
         kind: String,
-        /// The last revision that was seen.
+        /// The last received revision.
         after: String,
-        /// What the server says.
+        /// The server's message.
         reason: String,
     },
-    /// The server does not answer.
+    /// A request failed.
     #[error("cannot {action}")]
     Request {
-        /// What was asked for.
+        /// The operation.
         action: String,
-        /// What came back.
+        /// The client error.
         #[source]
         source: Box<kube::Error>,
     },
-    /// Versions that cannot be put in order.
+    /// A resource version is not a number.
     #[error(transparent)]
-    Version(#[from] BadVersion),
-    /// It never came to rest, or a watch does not deliver.
+    Version(#[from] InvalidVersion),
+    /// The cluster did not become quiescent, or a watch delivered no events.
     #[error("{what} did not happen within {seconds} s")]
-    Never {
-        /// What was waited for.
+    Timeout {
+        /// The awaited condition.
         what: String,
-        /// For how long.
+        /// The timeout.
         seconds: u64,
     },
 }
 
 impl RecordError {
-    /// For `map_err`: this request failed.
+    /// For `map_err`: wraps a client error with the operation.
     fn request(action: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let action = action.into();
         move |source| Self::Request {
@@ -66,26 +67,26 @@ impl RecordError {
     }
 }
 
-/// Records until it is dropped.
+/// Records all revisions until it is dropped.
 ///
-/// It goes on after a connection breaks. A kube-apiserver that restarts has forgotten what its watch caches held, so that the
-/// history [is lost](RecordError::Lost), unless it runs with `--watch-cache=false`.
+/// A broken connection is resumed. A restarted kube-apiserver has an empty watch cache, so that recording fails with
+/// [`RecordError::Lost`], unless it runs with `--watch-cache=false`.
 pub struct Recorder {
     client: Client,
-    /// Where objects with a namespace are looked for; nothing for everywhere.
+    /// Namespace of namespaced objects; `None` for all.
     namespace: Option<String>,
     log: Arc<Log>,
     streams: JoinSet<()>,
 }
 
 impl Recorder {
-    /// Begins with all that is there, in all namespaces.
+    /// Starts recording with a list of all objects, in all namespaces.
     pub async fn start(client: Client) -> Result<Self, RecordError> {
         Self::start_scoped(client, None).await
     }
 
-    /// The same for one namespace (and the nodes).
-    pub async fn start_in(client: Client, namespace: impl Into<String>) -> Result<Self, RecordError> {
+    /// Starts recording one namespace (and the nodes).
+    pub async fn start_namespaced(client: Client, namespace: impl Into<String>) -> Result<Self, RecordError> {
         Self::start_scoped(client, Some(namespace.into())).await
     }
 
@@ -96,35 +97,35 @@ impl Recorder {
             log: Arc::default(),
             streams: JoinSet::new(),
         };
-        // All lists are of the same revision, so that the history begins with a state that was.
-        let begin = recorder.revision().await?.to_string();
+        // All lists are of the same revision, so that the history begins with a consistent state.
+        let revision = recorder.revision().await?.to_string();
         recorder
-            .follow(Api::<Namespace>::all(recorder.client.clone()), &begin)
+            .follow(Api::<Namespace>::all(recorder.client.clone()), &revision)
             .await?;
         recorder
-            .follow(Api::<Node>::all(recorder.client.clone()), &begin)
+            .follow(Api::<Node>::all(recorder.client.clone()), &revision)
             .await?;
-        recorder.follow(recorder.scoped::<Service>(), &begin).await?;
-        recorder.follow(recorder.scoped::<Endpoints>(), &begin).await?;
-        recorder.follow(recorder.scoped::<Pod>(), &begin).await?;
-        recorder.follow(recorder.scoped::<EndpointSlice>(), &begin).await?;
+        recorder.follow(recorder.scoped::<Service>(), &revision).await?;
+        recorder.follow(recorder.scoped::<Endpoints>(), &revision).await?;
+        recorder.follow(recorder.scoped::<Pod>(), &revision).await?;
+        recorder.follow(recorder.scoped::<EndpointSlice>(), &revision).await?;
         Ok(recorder)
     }
 
-    /// What has happened so far; an error if something of it was lost.
+    /// The history so far; an error if it has a gap.
     pub fn history(&self) -> Result<History, RecordError> {
         self.log.history()
     }
 
-    /// The same live: the events so far in the order of the store, then each as it is seen, which may be a little out of
-    /// order among kinds.
+    /// Subscribes to the events: the recorded ones in the order of the store, then each as it arrives, which may be out
+    /// of order between kinds.
     #[must_use]
     pub fn events(&self) -> mpsc::UnboundedReceiver<Event> {
         self.log.events()
     }
 
-    /// Puts a mark behind everything that has happened so far. The cluster must be at [rest](Self::settled): from here on,
-    /// nothing before excuses or causes a write.
+    /// Adds a mark at the current revision. The cluster must be [quiescent](Self::wait_quiescent): earlier changes do
+    /// not justify later writes.
     pub async fn mark(&self, name: &str, window: Window) -> Result<(), RecordError> {
         let revision = self.revision().await?;
         self.log.push(Entry::Mark(Mark {
@@ -135,36 +136,36 @@ impl Recorder {
         Ok(())
     }
 
-    /// Says that this revision of a slice, the answer of the API server to a create, update or patch, was not written by
-    /// a controller but by the test.
-    pub fn by_hand(&self, answer: &EndpointSlice) {
-        let version = answer.metadata.resource_version.as_deref().unwrap_or_default();
-        self.record_manual(answer, version.parse().ok());
+    /// Records that this revision of a slice, the response to a create, update or patch, was written by the test and
+    /// not by a controller.
+    pub fn record_manual_write(&self, response: &EndpointSlice) {
+        let version = response.metadata.resource_version.as_deref().unwrap_or_default();
+        self.record_manual(response, version.parse().ok());
     }
 
-    /// Says that the test removed this slice, or will remove it.
-    pub fn removed_by_hand(&self, slice: &EndpointSlice) {
+    /// Records that the test deleted this slice, or will delete it.
+    pub fn record_manual_deletion(&self, slice: &EndpointSlice) {
         self.record_manual(slice, None);
     }
 
     fn record_manual(&self, slice: &EndpointSlice, revision: Option<u64>) {
-        self.log.push(Entry::ByHand(ByHand {
-            by_hand: uid(&slice.metadata).to_owned(),
+        self.log.push(Entry::ManualWrite(ManualWrite {
+            manual_write: uid(&slice.metadata).to_owned(),
             revision,
         }));
     }
 
-    /// The last revision that the store has.
+    /// The current revision of the store.
     async fn revision(&self) -> Result<u64, RecordError> {
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let list = namespaces.list_metadata(&ListParams::default().limit(1)).await;
-        let list = list.map_err(RecordError::request("ask for the present revision"))?;
+        let list = list.map_err(RecordError::request("get the current revision"))?;
         let found = list.metadata.resource_version;
         let revision = found.as_deref().and_then(|version| version.parse().ok());
-        revision.ok_or_else(|| BadVersion::of_list("Namespace", found).into())
+        revision.ok_or_else(|| InvalidVersion::of_list("Namespace", found).into())
     }
 
-    /// Where objects of a kind with namespaces are found.
+    /// The API of a namespaced kind, in the recorded namespace.
     fn scoped<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -175,10 +176,10 @@ impl Recorder {
         }
     }
 
-    async fn follow<K: Recorded>(&mut self, api: Api<K>, begin: &str) -> Result<(), RecordError> {
-        list_watch::list(&api, begin, &self.log).await?;
+    async fn follow<K: Recorded>(&mut self, api: Api<K>, revision: &str) -> Result<(), RecordError> {
+        list_watch::list(&api, revision, &self.log).await?;
         self.streams
-            .spawn(list_watch::follow(api, begin.to_owned(), Arc::clone(&self.log)));
+            .spawn(list_watch::follow(api, revision.to_owned(), Arc::clone(&self.log)));
         Ok(())
     }
 }

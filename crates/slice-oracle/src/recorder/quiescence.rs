@@ -1,4 +1,4 @@
-//! Waiting for quiescent_at.
+//! Waiting until the recorder has caught up and the cluster is quiescent.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,53 +11,53 @@ use tokio::time::{Instant, timeout_at};
 
 use super::list_watch::Recorded;
 use super::{RecordError, Recorder};
-use crate::history::BadVersion;
+use crate::history::InvalidVersion;
 
-/// How long a cluster may take to come to quiescent_at, and a watch to deliver.
+/// Timeout for a cluster to become quiescent, and for a watch to deliver events.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 impl Recorder {
-    /// Waits until everything that is in the store at the time of the call has been seen here.
-    pub async fn caught_up(&self) -> Result<(), RecordError> {
-        self.has_seen(Api::<Namespace>::all(self.client.clone())).await?;
-        self.has_seen(Api::<Node>::all(self.client.clone())).await?;
-        self.has_seen(self.scoped::<Service>()).await?;
-        self.has_seen(self.scoped::<Endpoints>()).await?;
-        self.has_seen(self.scoped::<Pod>()).await?;
-        self.has_seen(self.scoped::<EndpointSlice>()).await
+    /// Waits until all revisions that are in the store at the time of the call are recorded.
+    pub async fn wait_caught_up(&self) -> Result<(), RecordError> {
+        self.wait_seen(Api::<Namespace>::all(self.client.clone())).await?;
+        self.wait_seen(Api::<Node>::all(self.client.clone())).await?;
+        self.wait_seen(self.scoped::<Service>()).await?;
+        self.wait_seen(self.scoped::<Endpoints>()).await?;
+        self.wait_seen(self.scoped::<Pod>()).await?;
+        self.wait_seen(self.scoped::<EndpointSlice>()).await
     }
 
-    /// Waits for quiescent_at: all that was in the store at the time of the call has been seen, and since then, for so long, no
-    /// event of any slice.
-    pub async fn settled(&self, quiet: Duration) -> Result<(), RecordError> {
+    /// Waits until the cluster is quiescent: the recorder has caught up with the store, and no slice has changed for
+    /// `idle`.
+    pub async fn wait_quiescent(&self, idle: Duration) -> Result<(), RecordError> {
         let deadline = Instant::now() + TIMEOUT;
-        self.caught_up().await?;
-        let begin = Instant::now();
+        self.wait_caught_up().await?;
+        let start = Instant::now();
         loop {
             let mut changed = self.log.changed();
             self.log.check_complete()?;
-            let quiescent_at = self.log.last_slice_event().max(begin) + quiet;
+            let quiescent_at = self.log.last_slice_event().max(start) + idle;
             if Instant::now() >= quiescent_at {
-                // A watch that is late must not be taken for silence.
-                self.caught_up().await?;
-                if self.log.last_slice_event().max(begin) + quiet == quiescent_at {
+                // A delayed watch must not look like a quiescent cluster.
+                self.wait_caught_up().await?;
+                if self.log.last_slice_event().max(start) + idle == quiescent_at {
                     return Ok(());
                 }
             } else if quiescent_at > deadline {
-                return Err(timed_out("quiescent_at"));
+                return Err(timed_out("a quiescent cluster"));
             }
-            // Either something happened, or it is time to look again.
+            // Continues at a new entry or at the end of the idle period.
             let _ = timeout_at(quiescent_at, changed.changed()).await;
         }
     }
 
-    /// Waits until the stream of a resource has delivered what a list shows.
-    async fn has_seen<K: Recorded>(&self, api: Api<K>) -> Result<(), RecordError> {
+    /// Waits until the watch of a resource has caught up with a list.
+    async fn wait_seen<K: Recorded>(&self, api: Api<K>) -> Result<(), RecordError> {
         let list = api.list_metadata(&ListParams::default()).await;
         let list = list.map_err(RecordError::request(format!("list {}", K::plural(&()))))?;
         let version = |found: Option<String>| {
             let number = found.as_deref().and_then(|version| version.parse::<u64>().ok());
-            number.ok_or_else(|| BadVersion::of_list(K::KIND, found))
+            number.ok_or_else(|| InvalidVersion::of_list(K::KIND, found))
         };
         let revision = version(list.metadata.resource_version)?;
         let mut listed = BTreeMap::new();
@@ -83,7 +83,7 @@ impl Recorder {
 }
 
 fn timed_out(what: &str) -> RecordError {
-    RecordError::Never {
+    RecordError::Timeout {
         what: what.to_owned(),
         seconds: TIMEOUT.as_secs(),
     }

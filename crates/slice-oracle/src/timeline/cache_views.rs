@@ -1,7 +1,8 @@
-//! What a controller may take for the present.
+//! Combinations of cached objects that a controller may have seen.
 //!
-//! It follows each resource by a watch of its own, and these are not in step: it may know what became of a Service and not
-//! yet what became of a pod before that. What it does then fits no state that ever was, and is right all the same.
+//! A controller watches each resource separately, and the watches are not synchronized: it may have seen a change of a
+//! Service and not yet an earlier change of a pod. A write based on such a view matches no state of the store and is
+//! still correct.
 
 use std::collections::BTreeMap;
 
@@ -14,25 +15,25 @@ use crate::history::{Event, Verb};
 use crate::object::{Object, uid};
 use crate::state::State;
 
-/// All versions of what the slices of Services are made from.
+/// All versions of the inputs of Service slices.
 #[derive(Debug, Default)]
 pub(super) struct CacheViews<'a> {
     services: BTreeMap<&'a str, Vec<Version<&'a Service>>>,
     pods: BTreeMap<&'a str, Vec<Version<&'a Pod>>>,
-    /// By name: that is how pods refer to them.
+    /// By name, as pods refer to nodes.
     nodes: BTreeMap<&'a str, Vec<Version<&'a Node>>>,
 }
 
-/// An object, or that there is none.
+/// A version of an object; `None` while it does not exist.
 #[derive(Clone, Copy, Debug)]
 struct Version<T> {
     begin: u64,
-    /// When the next one came.
+    /// Revision and time of the next version.
     end: Option<(u64, Timestamp)>,
     object: Option<T>,
 }
 
-/// Which versions may be taken for the latest: of these revisions, unless they had ended before.
+/// Versions that a cache may hold as the latest: of these revisions, and not superseded before `since`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RevisionRange {
     pub(super) from: u64,
@@ -41,7 +42,7 @@ pub(super) struct RevisionRange {
 }
 
 impl<'a> CacheViews<'a> {
-    /// Notes what became of an object.
+    /// Records a new version of an object.
     pub(super) fn apply(&mut self, event: &'a Event) {
         let metadata = event.object().metadata();
         match event.object() {
@@ -55,7 +56,7 @@ impl<'a> CacheViews<'a> {
         }
     }
 
-    /// The first of the views in which a pod has such endpoints in the slices of a Service: the latest revision in it.
+    /// Finds the first view in which the desired endpoints of a pod match, and returns its latest revision.
     pub(super) fn find(
         &self,
         (service, pod): (&str, &str),

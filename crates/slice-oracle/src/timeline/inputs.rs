@@ -1,4 +1,4 @@
-//! What the slices should hold, revision by revision of everything else.
+//! Inputs of the slices: desired endpoints and their changes, by revision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ use crate::history::{Event, Verb};
 use crate::object::{Name, Object, is_terminating, uid};
 use crate::state::State;
 
-/// Somebody with slices: the kind of slices, and a uid.
+/// Owner of slices: the controller, and the uid of the owner.
 pub(super) type OwnerKey<'a> = (Role, &'a str);
 
-/// What is followed through all slices of an owner and an address type: a pod by its uid, or a mirrored address.
+/// An endpoint, tracked across all slices of an owner and address type: a pod by uid, or a mirrored address.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EndpointKey<'a> {
     pub(super) owner: OwnerKey<'a>,
@@ -28,7 +28,7 @@ pub(super) struct EndpointKey<'a> {
     pub(super) id: String,
 }
 
-/// What should be, and since when.
+/// Desired endpoints, and the revisions of their changes.
 #[derive(Debug, Default)]
 pub(super) struct Inputs<'a> {
     desired: BTreeMap<OwnerKey<'a>, BTreeMap<String, Vec<DesiredEndpoint>>>,
@@ -38,12 +38,13 @@ pub(super) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// When a key should have been ready.
+    /// Desired readiness of an endpoint over time.
     pub(super) fn ready(&self, key: &EndpointKey<'a>) -> Option<&ReadinessTimeline> {
         self.ready.get(key)
     }
 
-    /// A revision of the inputs by which a controller may take a key for one that is not ready, although there was none.
+    /// An input revision at which the endpoint is not ready in some combination of cached objects, although it never
+    /// was in the store.
     pub(super) fn seems_unready(&self, key: &EndpointKey<'a>, range: RevisionRange, state: &State<'a>) -> Option<u64> {
         let (Role::Services, service) = key.owner else {
             return None;
@@ -52,13 +53,13 @@ impl<'a> Inputs<'a> {
         self.views.find((service, &key.id), range, state, is_unready)
     }
 
-    /// The first change, from a revision on, of what the slices of a Service are made from.
+    /// The first change of the inputs of a Service in a range of revisions.
     pub(super) fn change(&self, role: Role, service: Name<'a>, from: u64, to: u64) -> Option<u64> {
         let changes = self.changes.get(&(role, service))?;
         changes.range(from..=to).next().copied()
     }
 
-    /// Notes that there is a reason to look at the slices of a Service.
+    /// Records a change that can cause writes of a Service's slices.
     pub(super) fn record_change(&mut self, role: Role, service: Name<'a>, revision: u64) {
         self.changes.entry((role, service)).or_default().insert(revision);
     }
@@ -85,17 +86,17 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Looks at a Service anew, with all pods there are and its Endpoints.
+    /// Recomputes the desired endpoints of a Service from all pods, and of its Endpoints object.
     fn service(&mut self, service: &'a Service, step: &Step<'_, 'a>) {
         let name = Name::of(&service.metadata);
-        let is_there = step.state.services.contains_key(&name);
+        let exists = step.state.services.contains_key(&name);
         let same = matches!(step.before, Some(Object::Service(before))
             if before.spec == service.spec && same_labels_and_annotations(step.before, &service.metadata)
                 && is_terminating(&before.metadata) == is_terminating(&service.metadata));
-        if !same || !is_there {
+        if !same || !exists {
             self.record_change(Role::Services, name, effective_revision(step.event));
         }
-        let pods = step.state.pods_in(name.namespace).filter(|_| is_there);
+        let pods = step.state.pods_in(name.namespace).filter(|_| exists);
         let desired = pods
             .map(|pod| {
                 (
@@ -150,12 +151,12 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Looks at an Endpoints object anew.
+    /// Recomputes the desired endpoints of an Endpoints object.
     fn mirror(&mut self, endpoints: &'a Endpoints, step: &Step<'_, 'a>) {
         let name = Name::of(&endpoints.metadata);
         let mut desired: BTreeMap<String, Vec<DesiredEndpoint>> = BTreeMap::new();
         if step.state.endpoints.contains_key(&name) && is_mirrored(endpoints, step.state) {
-            for one in mirrored_endpoints(endpoints, step.limits.max_endpoints(Role::Mirroring)) {
+            for one in mirrored_endpoints(endpoints, step.config.max_endpoints(Role::Mirroring)) {
                 desired.entry(one.endpoint.addresses.concat()).or_default().push(one);
             }
         }
@@ -213,13 +214,13 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Wherever it is desired, it is desired ready.
+/// Whether the endpoint is desired, and ready in every port group.
 fn should_be_ready(desired: &[DesiredEndpoint], family: Family) -> bool {
     let mut of_family = desired.iter().filter(|desired| desired.family == family).peekable();
     of_family.peek().is_some() && of_family.all(|desired| is_ready(&desired.endpoint))
 }
 
-/// Whether labels and annotations are the same as before.
+/// Whether labels and annotations are unchanged.
 fn same_labels_and_annotations(before: Option<&Object>, now: &ObjectMeta) -> bool {
     before.is_some_and(|before| {
         let before = before.metadata();
@@ -227,7 +228,7 @@ fn same_labels_and_annotations(before: Option<&Object>, now: &ObjectMeta) -> boo
     })
 }
 
-/// What was there when the recording began was there before everything else.
+/// The revision of an event; 0 for an object of the initial list.
 pub(super) fn effective_revision(event: &Event) -> u64 {
     match event.verb() {
         Verb::Listed => 0,

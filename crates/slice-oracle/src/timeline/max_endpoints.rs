@@ -1,18 +1,18 @@
-//! I3: slices are small enough, of one address type, with unique port names.
+//! Limits of a slice: maximum endpoints, one address type, unique port names (I3).
 
 use std::collections::BTreeSet;
 
 use super::step::Revision;
-use crate::config::Limits;
+use crate::config::CheckConfig;
 use crate::desired::{Family, endpoints_of, parse_address};
 use crate::violation::{Findings, Invariant::I3};
 
-pub(super) fn check(revision: &Revision<'_>, limits: &Limits, findings: &mut Findings) {
+pub(super) fn check(revision: &Revision<'_>, config: &CheckConfig, findings: &mut Findings) {
     let (Some(slice), Some(role), true) = (revision.after(), revision.role, revision.is_ours()) else {
         return;
     };
     let endpoints = endpoints_of(slice);
-    let max = limits.max_endpoints(role);
+    let max = config.max_endpoints(role);
     findings.check(I3, revision.subject(), endpoints.len() <= max, || {
         (format!("at most {max} endpoints"), endpoints.len().to_string())
     });
@@ -29,7 +29,7 @@ pub(super) fn check(revision: &Revision<'_>, limits: &Limits, findings: &mut Fin
         || {
             (
                 "addresses of one type, IPv4 or IPv6".to_owned(),
-                format!("the type {} with {mismatched:?}", slice.address_type),
+                format!("type {} with {mismatched:?}", slice.address_type),
             )
         },
     );

@@ -1,4 +1,4 @@
-//! What must hold of a whole history: I3, I4, I6 and I7.
+//! Checks of every revision of a history (I3, I4, I6, I7).
 
 mod cache_views;
 mod inputs;
@@ -10,7 +10,7 @@ mod readiness_timeline;
 mod step;
 mod window;
 
-use crate::config::Limits;
+use crate::config::CheckConfig;
 use crate::history::{Entry, History};
 use crate::violation::Findings;
 
@@ -19,9 +19,9 @@ use self::step::Replay;
 
 pub(crate) use self::step::writes;
 
-/// Looks at every revision, knowing everything that was there at that time.
-pub(crate) fn check(history: &History, limits: &Limits, findings: &mut Findings) {
-    let mut walk = Replay::new(history, limits);
+/// Replays a history and checks every slice revision against the state at that time.
+pub(crate) fn check(history: &History, config: &CheckConfig, findings: &mut Findings) {
+    let mut walk = Replay::new(history, config);
     let mut inputs = Inputs::default();
     let mut published = no_gap::Published::default();
     let mut causes = no_spurious_writes::Causes::default();
@@ -34,17 +34,17 @@ pub(crate) fn check(history: &History, limits: &Limits, findings: &mut Findings)
                 causes.fence(mark.revision);
                 continue;
             }
-            Entry::ByHand(_) => continue,
+            Entry::ManualWrite(_) => continue,
         };
         let step = walk.step(event);
         inputs.apply(&step);
         if let Some(revision) = step.revision() {
-            max_endpoints::check(&revision, limits, findings);
-            published.check(&revision, (&inputs, step.state), limits, findings);
+            max_endpoints::check(&revision, config, findings);
+            published.check(&revision, (&inputs, step.state), config, findings);
             causes.check(&revision, &mut inputs, findings);
-            owners.check(&revision, limits, findings);
+            owners.check(&revision, config, findings);
         }
         owners.apply(&step);
     }
-    window::check(history, limits, findings);
+    window::check(history, config, findings);
 }

@@ -1,4 +1,4 @@
-//! I4: what stays ready, selected and on a observed node stays published and ready.
+//! No gap: an endpoint that stays ready, selected and on a known node stays published and ready (I4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,37 +8,37 @@ use k8s_openapi::jiff::Timestamp;
 use super::cache_views::RevisionRange;
 use super::inputs::{EndpointKey, Inputs};
 use super::step::{Author, Revision};
-use crate::config::{Limits, Role};
+use crate::config::{CheckConfig, Role};
 use crate::desired::{Family, endpoints_of, is_ready};
 use crate::object::{is_terminating, label, uid};
 use crate::state::{State, owner_reference};
 use crate::violation::{Findings, Invariant::I4};
 use crate::well_known::{MANAGED_BY, SERVICE_NAME};
 
-/// What readers of all slices together see of a pod or address.
+/// Visibility of a pod or address over all slices of its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Visibility {
     Absent,
-    /// In at least one slice.
+    /// Not ready in at least one slice.
     NotReady,
     Ready,
 }
 
-/// What is published, in which slices.
+/// Published endpoints and the slices that contain them.
 #[derive(Debug, Default)]
 pub(super) struct Published<'a> {
-    /// Whether it is ready there, by the uid of the slice.
+    /// Readiness of the endpoint in each slice, by slice uid.
     by_slice: BTreeMap<EndpointKey<'a>, BTreeMap<&'a str, bool>>,
-    /// The revision of the inputs that the controller has by_slice to know.
+    /// The input revision that the controller must have observed, as its earlier writes show.
     observed: BTreeMap<EndpointKey<'a>, u64>,
-    /// What somebody took out of a slice by hand, and no controller has put back yet. It need not know yet that what it
-    /// takes out of another slice is there for the last time.
+    /// Endpoints that were removed manually and not yet restored by a controller. The controller may remove the last
+    /// copy from another slice before it observes the manual write.
     manually_removed: BTreeSet<EndpointKey<'a>>,
     fence: u64,
 }
 
 impl<'a> Published<'a> {
-    /// From here on everything before is observed.
+    /// All earlier revisions count as observed from here on.
     pub(super) fn fence(&mut self, revision: u64) {
         self.fence = self.fence.max(revision);
     }
@@ -47,16 +47,16 @@ impl<'a> Published<'a> {
         &mut self,
         revision: &Revision<'a>,
         inputs: (&Inputs<'a>, &State<'a>),
-        limits: &'a Limits,
+        config: &'a CheckConfig,
         findings: &mut Findings,
     ) {
         let before = revision
             .before
-            .map(|slice| published(slice, limits))
+            .map(|slice| published(slice, config))
             .unwrap_or_default();
         let after = revision
             .after()
-            .map(|slice| published(slice, limits))
+            .map(|slice| published(slice, config))
             .unwrap_or_default();
         let slice = uid(&revision.slice.metadata);
         let published: BTreeSet<_> = before.keys().chain(after.keys()).collect();
@@ -72,7 +72,7 @@ impl<'a> Published<'a> {
                 self.manually_removed.insert(key.clone());
             }
             if revision.is_ours() {
-                self.check_transition(key, (old, new), revision, (inputs, limits), findings);
+                self.check_transition(key, (old, new), revision, (inputs, config), findings);
             }
         }
     }
@@ -82,7 +82,7 @@ impl<'a> Published<'a> {
         key: &EndpointKey<'a>,
         (old, new): (Visibility, Visibility),
         revision: &Revision<'a>,
-        ((inputs, state), limits): ((&Inputs<'a>, &State<'a>), &Limits),
+        ((inputs, state), config): ((&Inputs<'a>, &State<'a>), &CheckConfig),
         findings: &mut Findings,
     ) {
         let (now, at) = (revision.event.revision(), revision.event.at());
@@ -98,7 +98,7 @@ impl<'a> Published<'a> {
             self.manually_removed.remove(key);
             *observed = first_revision(true, Timestamp::MIN).unwrap_or(*observed);
         } else if old == Visibility::Ready {
-            let since = at.checked_sub(limits.lag).unwrap_or(Timestamp::MIN);
+            let since = at.checked_sub(config.lag).unwrap_or(Timestamp::MIN);
             let range = RevisionRange {
                 from: *observed,
                 to: now,
@@ -109,13 +109,10 @@ impl<'a> Published<'a> {
             findings.check(I4, revision.subject(), is_allowed, || {
                 let what = describe(key, revision);
                 let found = match new {
-                    Visibility::Absent => "it is in no slice any more",
-                    _ => "it is not ready any more",
+                    Visibility::Absent => "it is in no slice",
+                    _ => "it is not ready",
                 };
-                (
-                    format!("{what} to stay published, for it stayed ready"),
-                    found.to_owned(),
-                )
+                (format!("{what} published and ready without a gap"), found.to_owned())
             });
             *observed = cause.unwrap_or(*observed);
         }
@@ -130,11 +127,11 @@ fn visibility(by_slice: &BTreeMap<&str, bool>) -> Visibility {
     }
 }
 
-/// What a slice shows, and whether as ready; nothing when it belongs to nobody who is judged, or is being deleted.
-fn published<'a>(slice: &'a EndpointSlice, limits: &Limits) -> BTreeMap<EndpointKey<'a>, bool> {
-    let role = limits.role(label(&slice.metadata, MANAGED_BY));
+/// Endpoints of a slice and their readiness; empty if the slice has no checked controller or is terminating.
+fn published<'a>(slice: &'a EndpointSlice, config: &CheckConfig) -> BTreeMap<EndpointKey<'a>, bool> {
+    let role = config.role(label(&slice.metadata, MANAGED_BY));
     let owner = role.and_then(|role| Some((role, owner_reference(slice, role)?)));
-    // Readers find slices by the label, whoever owns them.
+    // Clients find slices by the service-name label, not by owner reference.
     let owner = owner.filter(|(_, owner)| owner.name == label(&slice.metadata, SERVICE_NAME));
     let owner = owner.map(|(role, owner)| (role, owner.uid.as_str()));
     let (Some(owner), Some(family), false) = (owner, Family::of_slice(slice), is_terminating(&slice.metadata)) else {
@@ -160,7 +157,7 @@ fn id(role: Role, endpoint: &Endpoint) -> String {
     }
 }
 
-/// What a key is, for a person: the name of the pod where there is one.
+/// An endpoint for a message: by pod name if there is one, else by address.
 fn describe(key: &EndpointKey<'_>, revision: &Revision<'_>) -> String {
     let slices = revision.before.into_iter().chain([revision.slice]);
     let mut endpoints = slices.flat_map(endpoints_of);

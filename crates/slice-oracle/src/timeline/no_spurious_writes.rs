@@ -1,7 +1,7 @@
-//! I6: no write equals what is stored, and there are no more writes than reasons for them.
+//! No spurious writes: every write changes the slice and is caused by a change of the inputs (I6).
 //!
-//! A write that changes nothing at all leaves no trace in the store and no event (R151), so that no history shows it;
-//! seen are those that change only the order of things, or the trigger time.
+//! The API server drops a no-op write without an event (R151), so a history does not contain it. The check finds writes
+//! that change only the order of endpoints or the trigger time.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use crate::object::{Name, uid};
 use crate::violation::{Findings, Invariant::I6};
 use crate::well_known::TRIGGER_TIME;
 
-/// Which changes of the inputs have already led to a write of a slice.
+/// Input changes that have already caused a write.
 #[derive(Debug, Default)]
 pub(super) struct Causes<'a> {
-    /// From which revision on a change still counts, by the uid of the slice.
+    /// First revision whose change can still cause a write of the slice, by slice uid.
     next_cause: BTreeMap<&'a str, u64>,
-    /// The last change that led to a write of any slice. What is written after that knows it too.
+    /// The last change that caused a write of any slice of the Service. Later writes have observed it.
     last_cause: BTreeMap<(Role, Name<'a>), u64>,
     fence: u64,
 }
 
 impl<'a> Causes<'a> {
-    /// From here on nothing before is a cause.
+    /// Changes before this revision cause no further writes.
     pub(super) fn fence(&mut self, revision: u64) {
         self.fence = self.fence.max(revision + 1);
     }
@@ -51,7 +51,7 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// Each change of the inputs of a Service is good for one write of each of its slices.
+    /// An input change of a Service allows one write of each of its slices.
     fn check_cause(&mut self, revision: &Revision<'a>, role: Role, inputs: &Inputs<'a>, findings: &mut Findings) {
         let slice = revision.before.unwrap_or(revision.slice);
         let service = service_of(slice);
@@ -60,9 +60,9 @@ impl<'a> Causes<'a> {
         let from = self.fence.max(*next_cause).max(*last_cause);
         let cause = inputs.change(role, service, from, revision.event.revision());
         findings.check(I6, revision.subject(), cause.is_some(), || {
-            let expected = format!("no more writes than changes of what {service} is made from");
+            let expected = format!("at most one write per change of the inputs of {service}");
             let since = from.saturating_sub(1);
-            (expected, format!("a write although nothing has changed since {since}"))
+            (expected, format!("a write without a change since {since}"))
         });
         if let Some(cause) = cause {
             *next_cause = cause + 1;
@@ -74,10 +74,10 @@ impl<'a> Causes<'a> {
 fn check_not_noop(revision: &Revision<'_>, findings: &mut Findings) {
     if let (Verb::Modified, Some(before), Some(after)) = (revision.event.verb(), revision.before, revision.after()) {
         findings.check(I6, revision.subject(), !is_equivalent(before, after), || {
-            let expected = "a write that changes something".to_owned();
+            let expected = "a write that changes the slice".to_owned();
             (
                 expected,
-                "the same as before, but for order and trigger time".to_owned(),
+                "the same content, except for order and trigger time".to_owned(),
             )
         });
     }
@@ -90,7 +90,7 @@ fn is_equivalent(before: &EndpointSlice, after: &EndpointSlice) -> bool {
         && comparable_metadata(&before.metadata) == comparable_metadata(&after.metadata)
 }
 
-/// The metadata without what makes no difference.
+/// Metadata without the fields that every write changes.
 fn comparable_metadata(metadata: &ObjectMeta) -> ObjectMeta {
     let mut annotations = metadata.annotations.clone().unwrap_or_default();
     annotations.remove(TRIGGER_TIME);
@@ -103,7 +103,7 @@ fn comparable_metadata(metadata: &ObjectMeta) -> ObjectMeta {
     }
 }
 
-/// The endpoints, in an order of their own.
+/// Endpoints in a canonical order.
 fn sorted_endpoints(slice: &EndpointSlice) -> Vec<&Endpoint> {
     let mut endpoints: Vec<_> = endpoints_of(slice).iter().collect();
     let uid = |endpoint: &Endpoint| endpoint.target_ref.as_ref()?.uid.clone();

@@ -1,14 +1,13 @@
-//! When something should have been ready, and when not.
+//! Desired readiness of an endpoint over time.
 //!
-//! A controller knows its inputs with some delay, so that what it writes need not fit the inputs of that moment. It
-//! must fit those of some moment that is not before any that it has already shown to know, for time does not go back
-//! in its caches either.
+//! A controller's cache lags behind the store, so a write need not match the inputs of its own revision. It must match
+//! those of some revision that is not older than the ones observed before, because a cache does not go back.
 
 use k8s_openapi::jiff::Timestamp;
 
 use crate::history::Event;
 
-/// How readiness turned, in the order of revisions. Before the first transition it was not.
+/// Transitions of desired readiness, in the order of revisions. The initial state is not ready.
 #[derive(Debug, Default)]
 pub(super) struct ReadinessTimeline(Vec<Transition>);
 
@@ -20,9 +19,9 @@ struct Transition {
 }
 
 impl ReadinessTimeline {
-    /// Notes what is since an event.
+    /// Records the readiness after an event.
     pub(super) fn record(&mut self, revision: u64, event: &Event, ready: bool) {
-        // Of two turns by the same revision only the second was ever to be seen.
+        // Of two transitions at the same revision, only the second is observable.
         self.0.pop_if(|last| last.revision == revision);
         if self.0.last().is_some_and(|last| last.ready) != ready {
             self.0.push(Transition {
@@ -33,7 +32,7 @@ impl ReadinessTimeline {
         }
     }
 
-    /// The first revision of a range in which it was so, unless that had ended before `since`.
+    /// The first revision of a range with this readiness, unless that state ended before `since`.
     pub(super) fn first_revision(&self, ready: bool, from: u64, to: u64, since: Timestamp) -> Option<u64> {
         let begins =
             std::iter::once((0, false)).chain(self.0.iter().map(|transition| (transition.revision, transition.ready)));

@@ -1,42 +1,42 @@
-//! One event after the other, with what was before and what is after, and who did it.
+//! Replay of a history: each event with the state before and after it, and the author of the write.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
-use crate::config::{Limits, Role};
-use crate::history::{ByHand, Entry, Event, History, Verb};
+use crate::config::{CheckConfig, Role};
+use crate::history::{Entry, Event, History, ManualWrite, Verb};
 use crate::object::{Name, Object, is_terminating, label, uid};
 use crate::state::{State, owner_reference};
 use crate::well_known::{MANAGED_BY, SERVICE_NAME};
 
-/// Who wrote a revision of a slice.
+/// Author of a slice revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Author {
-    /// It was there before.
+    /// The slice was in the initial list.
     Unknown,
-    /// Somebody said that it was them.
+    /// The test or a user, as recorded by a manual write.
     Manual,
-    /// It went, or goes, with its owner or its namespace.
+    /// The garbage collector, which deletes a slice after its owner or with its namespace.
     GarbageCollector,
-    /// Nobody else can have.
+    /// A controller: no other author is possible.
     Controller,
 }
 
-/// A walk through a history.
+/// Replays a history event by event.
 pub(crate) struct Replay<'a> {
-    limits: &'a Limits,
-    by_hand: BTreeSet<(&'a str, Option<u64>)>,
+    config: &'a CheckConfig,
+    manual_writes: BTreeSet<(&'a str, Option<u64>)>,
     state: State<'a>,
 }
 
-/// An event, with what was there before and what is there after.
+/// An event with the state before and after it.
 pub(crate) struct Step<'s, 'a> {
     pub(crate) event: &'a Event,
     pub(crate) before: Option<&'a Object>,
     pub(crate) state: &'s State<'a>,
-    pub(crate) limits: &'a Limits,
-    by_hand: bool,
+    pub(crate) config: &'a CheckConfig,
+    is_manual: bool,
 }
 
 /// A revision of a slice.
@@ -45,21 +45,21 @@ pub(crate) struct Revision<'a> {
     pub(crate) event: &'a Event,
     pub(crate) author: Author,
     pub(crate) before: Option<&'a EndpointSlice>,
-    /// The slice as it is, or as it was last.
+    /// The slice after the event; its last state if it was deleted.
     pub(crate) slice: &'a EndpointSlice,
-    /// Whose slice it was before, or is when it is new.
+    /// The controller of the slice before the event; after it, for a new slice.
     pub(crate) role: Option<Role>,
 }
 
 impl<'a> Replay<'a> {
-    pub(crate) fn new(history: &'a History, limits: &'a Limits) -> Self {
-        let by_hand = history.entries().iter().filter_map(|entry| match entry {
-            Entry::ByHand(ByHand { by_hand, revision }) => Some((by_hand.as_str(), *revision)),
+    pub(crate) fn new(history: &'a History, config: &'a CheckConfig) -> Self {
+        let manual_writes = history.entries().iter().filter_map(|entry| match entry {
+            Entry::ManualWrite(ManualWrite { manual_write, revision }) => Some((manual_write.as_str(), *revision)),
             _ => None,
         });
         Self {
-            limits,
-            by_hand: by_hand.collect(),
+            config,
+            manual_writes: manual_writes.collect(),
             state: State::default(),
         }
     }
@@ -68,13 +68,13 @@ impl<'a> Replay<'a> {
         let uid = uid(event.object().metadata());
         let before = self.state.object(event.object());
         self.state.apply(event);
-        let removed_by_hand = event.verb() == Verb::Deleted && self.by_hand.contains(&(uid, None));
+        let deleted_manually = event.verb() == Verb::Deleted && self.manual_writes.contains(&(uid, None));
         Step {
             event,
             before,
-            by_hand: removed_by_hand || self.by_hand.contains(&(uid, Some(event.revision()))),
+            is_manual: deleted_manually || self.manual_writes.contains(&(uid, Some(event.revision()))),
             state: &self.state,
-            limits: self.limits,
+            config: self.config,
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Replay<'a> {
 }
 
 impl<'a> Step<'_, 'a> {
-    /// The revision of a slice that this is.
+    /// The slice revision of this event; `None` for other kinds.
     pub(crate) fn revision(&self) -> Option<Revision<'a>> {
         let Object::EndpointSlice(now) = self.event.object() else {
             return None;
@@ -99,18 +99,18 @@ impl<'a> Step<'_, 'a> {
             author: self.author(now, before),
             before,
             slice: now,
-            role: self.limits.role(managed_by),
+            role: self.config.role(managed_by),
         })
     }
 
     fn author(&self, now: &EndpointSlice, before: Option<&EndpointSlice>) -> Author {
-        let goes = self.event.verb() == Verb::Deleted
+        let is_deletion = self.event.verb() == Verb::Deleted
             || (is_terminating(&now.metadata) && !before.is_some_and(|before| is_terminating(&before.metadata)));
         if self.event.verb() == Verb::Listed {
             Author::Unknown
-        } else if self.by_hand {
+        } else if self.is_manual {
             Author::Manual
-        } else if goes && self.owner_is_gone(now) {
+        } else if is_deletion && self.owner_is_gone(now) {
             Author::GarbageCollector
         } else {
             Author::Controller
@@ -139,29 +139,29 @@ impl<'a> Step<'_, 'a> {
 }
 
 impl<'a> Revision<'a> {
-    /// The slice, unless it is gone.
+    /// The slice after the event, unless it was deleted.
     pub(crate) fn after(&self) -> Option<&'a EndpointSlice> {
         (self.event.verb() != Verb::Deleted).then_some(self.slice)
     }
 
-    /// The slice, for a message.
+    /// Object and revision, for a violation.
     pub(crate) fn subject(&self) -> (String, u64) {
         let name = Name::of(&self.slice.metadata);
         (format!("EndpointSlice {name}"), self.event.revision())
     }
 
-    /// The Service whose slice it is, by its label.
+    /// The Service of the slice, by its label.
     pub(crate) fn service(&self) -> Name<'a> {
         service_of(self.slice)
     }
 
-    /// Whether a controller under judgement wrote it.
+    /// Whether a checked controller wrote this revision.
     pub(crate) fn is_ours(&self) -> bool {
         self.author == Author::Controller && self.role.is_some()
     }
 }
 
-/// The Service that a slice is labelled with.
+/// The Service of a slice, by its service-name label.
 pub(crate) fn service_of(slice: &EndpointSlice) -> Name<'_> {
     Name {
         namespace: Name::of(&slice.metadata).namespace,
@@ -169,9 +169,9 @@ pub(crate) fn service_of(slice: &EndpointSlice) -> Name<'_> {
     }
 }
 
-/// The writes of the controllers under judgement.
-pub(crate) fn writes<'a>(history: &'a History, limits: &'a Limits) -> Vec<Revision<'a>> {
-    let mut walk = Replay::new(history, limits);
+/// All writes of the checked controllers.
+pub(crate) fn writes<'a>(history: &'a History, config: &'a CheckConfig) -> Vec<Revision<'a>> {
+    let mut walk = Replay::new(history, config);
     let revisions = history.events().filter_map(|event| walk.step(event).revision());
     revisions.filter(Revision::is_ours).collect()
 }

@@ -1,11 +1,11 @@
-//! I6 between marks: no writes, or one round of them.
+//! Writes between marks: none, or one per slice (I6).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
 use super::step::{Replay, Revision, service_of};
-use crate::config::{Limits, Role};
+use crate::config::{CheckConfig, Role};
 use crate::desired::{Port, endpoints_of, ports_of};
 use crate::history::{Entry, History, Mark, Window};
 use crate::object::{Name, label, uid};
@@ -13,15 +13,15 @@ use crate::state::State;
 use crate::violation::{Findings, Invariant::I6};
 use crate::well_known::MANAGED_BY;
 
-/// A mark and what has come since.
+/// A mark and the writes since then.
 struct OpenWindow<'a> {
     mark: &'a Mark,
     begin: State<'a>,
     writes: Vec<Revision<'a>>,
 }
 
-pub(super) fn check(history: &History, limits: &Limits, findings: &mut Findings) {
-    let mut walk = Replay::new(history, limits);
+pub(super) fn check(history: &History, config: &CheckConfig, findings: &mut Findings) {
+    let mut walk = Replay::new(history, config);
     let mut open: Option<OpenWindow<'_>> = None;
     for entry in history.entries() {
         match entry {
@@ -32,20 +32,20 @@ pub(super) fn check(history: &History, limits: &Limits, findings: &mut Findings)
                 }
             }
             Entry::Mark(mark) => {
-                close(open.take(), walk.state(), limits, findings);
+                close(open.take(), walk.state(), config, findings);
                 open = Some(OpenWindow {
                     mark,
                     begin: walk.state().clone(),
                     writes: Vec::new(),
                 });
             }
-            Entry::ByHand(_) => {}
+            Entry::ManualWrite(_) => {}
         }
     }
-    close(open, walk.state(), limits, findings);
+    close(open, walk.state(), config, findings);
 }
 
-fn close(open: Option<OpenWindow<'_>>, end: &State<'_>, limits: &Limits, findings: &mut Findings) {
+fn close(open: Option<OpenWindow<'_>>, end: &State<'_>, config: &CheckConfig, findings: &mut Findings) {
     let Some(open) = open else { return };
     match open.mark.window {
         Window::Any => {}
@@ -56,12 +56,12 @@ fn close(open: Option<OpenWindow<'_>>, end: &State<'_>, limits: &Limits, finding
                 ("no writes until the next mark".to_owned(), written.join(", "))
             });
         }
-        Window::OneRound => check_one_write_per_slice(&open, end, limits, findings),
+        Window::OneWritePerSlice => check_one_write_per_slice(&open, end, config, findings),
     }
 }
 
-/// Per Service: each slice that was there is written once, and others only for what was added.
-fn check_one_write_per_slice(open: &OpenWindow<'_>, end: &State<'_>, limits: &Limits, findings: &mut Findings) {
+/// Per Service: at most one write per existing slice, and new slices only for added endpoints.
+fn check_one_write_per_slice(open: &OpenWindow<'_>, end: &State<'_>, config: &CheckConfig, findings: &mut Findings) {
     let mut by_service: BTreeMap<(Role, Name<'_>), Vec<&Revision<'_>>> = BTreeMap::new();
     for write in &open.writes {
         if let Some(role) = write.role {
@@ -70,16 +70,16 @@ fn check_one_write_per_slice(open: &OpenWindow<'_>, end: &State<'_>, limits: &Li
         }
     }
     for ((role, service), writes) in by_service {
-        let existing: BTreeSet<_> = slices(&open.begin, limits, role, service)
+        let existing: BTreeSet<_> = slices(&open.begin, config, role, service)
             .map(|slice| uid(&slice.metadata))
             .collect();
         let written: BTreeSet<_> = writes.iter().map(|write| uid(&write.slice.metadata)).collect();
         let touched = written.intersection(&existing).count();
-        let needed = needed(open, end, limits, role, service);
+        let new_slices = new_slices(open, end, config, role, service);
         let subject = (format!("{} {service}", role.owner_kind()), open.mark.revision);
-        findings.check(I6, subject, writes.len() <= touched + needed, || {
+        findings.check(I6, subject, writes.len() <= touched + new_slices, || {
             let expected = format!(
-                "{touched} slices written once and {needed} new ones since {:?}",
+                "{touched} slices written once and {new_slices} new ones since {:?}",
                 open.mark.mark
             );
             (expected, format!("{} writes", writes.len()))
@@ -87,13 +87,13 @@ fn check_one_write_per_slice(open: &OpenWindow<'_>, end: &State<'_>, limits: &Li
     }
 }
 
-/// How many new slices what was added takes: full ones, and a placeholder for an address type that had nothing.
-fn needed(open: &OpenWindow<'_>, end: &State<'_>, limits: &Limits, role: Role, service: Name<'_>) -> usize {
-    let before = published(slices(&open.begin, limits, role, service));
-    let after = published(slices(end, limits, role, service));
+/// Number of new slices that the added endpoints need, plus a placeholder per new address type without endpoints.
+fn new_slices(open: &OpenWindow<'_>, end: &State<'_>, config: &CheckConfig, role: Role, service: Name<'_>) -> usize {
+    let before = published(slices(&open.begin, config, role, service));
+    let after = published(slices(end, config, role, service));
     let full = after.iter().map(|(group, endpoints)| {
         let old = before.get(group).cloned().unwrap_or_default();
-        endpoints.difference(&old).count().div_ceil(limits.max_endpoints(role))
+        endpoints.difference(&old).count().div_ceil(config.max_endpoints(role))
     });
     let types = |published: &Published<'_>| {
         published
@@ -132,11 +132,11 @@ fn published<'a>(slices: impl Iterator<Item = &'a EndpointSlice>) -> Published<'
 
 fn slices<'a>(
     state: &State<'a>,
-    limits: &'a Limits,
+    config: &'a CheckConfig,
     role: Role,
     service: Name<'_>,
 ) -> impl Iterator<Item = &'a EndpointSlice> {
     state.slices.values().copied().filter(move |slice| {
-        service_of(slice) == service && limits.role(label(&slice.metadata, MANAGED_BY)) == Some(role)
+        service_of(slice) == service && config.role(label(&slice.metadata, MANAGED_BY)) == Some(role)
     })
 }

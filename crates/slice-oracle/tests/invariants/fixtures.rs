@@ -1,17 +1,17 @@
-//! Small objects, and how slices show them.
+//! Builders of small objects and of their endpoints.
 
 use serde_json::{Value, json};
 
 pub(crate) const SERVICES: &str = "endpointslice-controller.k8s.io";
 pub(crate) const MIRRORING: &str = "endpointslicemirroring-controller.k8s.io";
 
-/// An object with a change.
+/// The object with one value replaced.
 pub(crate) fn with(mut object: Value, pointer: &str, value: Value) -> Value {
     let (path, key) = pointer.rsplit_once('/').unwrap();
-    let place = object.pointer_mut(path).unwrap();
+    let parent = object.pointer_mut(path).unwrap();
     match key.parse::<usize>() {
-        Ok(index) => place[index] = value,
-        Err(_) => place[key.replace("~1", "/").as_str()] = value,
+        Ok(index) => parent[index] = value,
+        Err(_) => parent[key.replace("~1", "/").as_str()] = value,
     }
     object
 }
@@ -46,7 +46,7 @@ pub(crate) fn node(name: &str, zone: &str) -> Value {
     })
 }
 
-/// A Service that selects the pods of its name, at port 8080.
+/// A Service that selects the pods `app: web`, with target port 8080.
 pub(crate) fn service() -> Value {
     let mut service = object("v1", "Service", "web");
     service["spec"] = json!({
@@ -88,8 +88,8 @@ pub(crate) fn unready(pod: Value) -> Value {
     with(pod, "/status/conditions/0/status", json!("False"))
 }
 
-/// How a slice shows a ready pod that has nothing special, in IPv4.
-pub(crate) fn shown(pod: &Value) -> Value {
+/// The IPv4 endpoint of a ready pod.
+pub(crate) fn endpoint_of(pod: &Value) -> Value {
     let node = text(pod, "/spec/nodeName");
     json!({
         "addresses": [text(pod, "/status/podIPs/0/ip")],
@@ -100,14 +100,18 @@ pub(crate) fn shown(pod: &Value) -> Value {
     })
 }
 
-/// The same in IPv6.
-pub(crate) fn shown_v6(pod: &Value) -> Value {
-    with(shown(pod), "/addresses", json!([text(pod, "/status/podIPs/1/ip")]))
+/// The IPv6 endpoint of a ready pod.
+pub(crate) fn endpoint_of_v6(pod: &Value) -> Value {
+    with(
+        endpoint_of(pod),
+        "/addresses",
+        json!([text(pod, "/status/podIPs/1/ip")]),
+    )
 }
 
-pub(crate) fn shown_unready(pod: &Value) -> Value {
+pub(crate) fn unready_endpoint_of(pod: &Value) -> Value {
     with(
-        shown(pod),
+        endpoint_of(pod),
         "/conditions",
         json!({"ready": false, "serving": false, "terminating": false}),
     )
@@ -143,13 +147,13 @@ fn owner(kind: &str, uid: &str) -> Value {
     json!({"apiVersion": "v1", "kind": kind, "name": "web", "uid": uid, "controller": true, "blockOwnerDeletion": true})
 }
 
-/// The same slice, of another owner.
+/// The slice with another owner.
 pub(crate) fn owned_by(slice: Value, uid: &str) -> Value {
     let owner = owner("Service", uid);
     with(slice, "/metadata/ownerReferences", json!([owner]))
 }
 
-/// The same slice, of another controller.
+/// The slice with another managed-by label.
 pub(crate) fn managed_by(slice: Value, manager: &str) -> Value {
     with(
         slice,
@@ -159,13 +163,13 @@ pub(crate) fn managed_by(slice: Value, manager: &str) -> Value {
 }
 
 /// A Service without selector.
-pub(crate) fn bare_service() -> Value {
+pub(crate) fn service_without_selector() -> Value {
     let mut service = service();
     service["spec"].as_object_mut().unwrap().remove("selector");
     service
 }
 
-/// An Endpoints object with these addresses at port 8080, the last of them not ready.
+/// An Endpoints object with these ready and not ready addresses at port 8080.
 pub(crate) fn endpoints(addresses: &[&str], not_ready: &[&str]) -> Value {
     let list = |addresses: &[&str]| addresses.iter().map(|ip| json!({"ip": ip})).collect::<Vec<_>>();
     let mut endpoints = object("v1", "Endpoints", "web");

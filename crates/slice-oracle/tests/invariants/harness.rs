@@ -1,4 +1,4 @@
-//! Histories as stories: what happened, one thing after the other.
+//! Builds histories event by event and checks them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,12 +6,13 @@ use std::time::Duration;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 use slice_oracle::{
-    ByHand, Entry, Event, History, Limits, Manager, Mark, Object, Verb, Window, check_history, check_rest,
+    CheckConfig, Entry, Event, History, Manager, ManualWrite, Mark, Object, Verb, Window, check_final_state,
+    check_history,
 };
 
 use crate::fixtures::{node, text, uid};
 
-/// A history in the making. Everything takes a second.
+/// A history that is being built. Each event takes a second.
 #[derive(Clone)]
 pub(crate) struct Harness {
     pub(crate) history: History,
@@ -21,8 +22,8 @@ pub(crate) struct Harness {
 }
 
 impl Harness {
-    /// Begins with the namespace `ns` and a node in each of two zones, `node-a` and `node-b`.
-    pub(crate) fn begin() -> Self {
+    /// Starts with the namespace `ns` and a node in each of two zones, `node-a` and `node-b`.
+    pub(crate) fn new() -> Self {
         let mut harness = Self {
             history: History::default(),
             now: "2026-01-02T03:04:05Z".parse().unwrap(),
@@ -35,38 +36,38 @@ impl Harness {
         harness
     }
 
-    /// It was there when the recording began.
+    /// Adds an object of the initial list.
     pub(crate) fn listed(&mut self, object: Value) -> &mut Self {
-        self.happened(Verb::Listed, object)
+        self.push(Verb::Listed, object)
     }
 
-    /// Somebody creates the object, or writes it.
+    /// Creates or updates the object.
     pub(crate) fn put(&mut self, object: Value) -> &mut Self {
         let verb = if self.objects.contains_key(&key(&object)) {
             Verb::Modified
         } else {
             Verb::Added
         };
-        self.happened(verb, object)
+        self.push(verb, object)
     }
 
-    /// Somebody deletes the object.
+    /// Deletes the object.
     pub(crate) fn delete(&mut self, object: &Value) -> &mut Self {
         let last = self.objects[&key(object)].clone();
-        self.happened(Verb::Deleted, last)
+        self.push(Verb::Deleted, last)
     }
 
-    /// The test wrote the last revision itself.
-    pub(crate) fn by_hand(&mut self, object: &Value) -> &mut Self {
+    /// Records the last revision as a manual write.
+    pub(crate) fn record_manual_write(&mut self, object: &Value) -> &mut Self {
         let revision = Some(self.revision);
-        self.history.push(Entry::ByHand(ByHand {
-            by_hand: uid(object),
+        self.history.push(Entry::ManualWrite(ManualWrite {
+            manual_write: uid(object),
             revision,
         }));
         self
     }
 
-    /// A mark at rest.
+    /// Adds a mark.
     pub(crate) fn mark(&mut self, window: Window) -> &mut Self {
         self.revision += 1;
         self.history.push(Entry::Mark(Mark {
@@ -77,13 +78,13 @@ impl Harness {
         self
     }
 
-    /// Time goes by.
+    /// Advances the clock.
     pub(crate) fn wait(&mut self, seconds: u64) -> &mut Self {
         self.now += Duration::from_secs(seconds);
         self
     }
 
-    fn happened(&mut self, verb: Verb, mut object: Value) -> &mut Self {
+    fn push(&mut self, verb: Verb, mut object: Value) -> &mut Self {
         self.revision += 1;
         self.wait(1);
         object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
@@ -98,53 +99,53 @@ impl Harness {
         self
     }
 
-    /// What is wrong, everything but I1, I2 and I5.
-    pub(crate) fn over_time(&self, limits: &Limits) -> Vec<String> {
-        broken(&check_history(&self.history, limits))
+    /// Violations of I3, I4, I6 and I7.
+    pub(crate) fn history_violations(&self, config: &CheckConfig) -> Vec<String> {
+        format_violations(&check_history(&self.history, config))
     }
 
-    /// What is wrong with the end: I1, I2 and I5.
-    pub(crate) fn at_rest(&self, limits: &Limits) -> Vec<String> {
-        broken(&check_rest(&self.history, limits))
+    /// Violations of I1, I2 and I5 in the final state.
+    pub(crate) fn final_state_violations(&self, config: &CheckConfig) -> Vec<String> {
+        format_violations(&check_final_state(&self.history, config))
     }
 
-    /// Nothing is wrong.
+    /// Asserts that there are no violations.
     #[track_caller]
-    pub(crate) fn accepted(&self) {
-        self.rejected(&[]);
+    pub(crate) fn assert_no_violations(&self) {
+        self.assert_violations(&[]);
     }
 
-    /// Just this is wrong: an id, and what the message should hold, for each violation.
+    /// Asserts these violations and no others, each by its id and a part of its message.
     #[track_caller]
-    pub(crate) fn rejected(&self, expected: &[(&str, &str)]) {
-        let limits = limits();
-        let mut found = self.over_time(&limits);
-        found.extend(self.at_rest(&limits));
+    pub(crate) fn assert_violations(&self, expected: &[(&str, &str)]) {
+        let config = self::config();
+        let mut found = self.history_violations(&config);
+        found.extend(self.final_state_violations(&config));
         let matches = |(line, (id, part)): (&String, &(&str, &str))| line.starts_with(id) && line.contains(part);
         let as_expected = found.len() == expected.len() && found.iter().zip(expected).all(matches);
         assert!(as_expected, "expected {expected:#?}\nfound {found:#?}");
     }
 }
 
-/// The usual ones, but slices are full with three endpoints.
-pub(crate) fn limits() -> Limits {
+/// The default configuration with at most three endpoints per slice.
+pub(crate) fn config() -> CheckConfig {
     let small = |manager: Option<Manager>| {
         manager.map(|manager| Manager {
             max_endpoints: 3,
             ..manager
         })
     };
-    let usual = Limits::default();
-    Limits {
+    let usual = CheckConfig::default();
+    CheckConfig {
         services: small(usual.services),
         mirroring: small(usual.mirroring),
-        ..Limits::default()
+        ..CheckConfig::default()
     }
 }
 
-fn broken(violations: &[slice_oracle::Violation]) -> Vec<String> {
+fn format_violations(violations: &[slice_oracle::Violation]) -> Vec<String> {
     let lines: BTreeSet<_> = violations.iter().map(ToString::to_string).collect();
-    assert_eq!(lines.len(), violations.len(), "something is said twice");
+    assert_eq!(lines.len(), violations.len(), "a violation is reported twice");
     violations.iter().map(ToString::to_string).collect()
 }
 

@@ -1,6 +1,6 @@
-//! The judge, judged: histories that break an invariant are rejected for that one, and good ones are accepted.
+//! Tests of the oracle: a history that violates an invariant is reported for that invariant, and a valid one is not.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
 
 mod fixtures;
 mod harness;

@@ -1,201 +1,204 @@
-//! I1 and I2 for mirrored Endpoints.
+//! Final state of mirrored Endpoints (I1, I2).
 
 use serde_json::{Value, json};
 
-use crate::fixtures::{bare_service, endpoints, mirrored, service, with};
+use crate::fixtures::{endpoints, mirrored, service, service_without_selector, with};
 use crate::harness::Harness;
 
 const ADDRESSES: [&str; 2] = ["10.0.0.1", "10.0.0.2"];
 
-/// Endpoints with two ready addresses and one that is not, mirrored as they should be.
-pub(crate) fn good() -> Harness {
-    let mut harness = Harness::begin();
+/// An Endpoints object with two ready addresses and a not ready one, and a correct slice.
+pub(crate) fn valid() -> Harness {
+    let mut harness = Harness::new();
     harness
-        .put(bare_service())
+        .put(service_without_selector())
         .put(endpoints(&ADDRESSES, &["10.0.0.3"]))
         .put(mirrored("web-m", &ADDRESSES, &["10.0.0.3"]));
     harness
 }
 
 fn endpoints_with(pointer: &str, value: Value) -> Harness {
-    let mut harness = good();
+    let mut harness = valid();
     harness.put(with(endpoints(&ADDRESSES, &["10.0.0.3"]), pointer, value));
     harness
 }
 
 #[test]
-fn good_histories_are_accepted() {
-    good().accepted();
-    // M5: nothing is mirrored without a Service.
-    Harness::begin().put(endpoints(&ADDRESSES, &[])).accepted();
-    // M6, S6: what has a selector is not mirrored.
-    Harness::begin()
+fn valid_histories_have_no_violations() {
+    valid().assert_no_violations();
+    // Endpoints without a Service are not mirrored (M5).
+    Harness::new().put(endpoints(&ADDRESSES, &[])).assert_no_violations();
+    // Endpoints of a Service with a selector are not mirrored (M6, S6).
+    Harness::new()
         .put(with(service(), "/spec/type", json!("ExternalName")))
         .put(endpoints(&ADDRESSES, &[]))
-        .accepted();
-    // M8: an empty selector is none.
+        .assert_no_violations();
+    // An empty selector counts as no selector (M8).
     let empty = with(service(), "/spec/selector", json!({}));
-    let mut harness = Harness::begin();
+    let mut harness = Harness::new();
     harness
         .put(empty)
         .put(endpoints(&ADDRESSES, &[]))
         .put(mirrored("web-m", &ADDRESSES, &[]))
-        .accepted();
-    // M69: no more than the maximum, the ready ones first.
-    let mut harness = Harness::begin();
+        .assert_no_violations();
+    // At most the maximum is mirrored, ready addresses first (M69).
+    let mut harness = Harness::new();
     harness
-        .put(bare_service())
+        .put(service_without_selector())
         .put(endpoints(&["10.0.0.1", "10.0.0.9"], &["10.0.0.3", "10.0.0.4"]));
     harness
         .put(mirrored("web-m", &["10.0.0.1", "10.0.0.9"], &["10.0.0.3"]))
-        .accepted();
-    // M106: no addresses, no slice.
-    let mut harness = good();
+        .assert_no_violations();
+    // No addresses, no slice (M106).
+    let mut harness = valid();
     harness
         .put(endpoints(&[], &[]))
         .delete(&mirrored("web-m", &[], &[]))
-        .accepted();
+        .assert_no_violations();
 }
 
-/// D3: two ports of one name cannot be in one slice.
+/// Two ports with the same name cannot be in one slice (D3).
 #[test]
-fn ports_that_share_a_name_are_in_slices_of_their_own() {
+fn ports_with_the_same_name_are_in_separate_slices() {
     let ports = json!([{"name": "x", "port": 80, "protocol": "TCP"}, {"name": "x", "port": 81, "protocol": "TCP"}]);
     let at = |name: &str, index: usize| with(mirrored(name, &["10.0.0.1"], &[]), "/ports", json!([ports[index]]));
-    let mut harness = Harness::begin();
+    let mut harness = Harness::new();
     harness
-        .put(bare_service())
+        .put(service_without_selector())
         .put(with(endpoints(&["10.0.0.1"], &[]), "/subsets/0/ports", ports.clone()));
     harness.put(at("web-m", 0));
-    harness.rejected(&[("I1", "one slice with the ports [\"x\" 80/TCP, \"x\" 81/TCP]")]);
-    harness.put(at("web-n", 1)).accepted();
+    harness.assert_violations(&[("I1", "one slice with the ports [\"x\" 80/TCP, \"x\" 81/TCP]")]);
+    harness.put(at("web-n", 1)).assert_no_violations();
 }
 
 #[test]
-fn i1_an_address_is_not_mirrored() {
-    let mut harness = good();
+fn i1_missing_address() {
+    let mut harness = valid();
     harness.put(endpoints(&["10.0.0.1", "10.0.0.2", "10.0.0.4"], &[]));
-    harness.rejected(&[
-        ("I2", "10.0.0.3 with nothing; found an endpoint"),
+    harness.assert_violations(&[
+        ("I2", "10.0.0.3 with no endpoint; found an endpoint"),
         ("I1", "10.0.0.4 in exactly one endpoint; found 0"),
     ]);
 }
 
 #[test]
-fn i1_endpoints_are_not_mirrored_at_all() {
-    let mut harness = Harness::begin();
-    harness.put(bare_service()).put(endpoints(&ADDRESSES, &[]));
-    harness.rejected(&[(
+fn i1_missing_slice() {
+    let mut harness = Harness::new();
+    harness.put(service_without_selector()).put(endpoints(&ADDRESSES, &[]));
+    harness.assert_violations(&[(
         "I1 Endpoints ns/web (IPv4)",
         "one slice with the ports [\"http\" 8080/TCP]; found []",
     )]);
 }
 
 #[test]
-fn i1_an_address_type_is_not_mirrored() {
-    let mut harness = good();
+fn i1_missing_address_type() {
+    let mut harness = valid();
     let both = json!([{"ip": "10.0.0.1"}, {"ip": "fd00::1"}]);
     harness.put(with(endpoints(&[], &["10.0.0.2"]), "/subsets/0/addresses", both));
     harness.put(mirrored("web-m", &["10.0.0.1"], &["10.0.0.2"]));
-    harness.rejected(&[("I1 Endpoints ns/web (IPv6)", "found []")]);
+    harness.assert_violations(&[("I1 Endpoints ns/web (IPv6)", "found []")]);
 }
 
-/// M74.
+/// All addresses of a subset are in one slice (M74).
 #[test]
-fn i1_addresses_are_spread_over_two_slices() {
-    let mut harness = Harness::begin();
-    harness.put(bare_service()).put(endpoints(&ADDRESSES, &[]));
+fn i1_addresses_split_over_two_slices() {
+    let mut harness = Harness::new();
+    harness.put(service_without_selector()).put(endpoints(&ADDRESSES, &[]));
     harness
         .put(mirrored("web-m", &ADDRESSES[..1], &[]))
         .put(mirrored("web-n", &ADDRESSES[1..], &[]));
-    harness.rejected(&[
+    harness.assert_violations(&[
         ("I1", "found [\"ns/web-m\", \"ns/web-n\"]"),
         ("I1", "10.0.0.2 in exactly one endpoint; found 0"),
         ("I1", "10.0.0.1 in exactly one endpoint; found 0"),
     ]);
 }
 
-/// M52, M74: ports with the same addresses are in the same slice, and so are addresses without ports.
+/// Ports with the same addresses are in the same slice, and so are addresses without ports (M52, M74).
 #[test]
-fn i1_ports_are_spread_over_two_slices() {
+fn i1_ports_split_over_two_slices() {
     let ports = json!([{"name": "x", "port": 80, "protocol": "TCP"}, {"name": "y", "port": 81, "protocol": "TCP"}]);
     let at = |name: &str, index: usize| with(mirrored(name, &["10.0.0.1"], &[]), "/ports", json!([ports[index]]));
-    let mut harness = Harness::begin();
+    let mut harness = Harness::new();
     harness
-        .put(bare_service())
+        .put(service_without_selector())
         .put(with(endpoints(&["10.0.0.1"], &[]), "/subsets/0/ports", ports.clone()));
     harness.put(at("web-m", 0)).put(at("web-n", 1));
-    harness.rejected(&[(
+    harness.assert_violations(&[(
         "I1",
         "one slice with the ports [\"x\" 80/TCP, \"y\" 81/TCP]; found [\"ns/web-m\", \"ns/web-n\"]",
     )]);
 
     let without = |object: Value, pointer: &str| with(object, pointer, Value::Null);
-    let mut harness = Harness::begin();
+    let mut harness = Harness::new();
     harness
-        .put(bare_service())
+        .put(service_without_selector())
         .put(without(endpoints(&["10.0.0.1"], &[]), "/subsets/0/ports"))
         .put(without(mirrored("web-m", &["10.0.0.1"], &[]), "/ports"))
-        .accepted();
+        .assert_no_violations();
     harness.put(without(mirrored("web-n", &["10.0.0.1"], &[]), "/ports"));
-    harness.rejected(&[("I1", "one slice with the ports []; found [\"ns/web-m\", \"ns/web-n\"]")]);
+    harness.assert_violations(&[("I1", "one slice with the ports []; found [\"ns/web-m\", \"ns/web-n\"]")]);
 }
 
 #[test]
-fn i2_an_address_is_ready_by_now() {
-    let mut harness = good();
+fn i2_stale_readiness() {
+    let mut harness = valid();
     harness.put(endpoints(&["10.0.0.1", "10.0.0.2", "10.0.0.3"], &[]));
-    harness.rejected(&[(
+    harness.assert_violations(&[(
         "I2",
         r#"10.0.0.3 with conditions {"ready":true}; found conditions {"ready":false}"#,
     )]);
 }
 
-/// M23.
+/// A slice without a service-name label is ignored (M23).
 #[test]
-fn a_slice_that_names_nobody_is_nobodys() {
+fn a_slice_without_service_name_is_ignored() {
     let label = "/metadata/labels/kubernetes.io~1service-name";
-    let nobodys = with(mirrored("web-x", &["10.0.0.9"], &[]), label, json!(""));
-    let mut harness = good();
-    harness.put(nobodys.clone()).by_hand(&nobodys).accepted();
+    let unlabelled = with(mirrored("web-x", &["10.0.0.9"], &[]), label, json!(""));
+    let mut harness = valid();
+    harness
+        .put(unlabelled.clone())
+        .record_manual_write(&unlabelled)
+        .assert_no_violations();
 }
 
-/// M2, M3, M6.
+/// Slices of Endpoints that are no longer eligible are violations (M2, M3, M6).
 #[test]
-fn i2_what_is_no_longer_mirrored_is_still_there() {
+fn i2_slice_of_endpoints_that_are_not_mirrored() {
     let left = [("I2 EndpointSlice ns/web-m", "no mirrored slice")];
     endpoints_with(
         "/metadata/labels",
         json!({"endpointslice.kubernetes.io/skip-mirror": "true"}),
     )
-    .rejected(&left);
+    .assert_violations(&left);
     endpoints_with(
         "/metadata/annotations",
         json!({"control-plane.alpha.kubernetes.io/leader": ""}),
     )
-    .rejected(&left);
-    let mut harness = good();
+    .assert_violations(&left);
+    let mut harness = valid();
     harness
         .put(with(service(), "/spec/type", json!("ExternalName")))
-        .rejected(&left);
-    let mut harness = good();
-    harness.delete(&bare_service()).rejected(&left);
+        .assert_violations(&left);
+    let mut harness = valid();
+    harness.delete(&service_without_selector()).assert_violations(&left);
 }
 
-/// M62: host names, nodes and targets are copied.
+/// Hostname, node name and target reference are copied (M62).
 #[test]
-fn i2_the_rest_of_an_address_is_copied() {
+fn i2_address_fields_are_copied() {
     let address = json!({"ip": "10.0.0.1", "hostname": "db-0", "nodeName": "node-a",
         "targetRef": {"kind": "Pod", "name": "db-0", "uid": "x", "resourceVersion": "1"}});
-    let mut harness = Harness::begin();
+    let mut harness = Harness::new();
     harness
-        .put(bare_service())
+        .put(service_without_selector())
         .put(with(endpoints(&["10.0.0.1"], &[]), "/subsets/0/addresses/0", address));
-    let mut shown = mirrored("web-m", &["10.0.0.1"], &[]);
-    shown["endpoints"][0]["hostname"] = json!("db-0");
-    shown["endpoints"][0]["nodeName"] = json!("node-a");
-    shown["endpoints"][0]["targetRef"] = json!({"kind": "Pod", "name": "db-0", "uid": "x", "resourceVersion": "1"});
-    harness.put(shown.clone()).accepted();
-    harness.put(with(shown, "/endpoints/0/zone", json!("zone-a")));
-    harness.rejected(&[("I6", ""), ("I2", r#"no zone; found zone "zone-a""#)]);
+    let mut slice = mirrored("web-m", &["10.0.0.1"], &[]);
+    slice["endpoints"][0]["hostname"] = json!("db-0");
+    slice["endpoints"][0]["nodeName"] = json!("node-a");
+    slice["endpoints"][0]["targetRef"] = json!({"kind": "Pod", "name": "db-0", "uid": "x", "resourceVersion": "1"});
+    harness.put(slice.clone()).assert_no_violations();
+    harness.put(with(slice, "/endpoints/0/zone", json!("zone-a")));
+    harness.assert_violations(&[("I6", ""), ("I2", r#"no zone; found zone "zone-a""#)]);
 }

@@ -1,222 +1,258 @@
-//! I4: what stays ready stays published.
+//! An endpoint that stays ready stays published (I4).
 
 use serde_json::json;
 use slice_oracle::Window;
 
 use crate::fixtures::{
-    dual_stack_service, endpoints, mirrored, pod, pod_a, pod_b, service, shown, shown_unready, shown_v6, slice,
-    slice_v6, unready, with,
+    dual_stack_service, endpoint_of, endpoint_of_v6, endpoints, mirrored, pod, pod_a, pod_b, service, slice, slice_v6,
+    unready, unready_endpoint_of, with,
 };
 use crate::harness::Harness;
 use crate::mirrored;
-use crate::services::good;
+use crate::services::valid;
 
 fn both() -> serde_json::Value {
-    slice("web-1", &[shown(&pod_a()), shown(&pod_b())])
+    slice("web-1", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())])
 }
 
 fn only_b() -> serde_json::Value {
-    slice("web-1", &[shown(&pod_b())])
+    slice("web-1", &[endpoint_of(&pod_b())])
 }
 
-fn a_unready() -> serde_json::Value {
-    slice("web-1", &[shown_unready(&pod_a()), shown(&pod_b())])
+fn with_a_unready() -> serde_json::Value {
+    slice("web-1", &[unready_endpoint_of(&pod_a()), endpoint_of(&pod_b())])
 }
 
-/// Something else about the Service, so that a write has a cause.
-fn poked(number: usize) -> serde_json::Value {
-    with(service(), "/metadata/annotations", json!({"poked": number.to_string()}))
+/// The Service with an unrelated annotation, so that a write has a cause.
+fn annotated(number: usize) -> serde_json::Value {
+    with(
+        service(),
+        "/metadata/annotations",
+        json!({"annotated": number.to_string()}),
+    )
 }
 
 const GONE: (&str, &str) = (
     "I4",
-    "pod a (IPv4) to stay published, for it stayed ready; found it is in no slice any more",
+    "pod a (IPv4) published and ready without a gap; found it is in no slice",
 );
 const UNREADY: (&str, &str) = (
     "I4",
-    "pod a (IPv4) to stay published, for it stayed ready; found it is not ready any more",
+    "pod a (IPv4) published and ready without a gap; found it is not ready",
 );
 
 #[test]
-fn i4_a_pod_disappears_for_a_moment() {
-    let mut harness = good();
-    harness.put(poked(1)).put(only_b()).put(poked(2)).put(both());
-    harness.rejected(&[GONE]);
+fn i4_pod_removed_and_added_again() {
+    let mut harness = valid();
+    harness.put(annotated(1)).put(only_b()).put(annotated(2)).put(both());
+    harness.assert_violations(&[GONE]);
 }
 
 #[test]
-fn i4_a_slice_is_deleted_before_its_endpoints_are_elsewhere() {
-    let mut harness = good();
+fn i4_slice_deleted_before_its_endpoints_are_in_another_slice() {
+    let mut harness = valid();
     harness
-        .put(poked(1))
+        .put(annotated(1))
         .delete(&both())
-        .put(slice("web-2", &[shown(&pod_a()), shown(&pod_b())]));
+        .put(slice("web-2", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]));
     let gone_b = (
         "I4",
-        "pod b (IPv4) to stay published, for it stayed ready; found it is in no slice any more",
+        "pod b (IPv4) published and ready without a gap; found it is in no slice",
     );
-    harness.rejected(&[GONE, gone_b]);
-    // The other way round nobody misses them.
-    let mut harness = good();
+    harness.assert_violations(&[GONE, gone_b]);
+    // In the opposite order there is no gap.
+    let mut harness = valid();
     harness
-        .put(poked(1))
-        .put(slice("web-2", &[shown(&pod_a()), shown(&pod_b())]))
+        .put(annotated(1))
+        .put(slice("web-2", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]))
         .delete(&both());
-    harness.accepted();
+    harness.assert_no_violations();
 }
 
 #[test]
 fn i4_readiness_toggles() {
-    let mut harness = good();
-    harness.put(poked(1)).put(a_unready()).put(poked(2)).put(both());
-    harness.rejected(&[UNREADY]);
-}
-
-#[test]
-fn i4_of_two_endpoints_of_a_pod_one_is_not_ready() {
-    let mut harness = good();
+    let mut harness = valid();
     harness
-        .put(poked(1))
-        .put(slice("web-2", &[shown_unready(&pod_a())]))
-        .put(only_b());
-    harness.put(poked(2)).put(slice("web-2", &[shown(&pod_a())]));
-    harness.rejected(&[UNREADY]);
+        .put(annotated(1))
+        .put(with_a_unready())
+        .put(annotated(2))
+        .put(both());
+    harness.assert_violations(&[UNREADY]);
 }
 
-/// A controller may be late, but it does not go back: one change of the pod excuses one of the endpoint.
 #[test]
-fn i4_a_late_controller_toggles_once_for_each_change_of_the_pod() {
-    let mut flapped = good();
+fn i4_one_of_two_endpoints_of_a_pod_is_not_ready() {
+    let mut harness = valid();
+    harness
+        .put(annotated(1))
+        .put(slice("web-2", &[unready_endpoint_of(&pod_a())]))
+        .put(only_b());
+    harness.put(annotated(2)).put(slice("web-2", &[endpoint_of(&pod_a())]));
+    harness.assert_violations(&[UNREADY]);
+}
+
+/// A controller may lag, but its cache does not go back: one change of the pod allows one change of the endpoint.
+#[test]
+fn i4_lagging_controller_toggles_once_per_pod_change() {
+    let mut flapped = valid();
     flapped
         .put(unready(pod_a()))
         .put(pod_a())
-        .put(a_unready())
-        .put(poked(1))
+        .put(with_a_unready())
+        .put(annotated(1))
         .put(both());
-    flapped.accepted();
-    flapped.put(poked(2)).put(a_unready()).put(poked(3)).put(both());
-    flapped.rejected(&[UNREADY]);
+    flapped.assert_no_violations();
+    flapped
+        .put(annotated(2))
+        .put(with_a_unready())
+        .put(annotated(3))
+        .put(both());
+    flapped.assert_violations(&[UNREADY]);
 }
 
-/// Watches are not in step: the Service no longer publishes what is not ready, and the pod was ready before that, but who
-/// hears of the Service first shows the pod as not ready. Once it is shown as ready, the pod is known.
+/// Watches are not synchronized: the pod becomes ready, then the Service stops publishing not ready addresses. A
+/// controller that observes the Service first publishes the pod as not ready. Once it has published the pod as ready,
+/// it has observed the pod.
 #[test]
-fn i4_a_pod_that_became_ready_is_seen_after_its_service() {
-    let unready_but_shown = with(shown_unready(&pod_a()), "/conditions/ready", json!(true));
+fn i4_pod_readiness_is_observed_after_a_later_service_change() {
+    let published_unready = with(unready_endpoint_of(&pod_a()), "/conditions/ready", json!(true));
     let publishes = with(service(), "/spec/publishNotReadyAddresses", json!(true));
-    let mut harness = Harness::begin();
+    let mut harness = Harness::new();
     harness.put(publishes).put(unready(pod_a())).put(pod_b());
-    harness.put(slice("web-1", &[unready_but_shown, shown(&pod_b())]));
-    harness.put(pod_a()).put(service()).put(a_unready()).put(both());
-    harness.accepted();
-    harness.put(poked(1)).put(a_unready()).put(poked(2)).put(both());
-    harness.rejected(&[UNREADY]);
-}
-
-/// Of two slices with the same endpoints the controller deletes one, while somebody gives the other away.
-#[test]
-fn i4_a_duplicate_goes_while_somebody_takes_the_original() {
-    let copy = || slice("web-2", &[shown(&pod_a()), shown(&pod_b())]);
-    let replacement = || slice("web-3", &[shown(&pod_a()), shown(&pod_b())]);
-    let gone = with(both(), "/metadata/labels/kubernetes.io~1service-name", json!("other"));
-    let mut harness = good();
-    harness.put(copy()).by_hand(&copy());
-    harness.put(gone).by_hand(&both()).delete(&copy()).put(replacement());
-    harness.accepted();
-    // What was put back is watched over as before.
-    harness.put(poked(1)).put(slice("web-3", &[shown(&pod_b())]));
-    harness.put(poked(2)).put(replacement());
-    harness.rejected(&[GONE]);
-}
-
-/// W1: a slice that somebody gave another Service's name is not seen by readers of this one.
-#[test]
-fn i4_a_slice_under_another_name_does_not_count() {
-    let relabelled = with(both(), "/metadata/labels/kubernetes.io~1service-name", json!("other"));
-    let replacement = || slice("web-2", &[shown(&pod_a()), shown(&pod_b())]);
-    let mut harness = good();
-    harness.put(relabelled).by_hand(&both()).put(replacement()).accepted();
+    harness.put(slice("web-1", &[published_unready, endpoint_of(&pod_b())]));
+    harness.put(pod_a()).put(service()).put(with_a_unready()).put(both());
+    harness.assert_no_violations();
     harness
-        .put(poked(1))
-        .put(slice("web-2", &[shown(&pod_b())]))
-        .put(poked(2))
-        .put(replacement());
-    harness.rejected(&[GONE]);
+        .put(annotated(1))
+        .put(with_a_unready())
+        .put(annotated(2))
+        .put(both());
+    harness.assert_violations(&[UNREADY]);
 }
 
-/// What was too long ago, or before a mark, is no excuse.
+/// Of two slices with the same endpoints, the controller deletes one while another client relabels the other.
 #[test]
-fn i4_an_excuse_does_not_last() {
-    let mut harness = good();
+fn i4_duplicate_deleted_while_the_original_is_relabelled_manually() {
+    let copy = || slice("web-2", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]);
+    let replacement = || slice("web-3", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]);
+    let gone = with(both(), "/metadata/labels/kubernetes.io~1service-name", json!("other"));
+    let mut harness = valid();
+    harness.put(copy()).record_manual_write(&copy());
+    harness
+        .put(gone)
+        .record_manual_write(&both())
+        .delete(&copy())
+        .put(replacement());
+    harness.assert_no_violations();
+    // A restored endpoint is checked again.
+    harness.put(annotated(1)).put(slice("web-3", &[endpoint_of(&pod_b())]));
+    harness.put(annotated(2)).put(replacement());
+    harness.assert_violations(&[GONE]);
+}
+
+/// Clients of a Service do not see a slice with the label of another Service (W1).
+#[test]
+fn i4_slice_with_another_service_name_does_not_count() {
+    let relabelled = with(both(), "/metadata/labels/kubernetes.io~1service-name", json!("other"));
+    let replacement = || slice("web-2", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]);
+    let mut harness = valid();
+    harness
+        .put(relabelled)
+        .record_manual_write(&both())
+        .put(replacement())
+        .assert_no_violations();
+    harness
+        .put(annotated(1))
+        .put(slice("web-2", &[endpoint_of(&pod_b())]))
+        .put(annotated(2))
+        .put(replacement());
+    harness.assert_violations(&[GONE]);
+}
+
+/// A change before the maximum lag, or before a mark, does not justify a write.
+#[test]
+fn i4_old_input_changes_do_not_justify_a_write() {
+    let mut harness = valid();
     harness.put(unready(pod_a())).put(pod_a());
     let mut late = harness.clone();
-    late.wait(20).put(a_unready()).put(poked(1)).put(both()).accepted();
+    late.wait(20)
+        .put(with_a_unready())
+        .put(annotated(1))
+        .put(both())
+        .assert_no_violations();
     let mut too_late = harness.clone();
     too_late
         .wait(40)
-        .put(a_unready())
-        .put(poked(1))
+        .put(with_a_unready())
+        .put(annotated(1))
         .put(both())
-        .rejected(&[UNREADY]);
+        .assert_violations(&[UNREADY]);
     harness
         .mark(Window::Any)
-        .put(poked(1))
-        .put(a_unready())
-        .put(poked(2))
+        .put(annotated(1))
+        .put(with_a_unready())
+        .put(annotated(2))
         .put(both());
-    harness.rejected(&[UNREADY]);
+    harness.assert_violations(&[UNREADY]);
 }
 
 #[test]
-fn i4_one_address_type_disappears() {
-    let (a, v4) = (pod_a(), slice("web-1", &[shown(&pod_a())]));
-    let mut harness = Harness::begin();
+fn i4_one_address_type_removed() {
+    let (a, v4) = (pod_a(), slice("web-1", &[endpoint_of(&pod_a())]));
+    let mut harness = Harness::new();
     harness.put(dual_stack_service()).put(a.clone()).put(v4);
-    harness.put(slice_v6("web-6", &[shown_v6(&a)]));
-    harness.accepted();
-    let poked = |number: usize| {
+    harness.put(slice_v6("web-6", &[endpoint_of_v6(&a)]));
+    harness.assert_no_violations();
+    let annotated = |number: usize| {
         with(
             dual_stack_service(),
             "/metadata/annotations",
-            json!({"poked": number.to_string()}),
+            json!({"annotated": number.to_string()}),
         )
     };
     harness
-        .put(poked(1))
+        .put(annotated(1))
         .put(with(slice_v6("web-6", &[]), "/ports", json!(null)));
-    harness.put(poked(2)).put(slice_v6("web-6", &[shown_v6(&a)]));
-    harness.rejected(&[("I4 EndpointSlice ns/web-6", "pod a (IPv6) to stay published")]);
-}
-
-#[test]
-fn i4_a_mirrored_address_disappears_or_toggles() {
-    let addresses = ["10.0.0.1", "10.0.0.2"];
-    let poked = |number: usize| {
-        let poke = json!({"poked": number.to_string()});
-        with(endpoints(&addresses, &["10.0.0.3"]), "/metadata/annotations", poke)
-    };
-    let whole = mirrored("web-m", &addresses, &["10.0.0.3"]);
-    let mut harness = mirrored::good();
-    harness
-        .put(poked(1))
-        .put(mirrored("web-m", &["10.0.0.1"], &["10.0.0.3"]))
-        .put(poked(2))
-        .put(whole.clone());
-    harness.rejected(&[("I4", "address 10.0.0.2 to stay published")]);
-    let mut harness = mirrored::good();
-    harness
-        .put(poked(1))
-        .put(mirrored("web-m", &["10.0.0.1"], &["10.0.0.2", "10.0.0.3"]))
-        .put(poked(2))
-        .put(whole);
-    harness.rejected(&[(
-        "I4",
-        "address 10.0.0.2 to stay published, for it stayed ready; found it is not ready any more",
+    harness.put(annotated(2)).put(slice_v6("web-6", &[endpoint_of_v6(&a)]));
+    harness.assert_violations(&[(
+        "I4 EndpointSlice ns/web-6",
+        "pod a (IPv6) published and ready without a gap",
     )]);
 }
 
 #[test]
-fn what_has_a_reason_to_go_may_go() {
+fn i4_mirrored_address_removed_or_toggled() {
+    let addresses = ["10.0.0.1", "10.0.0.2"];
+    let annotated = |number: usize| {
+        let annotations = json!({"annotated": number.to_string()});
+        with(
+            endpoints(&addresses, &["10.0.0.3"]),
+            "/metadata/annotations",
+            annotations,
+        )
+    };
+    let complete = mirrored("web-m", &addresses, &["10.0.0.3"]);
+    let mut harness = mirrored::valid();
+    harness
+        .put(annotated(1))
+        .put(mirrored("web-m", &["10.0.0.1"], &["10.0.0.3"]))
+        .put(annotated(2))
+        .put(complete.clone());
+    harness.assert_violations(&[("I4", "address 10.0.0.2 published and ready without a gap")]);
+    let mut harness = mirrored::valid();
+    harness
+        .put(annotated(1))
+        .put(mirrored("web-m", &["10.0.0.1"], &["10.0.0.2", "10.0.0.3"]))
+        .put(annotated(2))
+        .put(complete);
+    harness.assert_violations(&[(
+        "I4",
+        "address 10.0.0.2 published and ready without a gap; found it is not ready",
+    )]);
+}
+
+#[test]
+fn justified_removals_are_no_violations() {
     let a = pod_a();
     for gone in [
         unready(a.clone()),
@@ -225,41 +261,44 @@ fn what_has_a_reason_to_go_may_go() {
         with(a.clone(), "/status/phase", json!("Failed")),
         with(a.clone(), "/spec/nodeName", json!("node-x")),
     ] {
-        let mut harness = good();
+        let mut harness = valid();
         harness.put(gone).put(only_b());
-        assert_eq!(harness.over_time(&crate::harness::limits()), [""; 0]);
+        assert_eq!(harness.history_violations(&crate::harness::config()), [""; 0]);
     }
-    // R65: of a deleted node.
-    let mut harness = good();
+    // A pod of a deleted node (R65).
+    let mut harness = valid();
     harness
         .delete(&crate::fixtures::node("node-a", "zone-a"))
         .put(only_b())
-        .accepted();
-    // With its Service, by whomever.
-    let mut harness = good();
-    harness.delete(&service()).delete(&both()).accepted();
-    // With its namespace.
-    let mut harness = good();
+        .assert_no_violations();
+    // After its Service is deleted.
+    let mut harness = valid();
+    harness.delete(&service()).delete(&both()).assert_no_violations();
+    // With a terminating namespace.
+    let mut harness = valid();
     let ending = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "uid": "ns",
         "deletionTimestamp": "2026-01-02T03:04:05Z"}});
-    harness.put(ending).delete(&both()).accepted();
-    // By hand, to be repaired.
-    let mut harness = good();
+    harness.put(ending).delete(&both()).assert_no_violations();
+    // By a manual deletion, which the controller repairs.
+    let mut harness = valid();
     harness
         .delete(&both())
-        .by_hand(&both())
-        .put(slice("web-2", &[shown(&a), shown(&pod_b())]))
-        .accepted();
-    // A pod that was never seen ready.
-    let mut harness = good();
+        .record_manual_write(&both())
+        .put(slice("web-2", &[endpoint_of(&a), endpoint_of(&pod_b())]))
+        .assert_no_violations();
+    // A pod that was never ready.
+    let mut harness = valid();
     let c = pod("c", "node-a", 3);
     harness
         .put(unready(c.clone()))
-        .put(slice("web-1", &[shown(&a), shown(&pod_b()), shown(&c)]))
+        .put(slice(
+            "web-1",
+            &[endpoint_of(&a), endpoint_of(&pod_b()), endpoint_of(&c)],
+        ))
         .put(both());
     assert_eq!(
-        harness.over_time(&crate::harness::limits()).len(),
+        harness.history_violations(&crate::harness::config()).len(),
         1,
-        "only the needless write"
+        "only the spurious write (I6)"
     );
 }

@@ -1,54 +1,54 @@
-//! I6: nothing is written without need.
+//! No spurious writes (I6).
 
 use serde_json::json;
 use slice_oracle::Window;
 
-use crate::fixtures::{placeholder, pod, pod_a, pod_b, service, shown, slice, unready, with};
+use crate::fixtures::{endpoint_of, placeholder, pod, pod_a, pod_b, service, slice, unready, with};
 use crate::harness::Harness;
-use crate::services::good;
+use crate::services::valid;
 
 #[test]
-fn i6_a_write_changes_only_the_order() {
-    let mut harness = good();
-    harness.put(with(service(), "/metadata/annotations", json!({"poked": "1"})));
-    harness.put(slice("web-1", &[shown(&pod_b()), shown(&pod_a())]));
-    harness.rejected(&[(
+fn i6_write_changes_only_the_order() {
+    let mut harness = valid();
+    harness.put(with(service(), "/metadata/annotations", json!({"annotated": "1"})));
+    harness.put(slice("web-1", &[endpoint_of(&pod_b()), endpoint_of(&pod_a())]));
+    harness.assert_violations(&[(
         "I6 EndpointSlice ns/web-1 at 111",
-        "the same as before, but for order and trigger time",
+        "the same content, except for order and trigger time",
     )]);
 }
 
 #[test]
-fn i6_a_write_changes_only_the_trigger_time() {
-    let mut harness = good();
-    harness.put(with(service(), "/metadata/annotations", json!({"poked": "1"})));
+fn i6_write_changes_only_the_trigger_time() {
+    let mut harness = valid();
+    harness.put(with(service(), "/metadata/annotations", json!({"annotated": "1"})));
     let time = json!({"endpoints.kubernetes.io/last-change-trigger-time": "2026-01-02T03:04:05Z"});
-    let slice = slice("web-1", &[shown(&pod_a()), shown(&pod_b())]);
+    let slice = slice("web-1", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]);
     harness.put(with(slice, "/metadata/annotations", time));
-    harness.rejected(&[("I6", "the same as before, but for order and trigger time")]);
+    harness.assert_violations(&[("I6", "the same content, except for order and trigger time")]);
 }
 
-/// F24: no hot loop.
+/// A hot loop is a violation (F24).
 #[test]
-fn i6_a_slice_is_written_more_often_than_anything_changes() {
-    let mut harness = good();
-    let slice = slice("web-1", &[shown(&pod_a()), shown(&pod_b())]);
-    // What differs is not looked at.
+fn i6_more_writes_than_input_changes() {
+    let mut harness = valid();
+    let slice = slice("web-1", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]);
+    // The content of the change does not matter.
     harness.put(with(slice.clone(), "/metadata/annotations", json!({"loop": "1"})));
-    harness.rejected(&[("I6", "no more writes than changes of what ns/web is made from")]);
-    // A cause is good for one write, and a late one is allowed.
-    let mut harness = good();
+    harness.assert_violations(&[("I6", "at most one write per change of the inputs of ns/web")]);
+    // A change causes one write, which may be late.
+    let mut harness = valid();
     harness.put(unready(pod_a())).put(pod_a());
     harness.put(with(slice.clone(), "/metadata/annotations", json!({"loop": "1"})));
     harness.put(with(slice.clone(), "/metadata/annotations", json!({"loop": "2"})));
-    harness.accepted();
+    harness.assert_no_violations();
     harness.put(with(slice, "/metadata/annotations", json!({"loop": "3"})));
-    harness.rejected(&[("I6", "although nothing has changed since")]);
+    harness.assert_violations(&[("I6", "a write without a change since")]);
 }
 
 #[test]
-fn irrelevant_changes_are_no_cause() {
-    let slice = slice("web-1", &[shown(&pod_a()), shown(&pod_b())]);
+fn irrelevant_changes_cause_no_write() {
+    let slice = slice("web-1", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]);
     let written = with(slice, "/metadata/annotations", json!({"loop": "1"}));
     let other = with(pod("x", "node-a", 9), "/metadata/labels/app", json!("other"));
     for irrelevant in [
@@ -61,31 +61,31 @@ fn irrelevant_changes_are_no_cause() {
         ),
         other,
     ] {
-        let mut harness = good();
+        let mut harness = valid();
         harness.put(irrelevant).put(written.clone());
-        harness.rejected(&[("I6", "although nothing has changed since")]);
+        harness.assert_violations(&[("I6", "a write without a change since")]);
     }
 }
 
 #[test]
-fn i6_a_restart_causes_writes() {
-    let mut harness = good();
-    harness.mark(Window::NoWrites).accepted();
-    harness.put(with(service(), "/metadata/annotations", json!({"poked": "1"})));
+fn i6_writes_in_a_window_without_writes() {
+    let mut harness = valid();
+    harness.mark(Window::NoWrites).assert_no_violations();
+    harness.put(with(service(), "/metadata/annotations", json!({"annotated": "1"})));
     harness.put(with(
-        slice("web-1", &[shown(&pod_a()), shown(&pod_b())]),
+        slice("web-1", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]),
         "/metadata/annotations",
         json!({"x": "y"}),
     ));
     let mut ended = harness.clone();
-    harness.rejected(&[(
+    harness.assert_violations(&[(
         "I6 mark \"here\" at 110",
         "no writes until the next mark; found EndpointSlice ns/web-1",
     )]);
-    // By another hand it is no write of ours.
-    ended.by_hand(&placeholder("web-1")).accepted();
-    // Nor is what comes after the next mark.
-    let mut after = good();
+    // A manual write is not a write of the controller.
+    ended.record_manual_write(&placeholder("web-1")).assert_no_violations();
+    // Writes after the next mark are allowed.
+    let mut after = valid();
     after
         .mark(Window::NoWrites)
         .mark(Window::Any)
@@ -93,97 +93,102 @@ fn i6_a_restart_causes_writes() {
     after
         .put(slice(
             "web-1",
-            &[shown(&pod_a()), shown(&pod_b()), shown(&pod("c", "node-a", 3))],
+            &[
+                endpoint_of(&pod_a()),
+                endpoint_of(&pod_b()),
+                endpoint_of(&pod("c", "node-a", 3)),
+            ],
         ))
-        .accepted();
+        .assert_no_violations();
 }
 
-/// What the garbage collector removes, with its owner or its namespace, is nobody's write.
+/// Deletions by the garbage collector, after the owner or with the namespace, are no writes of a controller.
 #[test]
-fn what_goes_with_its_owner_is_no_write() {
-    let slice = || slice("web-1", &[shown(&pod_a()), shown(&pod_b())]);
-    let mut harness = good();
+fn garbage_collection_is_no_write() {
+    let slice = || slice("web-1", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]);
+    let mut harness = valid();
     harness
         .mark(Window::NoWrites)
         .delete(&service())
         .delete(&slice())
-        .accepted();
+        .assert_no_violations();
     let ending = json!({"name": "ns", "uid": "ns", "deletionTimestamp": "2026-01-02T03:04:05Z"});
-    let mut harness = good();
+    let mut harness = valid();
     harness.mark(Window::NoWrites);
     harness
         .put(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": ending}))
         .delete(&slice())
-        .accepted();
-    let mut harness = good();
+        .assert_no_violations();
+    let mut harness = valid();
     harness
         .mark(Window::NoWrites)
         .put(with(service(), "/spec/selector", json!({"app": "x"})))
         .delete(&slice());
     harness.put(placeholder("web-2"));
-    harness.rejected(&[("I6 mark", "found EndpointSlice ns/web-1, EndpointSlice ns/web-2")]);
+    harness.assert_violations(&[("I6 mark", "found EndpointSlice ns/web-1, EndpointSlice ns/web-2")]);
 }
 
-/// A mark makes every cause before it an old one.
+/// Changes before a mark cause no writes after it.
 #[test]
-fn i6_after_a_mark_old_causes_are_used_up() {
-    let mut harness = good();
+fn i6_changes_before_a_mark_cause_no_later_writes() {
+    let mut harness = valid();
     harness.put(unready(pod_a())).put(pod_a()).mark(Window::Any);
     harness.put(with(
-        slice("web-1", &[shown(&pod_a()), shown(&pod_b())]),
+        slice("web-1", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]),
         "/metadata/annotations",
         json!({"x": "y"}),
     ));
-    harness.rejected(&[("I6", "although nothing has changed since 112")]);
+    harness.assert_violations(&[("I6", "a write without a change since 112")]);
 }
 
 /// Writes per window ≤ slices touched + ⌈adds / max⌉.
 #[test]
-fn i6_more_writes_than_one_round_needs() {
+fn i6_more_writes_than_the_added_endpoints_need() {
     let (a, b, c) = (pod_a(), pod_b(), pod("c", "node-a", 3));
     let more: Vec<_> = (4..8).map(|n| pod(&format!("p{n}"), "node-b", n)).collect();
-    let shown_more: Vec<_> = more.iter().map(shown).collect();
-    let mut harness = good();
-    harness.mark(Window::OneRound);
+    let more_endpoints: Vec<_> = more.iter().map(endpoint_of).collect();
+    let mut harness = valid();
+    harness.mark(Window::OneWritePerSlice);
     for pod in [&c].into_iter().chain(&more) {
         harness.put(pod.clone());
     }
-    let begun = harness.clone();
-    // One slice is filled, one is new and full, one takes the rest: five are added, which need two.
-    harness.put(slice("web-1", &[shown(&a), shown(&b), shown(&c)]));
+    let base = harness.clone();
+    // One slice is filled and two are created: five endpoints are added, which need two new slices.
+    harness.put(slice("web-1", &[endpoint_of(&a), endpoint_of(&b), endpoint_of(&c)]));
     harness
-        .put(slice("web-2", &shown_more[..3]))
-        .put(slice("web-3", &shown_more[3..]))
-        .accepted();
-    let mut wasteful = begun;
-    wasteful.put(slice("web-1", &[shown(&a), shown(&b), shown(&c)]));
-    for (n, one) in shown_more.iter().enumerate() {
+        .put(slice("web-2", &more_endpoints[..3]))
+        .put(slice("web-3", &more_endpoints[3..]))
+        .assert_no_violations();
+    let mut wasteful = base;
+    wasteful.put(slice("web-1", &[endpoint_of(&a), endpoint_of(&b), endpoint_of(&c)]));
+    for (n, one) in more_endpoints.iter().enumerate() {
         wasteful.put(slice(&format!("web-x{n}"), std::slice::from_ref(one)));
     }
-    wasteful.rejected(&[(
+    wasteful.assert_violations(&[(
         "I6 Service ns/web",
         "1 slices written once and 2 new ones since \"here\"; found 5 writes",
     )]);
 }
 
 #[test]
-fn i6_a_slice_is_written_twice_in_one_round() {
+fn i6_slice_written_more_than_once() {
     let c = pod("c", "node-a", 3);
-    let mut harness = good();
-    harness
-        .mark(Window::OneRound)
-        .put(c.clone())
-        .put(slice("web-1", &[shown(&pod_a()), shown(&pod_b()), shown(&c)]));
-    harness.accepted();
+    let mut harness = valid();
+    harness.mark(Window::OneWritePerSlice).put(c.clone()).put(slice(
+        "web-1",
+        &[endpoint_of(&pod_a()), endpoint_of(&pod_b()), endpoint_of(&c)],
+    ));
+    harness.assert_no_violations();
     harness.put(unready(c.clone()));
-    let unready = crate::fixtures::shown_unready(&c);
-    harness.put(slice("web-1", &[shown(&pod_a()), shown(&pod_b()), unready]));
-    // One is added, for which there is one more write; three are too many.
-    harness.accepted();
-    harness
-        .put(c.clone())
-        .put(slice("web-1", &[shown(&pod_a()), shown(&pod_b()), shown(&c)]));
-    harness.rejected(&[(
+    let unready = crate::fixtures::unready_endpoint_of(&c);
+    harness.put(slice("web-1", &[endpoint_of(&pod_a()), endpoint_of(&pod_b()), unready]));
+    // One added endpoint allows one more write; a third one is a violation.
+    harness.assert_no_violations();
+    harness.put(c.clone()).put(slice(
+        "web-1",
+        &[endpoint_of(&pod_a()), endpoint_of(&pod_b()), endpoint_of(&c)],
+    ));
+    harness.assert_violations(&[(
         "I6",
         "1 slices written once and 1 new ones since \"here\"; found 3 writes",
     )]);
@@ -191,11 +196,11 @@ fn i6_a_slice_is_written_twice_in_one_round() {
 
 /// A new Service needs a placeholder for each address type.
 #[test]
-fn a_placeholder_is_part_of_one_round() {
-    let mut harness = Harness::begin();
+fn a_placeholder_write_is_allowed_for_a_new_service() {
+    let mut harness = Harness::new();
     harness
-        .mark(Window::OneRound)
+        .mark(Window::OneWritePerSlice)
         .put(service())
         .put(placeholder("web-1"))
-        .accepted();
+        .assert_no_violations();
 }

@@ -1,28 +1,29 @@
-//! I1 and I2 for Services that select pods.
+//! Final state of Services with a selector (I1, I2).
 
 use serde_json::{Value, json};
 
 use crate::fixtures::{
-    node, owned_by, placeholder, pod, pod_a, pod_b, service, shown, shown_unready, slice, slice_v6, text, unready, with,
+    endpoint_of, node, owned_by, placeholder, pod, pod_a, pod_b, service, slice, slice_v6, text, unready,
+    unready_endpoint_of, with,
 };
 use crate::harness::Harness;
 
-/// A Service with two ready pods, published as they should be.
-pub(crate) fn good() -> Harness {
-    let mut harness = Harness::begin();
+/// A Service with two ready pods and a correct slice.
+pub(crate) fn valid() -> Harness {
+    let mut harness = Harness::new();
     harness
         .put(service())
         .put(placeholder("web-1"))
         .put(pod_a())
-        .put(slice("web-1", &[shown(&pod_a())]))
+        .put(slice("web-1", &[endpoint_of(&pod_a())]))
         .put(pod_b())
-        .put(slice("web-1", &[shown(&pod_a()), shown(&pod_b())]));
+        .put(slice("web-1", &[endpoint_of(&pod_a()), endpoint_of(&pod_b())]));
     harness
 }
 
-/// The Service changed so, and these are its slices afterwards.
+/// A valid history, then a change of the Service and these slices.
 fn service_with(pointer: &str, value: Value, slices: &[Value]) -> Harness {
-    let mut harness = good();
+    let mut harness = valid();
     harness.put(with(service(), pointer, value));
     for slice in slices {
         harness.put(slice.clone());
@@ -30,40 +31,40 @@ fn service_with(pointer: &str, value: Value, slices: &[Value]) -> Harness {
     harness
 }
 
-/// A pod changed, and this is the slice afterwards.
+/// A valid history, then a change of pod `a` and its new endpoint.
 fn pod_with(pod: Value, endpoint: Value) -> Harness {
-    let mut harness = good();
-    harness.put(pod).put(slice("web-1", &[endpoint, shown(&pod_b())]));
+    let mut harness = valid();
+    harness.put(pod).put(slice("web-1", &[endpoint, endpoint_of(&pod_b())]));
     harness
 }
 
 fn slice_with_a(endpoint: Value) -> Value {
-    slice("web-1", &[endpoint, shown(&pod_b())])
+    slice("web-1", &[endpoint, endpoint_of(&pod_b())])
 }
 
 #[test]
-fn good_histories_are_accepted() {
-    good().accepted();
+fn valid_histories_have_no_violations() {
+    valid().assert_no_violations();
     let a = pod_a();
-    // R59: terminating, and published although not ready.
-    let going = with(a.clone(), "/metadata/deletionTimestamp", json!("2026-01-02T03:04:05Z"));
+    // A terminating pod is published as not ready (R59).
+    let terminating = with(a.clone(), "/metadata/deletionTimestamp", json!("2026-01-02T03:04:05Z"));
     let conditions = json!({"ready": false, "serving": true, "terminating": true});
-    pod_with(going, with(shown(&a), "/conditions", conditions)).accepted();
-    pod_with(unready(a.clone()), shown_unready(&a)).accepted();
+    pod_with(terminating, with(endpoint_of(&a), "/conditions", conditions)).assert_no_violations();
+    pod_with(unready(a.clone()), unready_endpoint_of(&a)).assert_no_violations();
     let mut early = service_with("/spec/publishNotReadyAddresses", json!(true), &[]);
     let conditions = json!({"ready": true, "serving": false, "terminating": false});
     early
         .put(unready(a.clone()))
-        .put(slice_with_a(with(shown(&a), "/conditions", conditions)));
-    early.accepted();
-    // R64: a host name for the subdomain of the Service.
+        .put(slice_with_a(with(endpoint_of(&a), "/conditions", conditions)));
+    early.assert_no_violations();
+    // A pod whose subdomain is the Service has a hostname (R64).
     let named = with(
         with(a.clone(), "/spec/hostname", json!("first")),
         "/spec/subdomain",
         json!("web"),
     );
-    pod_with(named, with(shown(&a), "/hostname", json!("first"))).accepted();
-    // R57, W10, R20: pods that have ended, are on unknown nodes or bear other labels are not published.
+    pod_with(named, with(endpoint_of(&a), "/hostname", json!("first"))).assert_no_violations();
+    // Pods in a terminal phase, on unknown nodes or with other labels are not published (R57, W10, R20).
     for pod in [
         with(a.clone(), "/status/phase", json!("Succeeded")),
         with(a.clone(), "/spec/nodeName", json!("node-x")),
@@ -75,82 +76,84 @@ fn good_histories_are_accepted() {
             json!([{"ip": "garbage"}, {"ip": "169.254.0.1"}]),
         ),
     ] {
-        let mut harness = good();
-        harness.put(pod).put(slice("web-1", &[shown(&pod_b())]));
-        harness.accepted();
+        let mut harness = valid();
+        harness.put(pod).put(slice("web-1", &[endpoint_of(&pod_b())]));
+        harness.assert_no_violations();
     }
-    // R50: what selects nothing keeps its slices as they are.
-    service_with("/spec/selector", Value::Null, &[]).accepted();
-    service_with("/spec/type", json!("ExternalName"), &[]).accepted();
+    // The slices of a Service without a selector are not checked (R50).
+    service_with("/spec/selector", Value::Null, &[]).assert_no_violations();
+    service_with("/spec/type", json!("ExternalName"), &[]).assert_no_violations();
 }
 
-/// R69, R70: ports by name, by pod.
+/// Named target ports are resolved per pod (R69, R70).
 #[test]
-fn named_ports_are_those_of_each_pod() {
+fn named_target_ports_are_resolved_per_pod() {
     let ports = |number: i32| json!([{"name": "web", "containerPort": number, "protocol": "TCP"}]);
     let a = with(pod_a(), "/spec/containers/0/ports", ports(81));
     let sidecar = json!([{"name": "side", "restartPolicy": "Always", "ports": ports(82)}]);
     let b = with(pod_b(), "/spec/initContainers", sidecar);
     let c = pod("c", "node-a", 3);
-    let mut harness = Harness::begin();
+    let mut harness = Harness::new();
     harness.put(with(service(), "/spec/ports/0/targetPort", json!("web")));
     for pod in [&a, &b, &c] {
         harness.put(pod.clone());
     }
-    let of = |name: &str, pod: &Value, port: i32| with(slice(name, &[shown(pod)]), "/ports/0/port", json!(port));
+    let of = |name: &str, pod: &Value, port: i32| with(slice(name, &[endpoint_of(pod)]), "/ports/0/port", json!(port));
     harness.put(of("web-1", &a, 81)).put(of("web-2", &b, 82));
-    let without_ports = with(placeholder("web-3"), "/endpoints", json!([shown(&c)]));
-    harness.put(without_ports).accepted();
-    harness
-        .put(unready(c.clone()))
-        .put(with(slice("web-3", &[shown_unready(&c)]), "/ports/0/port", json!(81)));
-    harness.rejected(&[(
+    let without_ports = with(placeholder("web-3"), "/endpoints", json!([endpoint_of(&c)]));
+    harness.put(without_ports).assert_no_violations();
+    harness.put(unready(c.clone())).put(with(
+        slice("web-3", &[unready_endpoint_of(&c)]),
+        "/ports/0/port",
+        json!(81),
+    ));
+    harness.assert_violations(&[(
         "I1",
         "pod c (10.0.0.3) with the ports []; found the ports [\"http\" 81/TCP]",
     )]);
 }
 
 #[test]
-fn i1_a_pod_is_in_no_endpoint() {
-    let mut harness = good();
+fn i1_missing_endpoint() {
+    let mut harness = valid();
     harness.put(pod("c", "node-a", 3));
-    harness.rejected(&[(
+    harness.assert_violations(&[(
         "I1",
         "Service ns/web (IPv4) at 110: expected pod c (10.0.0.3) in exactly one endpoint; found 0",
     )]);
 }
 
 #[test]
-fn i1_a_pod_is_in_two_endpoints() {
-    let mut harness = good();
-    harness.put(slice("web-2", &[shown(&pod_a())]));
-    harness.rejected(&[("I1", "pod a (10.0.0.1) in exactly one endpoint; found 2")]);
+fn i1_duplicate_endpoint() {
+    let mut harness = valid();
+    harness.put(slice("web-2", &[endpoint_of(&pod_a())]));
+    harness.assert_violations(&[("I1", "pod a (10.0.0.1) in exactly one endpoint; found 2")]);
 }
 
 #[test]
-fn i1_a_port_is_an_old_one() {
+fn i1_stale_port() {
     let harness = service_with("/spec/ports/0/targetPort", json!(9090), &[]);
-    harness.rejected(&[("I1", "9090/TCP"), ("I1", "9090/TCP")]);
+    harness.assert_violations(&[("I1", "9090/TCP"), ("I1", "9090/TCP")]);
 }
 
 #[test]
-fn i2_there_is_an_endpoint_for_a_pod_that_is_gone() {
-    let mut harness = good();
+fn i2_endpoint_of_a_deleted_pod() {
+    let mut harness = valid();
     harness.delete(&pod_a());
-    harness.rejected(&[("I2", "only endpoints that the pods ask for; found one for a (10.0.0.1)")]);
+    harness.assert_violations(&[("I2", "only desired endpoints; found one for a (10.0.0.1)")]);
 }
 
 #[test]
-fn i2_what_an_endpoint_says_is_old() {
+fn i2_stale_endpoint_fields() {
     let a = pod_a();
-    let going = with(a.clone(), "/metadata/deletionTimestamp", json!("2026-01-02T03:04:05Z"));
+    let terminating = with(a.clone(), "/metadata/deletionTimestamp", json!("2026-01-02T03:04:05Z"));
     let named = with(
         with(a.clone(), "/spec/hostname", json!("first")),
         "/spec/subdomain",
         json!("web"),
     );
     for (pod, part) in [
-        (going, r#""terminating":true"#),
+        (terminating, r#""terminating":true"#),
         (unready(a.clone()), r#""ready":false,"serving":false"#),
         (named, r#"hostname "first"; found no hostname"#),
         (
@@ -162,47 +165,48 @@ fn i2_what_an_endpoint_says_is_old() {
             r#"addresses ["10.0.0.9"]"#,
         ),
     ] {
-        let mut harness = good();
+        let mut harness = valid();
         harness.put(pod);
-        harness.rejected(&[("I2 EndpointSlice ns/web-1", part)]);
+        harness.assert_violations(&[("I2 EndpointSlice ns/web-1", part)]);
     }
 }
 
-/// G-23.
+/// The endpoint zone follows the node label (G-23).
 #[test]
-fn i2_the_zone_of_a_node_has_changed() {
-    let mut harness = good();
+fn i2_stale_zone_after_a_node_change() {
+    let mut harness = valid();
     harness.put(node("node-a", "zone-z"));
-    harness.rejected(&[("I2", r#"zone "zone-z"; found zone "zone-a""#)]);
+    harness.assert_violations(&[("I2", r#"zone "zone-z"; found zone "zone-a""#)]);
 }
 
 #[test]
-fn i2_a_slice_has_another_owner_or_address_type() {
-    let mut harness = good();
+fn i2_slice_with_another_owner_or_address_type() {
+    let mut harness = valid();
     harness.put(owned_by(placeholder("web-0"), "Service-web"));
     let old = with(service(), "/metadata/uid", json!("new"));
     harness.delete(&service()).put(old);
-    harness.rejected(&[
+    harness.assert_violations(&[
         ("I2", "web-0 at 110: expected no slice of another owner"),
         ("I2", "web-1 at 109: expected no slice of another owner"),
         ("I1", "pod a"),
         ("I1", "pod b"),
     ]);
 
-    let mut harness = good();
+    let mut harness = valid();
     harness.put(slice_v6("web-6", &[]));
-    harness.rejected(&[("I2", "found one of the type IPv6")]);
+    harness.assert_violations(&[("I2", "found one of the type IPv6")]);
 }
 
-/// R110.
+/// Labels of the Service are copied to its slices (R110).
 #[test]
-fn i2_the_labels_of_the_service_are_those_of_its_slices() {
-    service_with("/metadata/labels", json!({"team": "x"}), &[]).rejected(&[("I2", r#"{"team": "x"}; found {}"#)]);
-    let labelled = with(slice_with_a(shown(&pod_a())), "/metadata/labels/team", json!("x"));
-    service_with("/metadata/labels", json!({"team": "x"}), &[labelled]).accepted();
+fn i2_stale_labels() {
+    service_with("/metadata/labels", json!({"team": "x"}), &[])
+        .assert_violations(&[("I2", r#"{"team": "x"}; found {}"#)]);
+    let labelled = with(slice_with_a(endpoint_of(&pod_a())), "/metadata/labels/team", json!("x"));
+    service_with("/metadata/labels", json!({"team": "x"}), &[labelled]).assert_no_violations();
 }
 
-/// H57, H58.
+/// Hints of `PreferSameZone`, `PreferClose` and `PreferSameNode` (H57, H58).
 #[test]
 fn hints_follow_traffic_distribution() {
     let (a, b) = (pod_a(), pod_b());
@@ -214,59 +218,63 @@ fn hints_follow_traffic_distribution() {
         } else {
             json!({"forZones": zones})
         };
-        with(shown(pod), "/hints", hints)
+        with(endpoint_of(pod), "/hints", hints)
     };
     let zones = || slice("web-1", &[hinted(&a, false), hinted(&b, false)]);
     let nodes = || slice("web-1", &[hinted(&a, true), hinted(&b, true)]);
     let distribution = |value: &str, slices: &[Value]| service_with("/spec/trafficDistribution", json!(value), slices);
-    distribution("PreferSameZone", &[zones()]).accepted();
-    distribution("PreferClose", &[zones()]).accepted();
-    distribution("PreferSameNode", &[nodes()]).accepted();
+    distribution("PreferSameZone", &[zones()]).assert_no_violations();
+    distribution("PreferClose", &[zones()]).assert_no_violations();
+    distribution("PreferSameNode", &[nodes()]).assert_no_violations();
     let mut unready_too = distribution("PreferSameZone", &[zones()]);
     unready_too
         .put(unready(a.clone()))
-        .put(slice("web-1", &[shown_unready(&a), hinted(&b, false)]));
-    unready_too.accepted();
+        .put(slice("web-1", &[unready_endpoint_of(&a), hinted(&b, false)]));
+    unready_too.assert_no_violations();
 
     let missing = ("I2", r#"hints {"forZones":[{"name":"zone-"#);
-    distribution("PreferSameZone", &[]).rejected(&[missing, missing]);
-    distribution("PreferSameZone", &[nodes()]).rejected(&[missing, missing]);
-    distribution("PreferSameNode", &[zones()]).rejected(&[("I2", "forNodes"), ("I2", "forNodes")]);
+    distribution("PreferSameZone", &[]).assert_violations(&[missing, missing]);
+    distribution("PreferSameZone", &[nodes()]).assert_violations(&[missing, missing]);
+    distribution("PreferSameNode", &[zones()]).assert_violations(&[("I2", "forNodes"), ("I2", "forNodes")]);
     let none = ("I2", "no hints; found hints");
-    service_with("/metadata/annotations", json!({"x": "y"}), &[zones()]).rejected(&[none, none]);
+    service_with("/metadata/annotations", json!({"x": "y"}), &[zones()]).assert_violations(&[none, none]);
 }
 
-/// H22–H31, H36: not which hints, but whether they can be.
+/// The check verifies that hints are possible, not which ones were chosen (H22–H31, H36).
 #[test]
 fn hints_under_auto_are_within_bounds() {
     let pods = [pod_a(), pod_b(), pod("c", "node-a", 3), pod("d", "node-b", 4)];
-    let hinted = |pod: &Value, zone: &str| with(shown(pod), "/hints", json!({"forZones": [{"name": zone}]}));
+    let hinted = |pod: &Value, zone: &str| with(endpoint_of(pod), "/hints", json!({"forZones": [{"name": zone}]}));
     let auto = |zones: &[&str]| {
-        let mut harness = Harness::begin();
+        let mut harness = Harness::new();
         let mode = json!({"service.kubernetes.io/topology-mode": "Auto"});
         harness.put(with(service(), "/metadata/annotations", mode));
-        let shown = pods.iter().zip(zones).map(|(pod, zone)| {
+        let endpoints = pods.iter().zip(zones).map(|(pod, zone)| {
             harness.put(pod.clone());
-            if zone.is_empty() { shown(pod) } else { hinted(pod, zone) }
+            if zone.is_empty() {
+                endpoint_of(pod)
+            } else {
+                hinted(pod, zone)
+            }
         });
-        let shown: Vec<_> = shown.collect();
-        let (first, rest) = shown.split_at(2);
+        let endpoints: Vec<_> = endpoints.collect();
+        let (first, second) = endpoints.split_at(2);
         harness.put(slice("web-1", first));
-        if !rest.is_empty() {
-            harness.put(slice("web-2", rest));
+        if !second.is_empty() {
+            harness.put(slice("web-2", second));
         }
         harness
     };
-    auto(&["zone-a", "zone-b", "zone-a", "zone-b"]).accepted();
-    auto(&["zone-b", "zone-b", "zone-a", "zone-a"]).accepted();
-    // Three endpoints in two zones get none (H31).
-    auto(&["", "", ""]).accepted();
-    auto(&["zone-a", "zone-b", ""]).rejected(&[("I2", "without hints"), ("I2", "without hints")]);
-    auto(&["zone-a", "zone-b", "zone-a", ""]).rejected(&[("I2", "d (10.0.0.4) hinted to one of")]);
-    auto(&["zone-a", "zone-b", "zone-a", "zone-x"]).rejected(&[
+    auto(&["zone-a", "zone-b", "zone-a", "zone-b"]).assert_no_violations();
+    auto(&["zone-b", "zone-b", "zone-a", "zone-a"]).assert_no_violations();
+    // Three endpoints in two zones get no hints (H31).
+    auto(&["", "", ""]).assert_no_violations();
+    auto(&["zone-a", "zone-b", ""]).assert_violations(&[("I2", "without hints"), ("I2", "without hints")]);
+    auto(&["zone-a", "zone-b", "zone-a", ""]).assert_violations(&[("I2", "d (10.0.0.4) hinted to one of")]);
+    auto(&["zone-a", "zone-b", "zone-a", "zone-x"]).assert_violations(&[
         ("I2", "d (10.0.0.4) hinted to one of"),
         ("I2", "at most 0 endpoints hinted to zone-x"),
     ]);
     auto(&["zone-a", "zone-a", "zone-a", "zone-a"])
-        .rejected(&[("I2", "at most 3 endpoints hinted to zone-a; found 4")]);
+        .assert_violations(&[("I2", "at most 3 endpoints hinted to zone-a; found 4")]);
 }

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::{core::v1::Event, discovery::v1::EndpointSlice};
 use kube::{Api, ResourceExt as _, api::ListParams};
-use slice_oracle::{History, Limits, Object, Recorder, Verb, check_history, check_rest};
+use slice_oracle::{CheckConfig, History, Object, Recorder, Verb, check_final_state, check_history};
 
 use super::{
     picture::{Picture, difference, draw},
@@ -118,7 +118,7 @@ struct Led {
 impl<'a> Stage<'a> {
     async fn new(side: &'a Side, scenario: &Scenario) -> Result<Self> {
         side.prepare(scenario.name).await?;
-        let recorder = Recorder::start_in(side.client.clone(), scenario.name).await?;
+        let recorder = Recorder::start_namespaced(side.client.clone(), scenario.name).await?;
         Ok(Self {
             side,
             namespace: scenario.name,
@@ -133,7 +133,7 @@ impl<'a> Stage<'a> {
             by_hand += self.side.change(self.namespace, change, &self.recorder).await?;
         }
         self.recorder
-            .settled(QUIET)
+            .wait_quiescent(QUIET)
             .await
             .with_context(|| format!("{}: wait for rest in {}", self.side.name, self.namespace))?;
         let history = self.recorder.history()?;
@@ -144,7 +144,7 @@ impl<'a> Stage<'a> {
         let writes = (revisions - self.seen).saturating_sub(by_hand);
         self.seen = revisions;
         let (slices, uids) = state(&history);
-        let violations = check_rest(&history, &Limits::default());
+        let violations = check_final_state(&history, &CheckConfig::default());
         Ok(Led {
             picture: draw(&slices, &uids),
             slices,
@@ -155,7 +155,7 @@ impl<'a> Stage<'a> {
     }
 
     fn whole_history(&self) -> Result<Vec<String>> {
-        let violations = check_history(&self.recorder.history()?, &Limits::default());
+        let violations = check_history(&self.recorder.history()?, &CheckConfig::default());
         Ok(violations.iter().map(ToString::to_string).collect())
     }
 

@@ -46,7 +46,7 @@ impl Side {
                 if object["kind"] != "EndpointSlice" {
                     return Ok(0);
                 }
-                recorder.by_hand(&answer.try_parse()?);
+                recorder.record_manual_write(&answer.try_parse()?);
                 Ok(1)
             }
             Change::Delete { kind, name, graceful } => {
@@ -68,7 +68,7 @@ impl Side {
                     let answer = api
                         .patch(&slice.name_any(), &PatchParams::default(), &Patch::Merge(patch))
                         .await?;
-                    recorder.by_hand(&answer);
+                    recorder.record_manual_write(&answer);
                 }
                 Ok(slices.len())
             }
@@ -76,7 +76,7 @@ impl Side {
                 let slices = slices_of(&self.client, namespace, service).await?;
                 let api = Api::<EndpointSlice>::namespaced(self.client.clone(), namespace);
                 for slice in &slices {
-                    recorder.removed_by_hand(slice);
+                    recorder.record_manual_deletion(slice);
                     api.delete(&slice.name_any(), &DeleteParams::default()).await?;
                 }
                 Ok(slices.len())

@@ -85,7 +85,7 @@ impl Act {
     /// How many writes are right.
     pub(super) fn window(self) -> Window {
         match self {
-            Self::TrafficDistribution => Window::OneRound,
+            Self::TrafficDistribution => Window::OneWritePerSlice,
             _ => Window::Any,
         }
     }

@@ -13,7 +13,7 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use slice_oracle::{Limits, Recorder, Violation, Window, check_rest};
+use slice_oracle::{CheckConfig, Recorder, Violation, Window, check_final_state};
 use testenv::objects::create;
 use tokio::{sync::watch, time::timeout};
 
@@ -46,7 +46,7 @@ impl Stage {
         let client = cluster.client().clone();
         let namespaces: Api<Namespace> = Api::all(client.clone());
         create(&namespaces, json!({"metadata": {"name": NAMESPACE}})).await?;
-        let recorder = Recorder::start_in(client.clone(), NAMESPACE).await?;
+        let recorder = Recorder::start_namespaced(client.clone(), NAMESPACE).await?;
         Ok(Self {
             cluster,
             client,
@@ -140,9 +140,9 @@ impl Stage {
         let mut view = self.view.subscribe();
         loop {
             view.mark_unchanged();
-            self.recorder.settled(QUIET).await?;
+            self.recorder.wait_quiescent(QUIET).await?;
             let history = self.recorder.history()?;
-            let wrong = check_rest(&history, &Limits::default());
+            let wrong = check_final_state(&history, &CheckConfig::default());
             if wrong.is_empty() {
                 let events = history.events().count();
                 self.until("what was recorded", |view| view.seen >= events).await?;

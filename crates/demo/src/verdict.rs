@@ -1,7 +1,7 @@
 //! What the whole story comes to.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use slice_oracle::{History, Invariant, Limits, Object, Verb, verify};
+use slice_oracle::{CheckConfig, History, Invariant, Object, Verb, verify};
 
 use super::stage::list;
 
@@ -16,7 +16,7 @@ const SHOWN: [Invariant; 5] = [
 
 /// Holds a whole history to the invariants; answers what was looked at.
 pub(super) fn judge(history: &History) -> Result<String> {
-    let report = verify(history, &Limits::default());
+    let report = verify(history, &CheckConfig::default());
     let violations = &report.violations;
     if !violations.is_empty() {
         bail!(

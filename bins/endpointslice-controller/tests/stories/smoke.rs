@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use slice_oracle::{Limits, Recorder, Window, assert_clean};
+use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
 
 use super::{cluster::Cluster, start};
 
@@ -23,21 +23,21 @@ pub(crate) async fn smoke(cluster: &Cluster, args: &[&str]) {
     program.stop().await.unwrap();
 
     let before = cluster.slices("web").await;
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
     recorder.mark("a restart", Window::NoWrites).await.unwrap();
     let program = start(args).await;
     // Keys are looked at in their order, so whoever is asked for last is written last.
     program.ready().await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
-    recorder.mark("one more", Window::OneRound).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
+    recorder.mark("one more", Window::OneWritePerSlice).await.unwrap();
     cluster.service("last", "nobody", json!({})).await;
     cluster.published("last", &[]).await;
     assert_eq!(cluster.slices("web").await, before);
     program.stop().await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
-    let limits = Limits {
+    recorder.wait_quiescent(QUIET).await.unwrap();
+    let limits = CheckConfig {
         mirroring: None,
-        ..Limits::default()
+        ..CheckConfig::default()
     };
     assert_clean(&recorder.history().unwrap(), &limits, env!("CARGO_TARGET_TMPDIR"));
 }

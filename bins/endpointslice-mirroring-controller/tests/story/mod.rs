@@ -8,7 +8,7 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
-use slice_oracle::{Limits, Recorder, Window, assert_clean};
+use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
 use testenv::{
     Program,
     objects::{create, ready_addresses, slices_of},
@@ -34,21 +34,21 @@ pub(crate) async fn play(client: &Client, args: &[&str]) {
     program.stop().await.unwrap();
 
     let before = slices_of(client, NAMESPACE, "db").await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
     recorder.mark("a restart", Window::NoWrites).await.unwrap();
     let program = Program::start(PROGRAM, args).await.unwrap();
     program.ready().await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
-    recorder.mark("one more", Window::OneRound).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
+    recorder.mark("one more", Window::OneWritePerSlice).await.unwrap();
     // Keys are looked at in their order, so whoever is asked for last is written last.
     add(client, "last", &["10.1.0.3"]).await;
     mirrored(client, "last", &["10.1.0.3"]).await;
     assert_eq!(slices_of(client, NAMESPACE, "db").await.unwrap(), before);
     program.stop().await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
-    let limits = Limits {
+    recorder.wait_quiescent(QUIET).await.unwrap();
+    let limits = CheckConfig {
         services: None,
-        ..Limits::default()
+        ..CheckConfig::default()
     };
     assert_clean(&recorder.history().unwrap(), &limits, env!("CARGO_TARGET_TMPDIR"));
 }

@@ -76,11 +76,11 @@ impl Hand<'_> {
         let slice = slices.swap_remove(nth % slices.len());
         match deed {
             Deed::Delete => {
-                self.recorder.removed_by_hand(&slice);
+                self.recorder.record_manual_deletion(&slice);
                 let deleted = self.slices().delete(&slice.name_any(), &DeleteParams::default()).await;
                 // One that is held does not go, but is changed.
                 if let Some(answer) = forgive(deleted) {
-                    let _ = answer.map_left(|held| self.recorder.by_hand(&held));
+                    let _ = answer.map_left(|held| self.recorder.record_manual_write(&held));
                 }
             }
             Deed::Edit(patch) => self.patch(&slice, patch).await,
@@ -101,7 +101,7 @@ impl Hand<'_> {
                 };
                 let copy = EndpointSlice { metadata, ..slice };
                 let answer = self.slices().create(&PostParams::default(), &copy).await.unwrap();
-                self.recorder.by_hand(&answer);
+                self.recorder.record_manual_write(&answer);
             }
             Deed::Release => self.release(&slice).await,
         }
@@ -112,7 +112,7 @@ impl Hand<'_> {
             return;
         }
         if slice.metadata.deletion_timestamp.is_some() {
-            self.recorder.removed_by_hand(slice);
+            self.recorder.record_manual_deletion(slice);
         }
         self.patch(slice, &json!({"metadata": {"finalizers": null}})).await;
     }
@@ -122,7 +122,7 @@ impl Hand<'_> {
         let (slices, params) = (self.slices(), PatchParams::default());
         let patched = slices.patch(&slice.name_any(), &params, &patch).await;
         if let Some(answer) = forgive(patched) {
-            self.recorder.by_hand(&answer);
+            self.recorder.record_manual_write(&answer);
         }
     }
 

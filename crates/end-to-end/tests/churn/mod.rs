@@ -15,7 +15,7 @@ use std::{
 use k8s_openapi::api::core::v1::{Namespace, Service};
 use kube::{Api, Client};
 use serde_json::json;
-use slice_oracle::{Limits, Manager, Recorder, assert_clean};
+use slice_oracle::{CheckConfig, Manager, Recorder, assert_clean};
 use testenv::objects::create;
 use tokio::time::MissedTickBehavior;
 
@@ -58,7 +58,7 @@ pub(crate) async fn churn(client: Client, flag: &str, seconds: u64, pace: Durati
         json!({"metadata": {"name": "nobodys"}, "spec": {"selector": {"app": "nobody"}, "ports": [{"port": 80}]}});
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     create(&services, nobodys).await.unwrap();
-    let recorder = Recorder::start_in(client.clone(), NAMESPACE).await.unwrap();
+    let recorder = Recorder::start_namespaced(client.clone(), NAMESPACE).await.unwrap();
     let endpoints = format!("--max-endpoints-per-slice={MAX_ENDPOINTS}");
     let addresses = format!("--mirroring-max-endpoints-per-subset={MAX_ADDRESSES}");
     let ours = Ours::start(&[flag], &[&endpoints], &[&addresses]).await;
@@ -80,7 +80,7 @@ pub(crate) async fn churn(client: Client, flag: &str, seconds: u64, pace: Durati
         told.steps += 1;
     }
     hand.release_all().await;
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
     println!("{} steps", told.steps);
     let report = assert_clean(&recorder.history().unwrap(), &limits(), env!("CARGO_TARGET_TMPDIR"));
     println!("{report}");
@@ -88,13 +88,13 @@ pub(crate) async fn churn(client: Client, flag: &str, seconds: u64, pace: Durati
     ours.stop().await;
 }
 
-fn limits() -> Limits {
-    let usual = Limits::default();
+fn limits() -> CheckConfig {
+    let usual = CheckConfig::default();
     let at_most = |manager: Option<Manager>, max_endpoints| manager.map(|usual| Manager { max_endpoints, ..usual });
-    Limits {
+    CheckConfig {
         services: at_most(usual.services, MAX_ENDPOINTS),
         mirroring: at_most(usual.mirroring, MAX_ADDRESSES),
-        ..Limits::default()
+        ..CheckConfig::default()
     }
 }
 

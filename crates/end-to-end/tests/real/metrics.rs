@@ -154,7 +154,7 @@ async fn happen(client: &Client, namespace: &str, recorder: &Recorder) {
     for object in &objects {
         put(client, namespace, object).await;
     }
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
     // Each slice is written, and of both kinds one is deleted.
     let change = async |kind: &str, name: &str, patch: Value| {
         let api = api(client, namespace, kind).unwrap();
@@ -162,7 +162,7 @@ async fn happen(client: &Client, namespace: &str, recorder: &Recorder) {
         api.patch(name, &PatchParams::default(), &patch).await.unwrap();
     };
     change("Pod", "web-1", json!({"metadata": {"labels": {"app": "other"}}})).await;
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
     change("Service", "both", json!({"spec": {"ipFamilyPolicy": "SingleStack"}})).await;
     change(
         "Endpoints",
@@ -170,7 +170,7 @@ async fn happen(client: &Client, namespace: &str, recorder: &Recorder) {
         json!({"subsets": subsets(json!([{"ip": "10.2.0.2"}]))}),
     )
     .await;
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
 }
 
 /// Removes the Services; the Endpoints go with theirs.

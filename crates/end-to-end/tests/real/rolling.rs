@@ -8,7 +8,7 @@ use kube::{
     api::{DeleteParams, EvictParams, Patch, PatchParams},
 };
 use serde_json::json;
-use slice_oracle::{Invariant, Limits, Recorder, Window, assert_clean};
+use slice_oracle::{CheckConfig, Invariant, Recorder, Window, assert_clean};
 use testenv::{
     Cluster, Rolling,
     objects::{create, slices_of},
@@ -76,7 +76,7 @@ async fn i4_i6_rolling_updates_lose_no_pod_and_waste_no_write() {
     let nodes: Api<Node> = Api::all(client.clone());
     let recorder = Recorder::start(client.clone()).await.unwrap();
     let rest = async |next: &str, window| {
-        recorder.settled(QUIET).await.unwrap();
+        recorder.wait_quiescent(QUIET).await.unwrap();
         recorder.mark(next, window).await.unwrap();
     };
     let ours = Ours::start(&[&kubeconfig_flag(control_plane)], &[], &[]).await;
@@ -84,11 +84,11 @@ async fn i4_i6_rolling_updates_lose_no_pod_and_waste_no_write() {
     let rolling = Rolling::start(&client, "web", "web:1", 12).await.unwrap();
     rest("a new template", Window::Any).await;
     rolling.roll("web:2", 12).await.unwrap();
-    rest("one more pod", Window::OneRound).await;
+    rest("one more pod", Window::OneWritePerSlice).await;
     rolling.roll("web:2", 13).await.unwrap();
     rest("more than one slice holds", Window::Any).await;
     rolling.roll("web:2", 130).await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
     assert_eq!(slices_of(&client, "default", "plain").await.unwrap().len(), 2);
     rest("many roll", Window::Any).await;
     rolling.roll("web:3", 130).await.unwrap();
@@ -98,7 +98,7 @@ async fn i4_i6_rolling_updates_lose_no_pod_and_waste_no_write() {
     let node = drain(&client, &rolling).await;
     rolling.is_out("web:3", 20).await.unwrap();
     nodes.delete(&node, &DeleteParams::default()).await.unwrap();
-    rest("a node is lost", Window::OneRound).await;
+    rest("a node is lost", Window::OneWritePerSlice).await;
     let (node, lost) = busiest(&rolling).await;
     nodes.delete(&node, &DeleteParams::default()).await.unwrap();
     rest("so are its pods", Window::Any).await;
@@ -108,10 +108,10 @@ async fn i4_i6_rolling_updates_lose_no_pod_and_waste_no_write() {
         pods.delete(&name, &at_once).await.unwrap();
     }
     rolling.is_out("web:3", 20).await.unwrap();
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(QUIET).await.unwrap();
 
     let history = recorder.history().unwrap();
-    let report = assert_clean(&history, &Limits::default(), env!("CARGO_TARGET_TMPDIR"));
+    let report = assert_clean(&history, &CheckConfig::default(), env!("CARGO_TARGET_TMPDIR"));
     println!("{report}");
     for judged in [Invariant::I4, Invariant::I6, Invariant::I7] {
         assert!(report.checks.contains_key(&judged), "{report}");

@@ -70,7 +70,7 @@ async fn without_auto(world: &World) {
 async fn delete_all_slices(world: &World) {
     let slices: Api<EndpointSlice> = Api::default_namespaced(world.client.clone());
     for slice in slices.list(&ListParams::default()).await.unwrap() {
-        world.recorder.removed_by_hand(&slice);
+        world.recorder.record_manual_deletion(&slice);
         slices
             .delete(&slice.name_any(), &DeleteParams::default())
             .await

@@ -7,7 +7,7 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
-use slice_oracle::{Limits, Recorder, Window, assert_clean};
+use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
 use testenv::{
     ControlPlane, ControlPlaneBuilder,
     objects::{api, create, ready_addresses, slices_of},
@@ -59,7 +59,7 @@ impl World {
 
     /// Waits for rest, and says what may be written from now on.
     pub(crate) async fn rest(&self, next: &str, window: Window) {
-        self.recorder.settled(QUIET).await.unwrap();
+        self.recorder.wait_quiescent(QUIET).await.unwrap();
         self.recorder.mark(next, window).await.unwrap();
     }
 
@@ -90,11 +90,11 @@ impl World {
 
     /// Waits for the last rest, and judges everything.
     pub(crate) async fn judge(&self) {
-        self.recorder.settled(QUIET).await.unwrap();
+        self.recorder.wait_quiescent(QUIET).await.unwrap();
         let history = self.recorder.history().unwrap();
         println!(
             "{}",
-            assert_clean(&history, &Limits::default(), env!("CARGO_TARGET_TMPDIR"))
+            assert_clean(&history, &CheckConfig::default(), env!("CARGO_TARGET_TMPDIR"))
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A program under test, as a person would run it.
+//! A process under test.
 
 use std::{
     fs::File,
@@ -14,15 +14,15 @@ use crate::{
     reaper::{Process, Reaper},
 };
 
-/// What a busy machine needs at most for what takes moments.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout of all waits; generous, because the machine may be loaded.
+const TIMEOUT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(10);
 
-/// A program that runs in an empty directory, knows nothing of the user's settings, and does not outlive this.
+/// A process under test. It runs in an empty directory with a clean environment and is killed when this is dropped.
 pub struct Binary {
     process: Process,
     log: PathBuf,
-    /// Ends the program when it is dropped.
+    /// Kills the process when dropped.
     _reaper: Reaper,
 }
 
@@ -54,70 +54,70 @@ impl Binary {
         })
     }
 
-    /// All that it has said so far.
+    /// The output (stdout and stderr) so far.
     #[must_use]
     pub fn said(&self) -> String {
         let log = std::fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Waits until it has said `text`; answers the whole line.
+    /// Waits until the output contains `text`; returns the whole line.
     pub async fn says(&self, text: &str) -> Result<String, Error> {
         let mut line = None;
-        let waited = until(text, || {
+        let future = until(text, || {
             let ended = self.ended().is_some();
             let said = self.said();
             line = said.lines().find(|line| line.contains(text)).map(ToOwned::to_owned);
             std::future::ready(line.is_some() || ended)
         });
-        let waited = waited.await;
-        line.ok_or_else(|| self.failed(text, waited))
+        let result = future.await;
+        line.ok_or_else(|| self.failed(text, result))
     }
 
-    /// How it ended, if it did.
+    /// The exit status, if the process has ended.
     #[must_use]
     pub fn ended(&self) -> Option<ExitStatus> {
         self.process.exited()
     }
 
-    /// Waits until it ends; answers how.
+    /// Waits until the process ends; returns its exit status.
     pub async fn ends(&self) -> Result<ExitStatus, Error> {
         let mut status = None;
-        let waited = until("its end", || {
+        let future = until("exit", || {
             status = self.ended();
             std::future::ready(status.is_some())
         });
-        let waited = waited.await;
-        status.ok_or_else(|| self.failed("its end", waited))
+        let result = future.await;
+        status.ok_or_else(|| self.failed("exit", result))
     }
 
-    /// Sends it a signal.
+    /// Sends a signal.
     pub fn signal(&self, signal: Signal) -> Result<(), Error> {
         let sent = self.process.signal(signal);
         sent.map_err(Error::system(format!("send a signal to {}", self.process.id())))
     }
 
-    pub(crate) fn failed(&self, expected: &str, waited: Result<(), Error>) -> Error {
-        let how = match waited {
-            Ok(()) => "before the program ended".to_owned(),
+    pub(crate) fn failed(&self, expected: &str, result: Result<(), Error>) -> Error {
+        let how = match result {
+            Ok(()) => "the process ended first".to_owned(),
             Err(error) => error.to_string(),
         };
-        Error::Silent {
+        Error::UnexpectedOutput {
             expected: expected.to_owned(),
             how,
-            said: self.said(),
+            output: self.said(),
         }
     }
 }
 
-/// Waits until a condition holds; an error, if it never does.
+/// Polls a condition until it holds; returns an error after the timeout.
 pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) -> Result<(), Error> {
-    let begin = Instant::now();
+    let start = Instant::now();
     while !condition().await {
-        if begin.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             return Err(Error::Timeout {
                 what: what.to_owned(),
-                seconds: PATIENCE.as_secs(),
+                seconds: TIMEOUT.as_secs(),
             });
         }
         tokio::time::sleep(POLL).await;
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_it_says_and_how_it_ends_is_seen() {
+    async fn output_and_exit_status_are_captured() {
         let binary = shell(
             "echo one $NAME ${CARGO_MANIFEST_DIR:-nothing}; echo two >&2; trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done",
         );
@@ -148,13 +148,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_never_said_is_an_error_as_soon_as_that_is_certain() {
+    async fn missing_output_is_an_error_as_soon_as_the_process_ends() {
         let error = shell("echo one").says("two").await.unwrap_err().to_string();
         assert!(error.contains("two") && error.contains("one"), "{error}");
     }
 
     #[tokio::test]
-    async fn a_drop_ends_it() {
+    async fn drop_kills_the_process() {
         let binary = shell("echo up; while :; do sleep 1; done");
         binary.says("up").await.unwrap();
         let process = binary.process.clone();

@@ -1,4 +1,4 @@
-//! Real Deployments, for a [`Cluster`](crate::Cluster) in which they roll.
+//! Rolling Deployments in a [`Cluster`](crate::Cluster).
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Pod};
 use kube::{
@@ -9,8 +9,8 @@ use serde_json::json;
 
 use crate::{binary::until, error::Error, objects::create};
 
-/// A Deployment in the namespace `default`, whose pods are labelled `app` by its name, are spread over the zones, and have a
-/// port named `http`.
+/// A Deployment in the namespace `default`. Its pods have the label `app: NAME` and a port named `http`, and are spread
+/// over the zones.
 pub struct Rolling {
     name: String,
     deployments: Api<Deployment>,
@@ -18,7 +18,7 @@ pub struct Rolling {
 }
 
 impl Rolling {
-    /// Makes one of pods that run an image, and waits until all of them are ready.
+    /// Creates a Deployment of an image and waits until all pods are ready.
     pub async fn start(client: &Client, name: &str, image: &str, replicas: usize) -> Result<Self, Error> {
         let rolling = Self {
             name: name.to_owned(),
@@ -45,7 +45,7 @@ impl Rolling {
         Ok(rolling)
     }
 
-    /// Has so many pods run an image, and waits until exactly they are there, all ready.
+    /// Sets image and replicas, and waits until the rollout is complete.
     pub async fn roll(&self, image: &str, replicas: usize) -> Result<(), Error> {
         let containers = json!([{"name": "main", "image": image}]);
         let patch = json!({"spec": {"replicas": replicas, "template": {"spec": {"containers": containers}}}});
@@ -54,11 +54,11 @@ impl Rolling {
             .deployments
             .patch(&self.name, &PatchParams::default(), &patch)
             .await;
-        patched.map_err(Error::request(format!("change the deployment {}", self.name)))?;
+        patched.map_err(Error::request(format!("patch the deployment {}", self.name)))?;
         self.is_out(image, replicas).await
     }
 
-    /// Waits until exactly so many pods are there, all of this image and ready.
+    /// Waits until exactly `replicas` pods of this image exist and are ready.
     pub async fn is_out(&self, image: &str, replicas: usize) -> Result<(), Error> {
         until(&format!("{replicas} pods run {image}"), async || {
             let pods = self.pods().await.unwrap_or_default();
@@ -67,7 +67,7 @@ impl Rolling {
         .await
     }
 
-    /// Its pods.
+    /// The pods of the Deployment.
     pub async fn pods(&self) -> Result<Vec<Pod>, Error> {
         let of_it = ListParams::default().labels(&format!("app={}", self.name));
         let pods = self.pods.list(&of_it).await;

@@ -1,4 +1,4 @@
-//! What README.md tells people to run.
+//! The commands in README.md.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub fn readme() -> Result<String, Error> {
     std::fs::read_to_string(&path).map_err(Error::system(format!("read {}", path.display())))
 }
 
-/// The arguments that README.md gives to the program of a package.
+/// The arguments of a package's binary in README.md.
 pub fn arguments(package: &str) -> Result<Vec<String>, Error> {
     let start = format!("cargo run --release -p {package} -- ");
     let readme = readme()?;
@@ -25,7 +25,8 @@ pub fn arguments(package: &str) -> Result<Vec<String>, Error> {
     Ok(line.split_whitespace().map(ToOwned::to_owned).collect())
 }
 
-/// Starts the program of a package as README.md says, in the cluster of a kubeconfig, which lasts as long as the directory.
+/// Starts a package's binary with the arguments in README.md and a kubeconfig of the server. The kubeconfig is removed
+/// with the returned directory.
 pub fn start(program: impl AsRef<Path>, package: &str, server: &SimServer) -> Result<(Binary, TempDir), Error> {
     let directory = tempfile::tempdir().map_err(Error::system("make a temporary directory"))?;
     let kubeconfig = directory.path().join("kubeconfig");

@@ -1,5 +1,4 @@
-//! One program of an environment, which can be stopped, killed, frozen and
-//! started again.
+//! A component of the control plane: a process that can be stopped, killed, frozen and restarted.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -14,32 +13,31 @@ use crate::error::Error;
 use crate::reaper::{Process, Reaper};
 
 const POLL: Duration = Duration::from_millis(50);
-/// Starting takes seconds; a busy machine may make many of them.
-const START: Duration = Duration::from_secs(60);
-const STOP: Duration = Duration::from_secs(60);
-const LINES_OF_LOG: usize = 25;
+/// Starting takes seconds, and much longer on a loaded machine.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+const LOG_TAIL_LINES: usize = 25;
 
-/// How to run a program and how to see that it is ready.
-pub(crate) struct Spec {
+/// How to run a component and probe its readiness.
+pub(crate) struct ComponentSpec {
     pub(crate) program: PathBuf,
     pub(crate) args: Vec<String>,
-    /// Whom to ask, and for which path.
+    /// Client configuration and path of the readiness probe.
     pub(crate) probe: (Config, &'static str),
 }
 
-/// A program of an environment. It goes with its environment, whoever still
-/// has a `Part`.
+/// A component of the control plane. It is killed with its environment, even if a clone of this value still exists.
 #[derive(Clone)]
 pub struct Part {
     name: &'static str,
     log: Arc<Path>,
-    spec: Arc<Spec>,
+    spec: Arc<ComponentSpec>,
     reaper: Arc<Reaper>,
     process: Arc<Mutex<Option<Process>>>,
 }
 
 impl Part {
-    pub(crate) fn new(name: &'static str, log: PathBuf, spec: Spec, reaper: Arc<Reaper>) -> Self {
+    pub(crate) fn new(name: &'static str, log: PathBuf, spec: ComponentSpec, reaper: Arc<Reaper>) -> Self {
         Self {
             name,
             log: log.into(),
@@ -49,89 +47,87 @@ impl Part {
         }
     }
 
-    /// Starts it, again with the same arguments, ports and data, and waits
-    /// until it is ready.
+    /// Starts or restarts the component with the same arguments, ports and data, and waits until it is ready.
     pub async fn start(&self) -> Result<(), Error> {
         if self.is_running() {
-            return Err(self.wrong_state("start", "runs already"));
+            return Err(self.wrong_state("start", "is already running"));
         }
         let process = self.spawn()?;
-        *self.slot() = Some(process.clone());
-        self.ready(&process).await
+        *self.current() = Some(process.clone());
+        self.wait_ready(&process).await
     }
 
-    /// Asks it to end (SIGTERM) and waits until it has. A frozen one is thawed
-    /// for that.
+    /// Stops the component (SIGTERM, and SIGCONT if it is frozen) and waits until it has ended.
     pub async fn stop(&self) -> Result<(), Error> {
         self.end(&[Signal::TERM, Signal::CONT]).await
     }
 
-    /// Kills it (SIGKILL) and waits until it is gone.
+    /// Kills the component (SIGKILL) and waits until it has ended.
     pub async fn kill(&self) -> Result<(), Error> {
         self.end(&[Signal::KILL]).await
     }
 
-    /// Freezes it (SIGSTOP): it keeps its connections and answers nothing.
+    /// Freezes the component (SIGSTOP): its connections stay open, and it does not respond.
     pub async fn freeze(&self) -> Result<(), Error> {
         let process = self.running("freeze")?;
         self.signal(&process, Signal::STOP)?;
         let options = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let id = i32::try_from(process.id()).ok().and_then(Pid::from_raw);
-        let begin = Instant::now();
+        let start = Instant::now();
         while let Some(id) = id
             && process.exited().is_none()
             && !matches!(rustix::process::waitid(WaitId::Pid(id), options), Ok(Some(_)))
         {
-            self.patience(begin, "freeze").await?;
+            self.poll_until_timeout(start, "freeze").await?;
         }
         Ok(())
     }
 
-    /// Lets a frozen one go on (SIGCONT).
+    /// Resumes a frozen component (SIGCONT).
     pub fn thaw(&self) -> Result<(), Error> {
         let process = self.running("thaw")?;
         self.signal(&process, Signal::CONT)
     }
 
-    /// Whether it runs; a frozen one does.
+    /// Whether the process exists; true for a frozen one.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.pid().is_some()
     }
 
-    /// The number of its process, while it runs.
+    /// The process id, while the process exists.
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
-        let process = self.slot().clone()?;
+        let process = self.current().clone()?;
         process.exited().is_none().then(|| process.id())
     }
 
-    /// Asks it for a page, such as its metrics, as somebody who may see it.
+    /// Sends a GET request, such as for metrics, with sufficient rights.
     pub async fn page(&self, path: &str) -> Result<String, Error> {
         let request = http::Request::get(path)
             .body(Vec::new())
             .map_err(kube::Error::HttpError);
         let client = client(&self.spec.probe.0)?;
-        let page = match request {
+        let response = match request {
             Ok(request) => client.request_text(request).await,
             Err(error) => Err(error),
         };
-        page.map_err(Error::request(format!("get {path} from {}", self.name)))
+        response.map_err(Error::request(format!("get {path} from {}", self.name)))
     }
 
-    /// The file to which it writes what it does.
+    /// The log file.
     #[must_use]
     pub fn log_path(&self) -> &Path {
         &self.log
     }
 
-    /// The last lines of its log.
+    /// The last lines of the log.
     #[must_use]
     pub fn log_tail(&self) -> String {
         let log = std::fs::read(&self.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<_> = log.lines().collect();
-        lines[lines.len().saturating_sub(LINES_OF_LOG)..].join("\n")
+        lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n")
     }
 
     fn spawn(&self) -> Result<Process, Error> {
@@ -144,7 +140,7 @@ impl Part {
         let mut command = Command::new(&self.spec.program);
         command
             .args(&self.spec.args)
-            // Nothing of the user's own cluster or settings gets in.
+            // Isolated from the user's environment and kubeconfig.
             .env_clear()
             .env("HOME", self.reaper.directory())
             .current_dir(self.reaper.directory())
@@ -156,25 +152,25 @@ impl Part {
             .map_err(Error::system(format!("run {}", self.spec.program.display())))
     }
 
-    async fn ready(&self, process: &Process) -> Result<(), Error> {
+    async fn wait_ready(&self, process: &Process) -> Result<(), Error> {
         let (config, path) = &self.spec.probe;
         let client = client(config)?;
-        let begin = Instant::now();
+        let start = Instant::now();
         loop {
             if let Some(status) = process.exited() {
                 return Err(Error::Ended {
-                    part: self.name,
+                    component: self.name,
                     status,
                     log: self.log_tail(),
                 });
             }
-            if answers(&client, path).await {
+            if is_ready(&client, path).await {
                 return Ok(());
             }
-            if begin.elapsed() > START {
+            if start.elapsed() > START_TIMEOUT {
                 return Err(Error::NotReady {
-                    part: self.name,
-                    seconds: START.as_secs(),
+                    component: self.name,
+                    seconds: START_TIMEOUT.as_secs(),
                     log: self.log_tail(),
                 });
             }
@@ -183,26 +179,26 @@ impl Part {
     }
 
     async fn end(&self, signals: &[Signal]) -> Result<(), Error> {
-        let Some(process) = self.slot().clone() else {
+        let Some(process) = self.current().clone() else {
             return Ok(());
         };
         for signal in signals {
             self.signal(&process, *signal)?;
         }
-        let begin = Instant::now();
+        let start = Instant::now();
         while process.exited().is_none() {
-            self.patience(begin, "end").await?;
+            self.poll_until_timeout(start, "end").await?;
         }
         Ok(())
     }
 
-    /// Waits a moment, or says that it has been too long.
-    async fn patience(&self, begin: Instant, action: &'static str) -> Result<(), Error> {
-        if begin.elapsed() > STOP {
-            return Err(Error::Deaf {
-                part: self.name,
+    /// Sleeps for one poll interval; returns an error after the timeout.
+    async fn poll_until_timeout(&self, start: Instant, action: &'static str) -> Result<(), Error> {
+        if start.elapsed() > STOP_TIMEOUT {
+            return Err(Error::NoReaction {
+                component: self.name,
                 action,
-                seconds: STOP.as_secs(),
+                seconds: STOP_TIMEOUT.as_secs(),
             });
         }
         tokio::time::sleep(POLL / 5).await;
@@ -216,27 +212,26 @@ impl Part {
     }
 
     fn running(&self, action: &'static str) -> Result<Process, Error> {
-        self.slot()
+        self.current()
             .clone()
             .filter(|process| process.exited().is_none())
-            .ok_or_else(|| self.wrong_state(action, "does not run"))
+            .ok_or_else(|| self.wrong_state(action, "is not running"))
     }
 
     fn wrong_state(&self, action: &'static str, state: &'static str) -> Error {
         Error::WrongState {
-            part: self.name,
+            component: self.name,
             action,
             state,
         }
     }
 
-    fn slot(&self) -> std::sync::MutexGuard<'_, Option<Process>> {
+    fn current(&self) -> std::sync::MutexGuard<'_, Option<Process>> {
         self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A client that does not try again by itself: a test wants to see the first
-/// answer.
+/// A client without retries, so that a test sees the first response.
 pub(crate) fn client(config: &Config) -> Result<Client, Error> {
     let mut config = config.clone();
     config.default_retry = false;
@@ -247,11 +242,11 @@ pub(crate) fn client(config: &Config) -> Result<Client, Error> {
     })
 }
 
-async fn answers(client: &Client, path: &str) -> bool {
+async fn is_ready(client: &Client, path: &str) -> bool {
     let Ok(request) = http::Request::get(path).body(Vec::new()) else {
         return false;
     };
-    // A server may take the connection long before it answers on it.
-    let answer = tokio::time::timeout(Duration::from_secs(5), client.request_text(request));
-    matches!(answer.await, Ok(Ok(_)))
+    // A server may accept connections long before it responds.
+    let response = tokio::time::timeout(Duration::from_secs(5), client.request_text(request));
+    matches!(response.await, Ok(Ok(_)))
 }

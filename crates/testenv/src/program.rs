@@ -1,4 +1,4 @@
-//! One of our own programs, running.
+//! A running controller of ours.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use crate::{
     part::client,
 };
 
-/// One of our own programs, running, with its pages for metrics and health.
+/// A running controller of ours, with a client for its HTTP endpoints.
 pub struct Program {
-    /// The program itself.
+    /// The process.
     pub binary: Binary,
     pages: Client,
 }
 
 impl Program {
-    /// Starts it, and waits until it has found the API server sound.
+    /// Starts the controller and waits until it serves HTTP, that is until the preflight check has passed.
     pub async fn start(program: impl AsRef<Path>, args: &[&str]) -> Result<Self, Error> {
         let binary = Binary::start(program, &[&["--http-address=:0"], args].concat(), &[])?;
         let line = binary.says("metrics and health are served").await?;
@@ -33,30 +33,30 @@ impl Program {
         Ok(Self { binary, pages })
     }
 
-    /// Asks for a page; answers the code, and what it says.
+    /// Sends a GET request; returns status code and body.
     ///
     /// # Panics
-    /// If the path is not a valid one.
+    /// If the path is invalid.
     pub async fn page(&self, path: &str) -> Result<(u16, String), Error> {
         let action = || format!("get {path}");
         let mut request = Request::new(Body::empty());
-        *request.uri_mut() = path.parse().expect("a test asks for a valid path");
+        *request.uri_mut() = path.parse().expect("tests use valid paths");
         let response = self.pages.send(request).await.map_err(Error::request(action()))?;
         let (head, body) = response.into_parts();
         let body = body.collect_bytes().await.map_err(Error::request(action()))?;
         Ok((head.status.as_u16(), String::from_utf8_lossy(&body).into_owned()))
     }
 
-    /// Waits until a page, asked for again and again, says this.
+    /// Polls a path until its body contains this text.
     pub async fn shows(&self, path: &str, text: &str) -> Result<(u16, String), Error> {
         let mut last = Ok((0, String::new()));
-        let waited = until(text, async || {
+        let future = until(text, async || {
             last = self.page(path).await;
             last.as_ref().map_or(true, |(_, page)| page.contains(text))
         });
-        let waited = waited.await;
+        let result = future.await;
         let (code, page) = last?;
-        match waited {
+        match result {
             Ok(()) => Ok((code, page)),
             Err(error) => Err(self
                 .binary
@@ -64,12 +64,12 @@ impl Program {
         }
     }
 
-    /// Waits until all that it watches has been listed.
+    /// Waits until all initial lists are complete.
     pub async fn ready(&self) -> Result<(), Error> {
         self.shows("/readyz?verbose", "readyz check passed").await.map(drop)
     }
 
-    /// Waits until it has found out that it has to list these resources anew.
+    /// Waits until it logs a relist of each of these resources.
     pub async fn lists_anew(&self, resources: &[&str]) -> Result<(), Error> {
         for resource in resources {
             let line = format!("listing anew resource=\"{resource}\"");
@@ -78,19 +78,19 @@ impl Program {
         Ok(())
     }
 
-    /// Asks it to end, which has to be a success; answers what it said in all its life.
+    /// Stops the controller with SIGTERM, which must succeed; returns its complete output.
     pub async fn stop(self) -> Result<String, Error> {
         self.binary.signal(Signal::TERM)?;
         if self.binary.ends().await?.success() {
             Ok(self.binary.said())
         } else {
-            Err(self.binary.failed("a good end", Ok(())))
+            Err(self.binary.failed("exit with success", Ok(())))
         }
     }
 }
 
 impl Binary {
-    /// Waits until one of our own programs ends; answers its code, and its complaints.
+    /// Waits until a controller of ours exits at startup; returns its exit code and error lines.
     pub async fn complains(&self) -> Result<(Option<i32>, Vec<String>), Error> {
         let status = self.ends().await?;
         let said = self.said();

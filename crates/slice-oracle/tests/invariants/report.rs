@@ -65,8 +65,7 @@ fn assert_clean_lists_violations_and_writes_the_history_to_a_file() {
     let message = panic.downcast_ref::<String>().unwrap();
     assert!(
         message.contains(
-            "violated: I1
-  I1 Service ns/web (IPv4) at 110: expected pod c"
+            "violated: I1\n  I1 Service ns/web (IPv4) at 110: expected pod c"
         ),
         "{message}"
     );

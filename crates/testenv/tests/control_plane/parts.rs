@@ -93,10 +93,10 @@ async fn what_makes_no_sense_is_an_error() {
 async fn a_program_that_ends_at_once_is_an_error_with_its_log() {
     let builder = ControlPlane::builder().apiserver_arg("--nonsense");
     let error = builder.start().await.err().unwrap();
-    let Error::Ended { part, log, .. } = error else {
+    let Error::Ended { component, log, .. } = error else {
         panic!("{error}");
     };
-    assert_eq!(part, "kube-apiserver");
+    assert_eq!(component, "kube-apiserver");
     assert!(log.contains("unknown flag: --nonsense"), "{log}");
 }
 

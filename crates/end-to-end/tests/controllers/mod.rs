@@ -1,22 +1,24 @@
-//! Both of our programs, running together.
+//! Both of our controllers as processes.
 
 use std::{path::PathBuf, sync::LazyLock};
 
 use testenv::{CONTROLLERS, Program};
 
-/// Where they are; built once for all tests.
-static BUILT: LazyLock<Vec<PathBuf>> = LazyLock::new(|| testenv::build(&CONTROLLERS).unwrap());
+/// Paths of the binaries; built once for all tests.
+static BINARIES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| testenv::build(&CONTROLLERS).unwrap());
 
-/// Both of our programs, running.
-pub(crate) struct Ours {
+/// Both of our controllers, running.
+pub(crate) struct OurControllers {
     pub(crate) services: Program,
     pub(crate) mirroring: Program,
 }
 
-impl Ours {
-    /// Starts both, each with these arguments, and waits until they know the cluster.
+impl OurControllers {
+    /// Starts both, with common and own arguments, and waits until their initial lists are complete.
     pub(crate) async fn start(both: &[&str], services: &[&str], mirroring: &[&str]) -> Self {
-        let programs = tokio::task::spawn_blocking(|| LazyLock::force(&BUILT)).await.unwrap();
+        let programs = tokio::task::spawn_blocking(|| LazyLock::force(&BINARIES))
+            .await
+            .unwrap();
         let ours = Self {
             services: Program::start(&programs[0], &[both, services].concat()).await.unwrap(),
             mirroring: Program::start(&programs[1], &[both, mirroring].concat()).await.unwrap(),

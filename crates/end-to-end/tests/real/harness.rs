@@ -1,4 +1,4 @@
-//! A control plane with everything in it that slices are made from, and a record of what becomes of them.
+//! A control plane with Services of every kind, and a recorder.
 
 use std::time::Duration;
 
@@ -14,30 +14,30 @@ use testenv::{
     until,
 };
 
-use crate::{kinds, looks::total};
+use crate::{fixtures, sync_counts::total};
 
-/// Rest is no event of a slice for this long.
-pub(crate) const QUIET: Duration = Duration::from_secs(3);
+/// The cluster is quiescent after this long without a slice event.
+pub(crate) const IDLE: Duration = Duration::from_secs(3);
 const NAMESPACE: &str = "default";
 
 /// A control plane with Services of every kind.
-pub(crate) struct World {
+pub(crate) struct Harness {
     pub(crate) control_plane: ControlPlane,
     pub(crate) recorder: Recorder,
     pub(crate) client: Client,
-    /// How many Services there are.
+    /// Number of Services.
     pub(crate) services: usize,
-    /// How many Endpoints objects there are.
+    /// Number of Endpoints objects.
     pub(crate) endpoints: usize,
 }
 
-impl World {
-    /// A control plane with all of it, and nobody who makes slices.
+impl Harness {
+    /// Starts a control plane and creates all inputs, without a slice controller.
     pub(crate) async fn new(builder: ControlPlaneBuilder) -> Self {
         let control_plane = builder.start().await.unwrap();
         let client = control_plane.client().unwrap();
         let recorder = Recorder::start(client.clone()).await.unwrap();
-        let objects = kinds::all();
+        let objects = fixtures::all();
         for object in &objects {
             put(&client, NAMESPACE, object).await;
         }
@@ -46,24 +46,24 @@ impl World {
             control_plane,
             recorder,
             client,
-            // And the one that is there from the start.
+            // Plus the Service `kubernetes`.
             services: count("Service") + 1,
             endpoints: count("Endpoints"),
         }
     }
 
-    /// The flag by which our programs find the API server.
+    /// The `--kubeconfig` flag for our controllers.
     pub(crate) fn flag(&self) -> String {
         kubeconfig_flag(&self.control_plane)
     }
 
-    /// Waits for rest, and says what may be written from now on.
-    pub(crate) async fn rest(&self, next: &str, window: Window) {
-        self.recorder.wait_quiescent(QUIET).await.unwrap();
+    /// Waits until the cluster is quiescent and adds a mark with the allowed writes.
+    pub(crate) async fn start_phase(&self, next: &str, window: Window) {
+        self.recorder.wait_quiescent(IDLE).await.unwrap();
         self.recorder.mark(next, window).await.unwrap();
     }
 
-    /// How often the API server was asked to write a slice, also those times when nothing came of it.
+    /// Number of slice write requests at the API server, including no-op and failed ones.
     pub(crate) async fn slice_writes(&self) -> usize {
         let page = self.control_plane.apiserver().page("/metrics").await.unwrap();
         total(&page, "apiserver_request_total", |labels| {
@@ -74,9 +74,9 @@ impl World {
         })
     }
 
-    /// Adds one object of every kind, whose names begin so, and waits until they are published.
-    pub(crate) async fn something_new(&self, name: &str) {
-        for object in kinds::one_more(name) {
+    /// Adds a Service with a pod and one with Endpoints, and waits until both are published.
+    pub(crate) async fn add_objects(&self, name: &str) {
+        for object in fixtures::additional(name) {
             put(&self.client, NAMESPACE, &object).await;
         }
         for service in [name.to_owned(), format!("{name}-mirror")] {
@@ -88,9 +88,9 @@ impl World {
         }
     }
 
-    /// Waits for the last rest, and judges everything.
-    pub(crate) async fn judge(&self) {
-        self.recorder.wait_quiescent(QUIET).await.unwrap();
+    /// Waits until the cluster is quiescent and checks the history.
+    pub(crate) async fn assert_clean(&self) {
+        self.recorder.wait_quiescent(IDLE).await.unwrap();
         let history = self.recorder.history().unwrap();
         println!(
             "{}",
@@ -99,13 +99,13 @@ impl World {
     }
 }
 
-/// The flag by which our programs find an API server, as somebody who may do everything.
+/// The `--kubeconfig` flag for an API server, as administrator.
 pub(crate) fn kubeconfig_flag(control_plane: &ControlPlane) -> String {
     let kubeconfig = control_plane.kubeconfig(control_plane.admin()).unwrap();
     format!("--kubeconfig={}", kubeconfig.path.display())
 }
 
-/// Makes an object with its status.
+/// Creates an object with its status.
 pub(crate) async fn put(client: &Client, namespace: &str, object: &Value) {
     let api = api(client, namespace, object["kind"].as_str().unwrap()).unwrap();
     let name = object["metadata"]["name"].as_str().unwrap();
@@ -114,7 +114,7 @@ pub(crate) async fn put(client: &Client, namespace: &str, object: &Value) {
         let patch = Patch::Merge(json!({"status": status}));
         api.patch_status(name, &PatchParams::default(), &patch).await.unwrap();
     }
-    if kinds::is_to_terminate(object) {
+    if fixtures::is_to_terminate(object) {
         api.delete(name, &DeleteParams::default()).await.unwrap();
     }
 }

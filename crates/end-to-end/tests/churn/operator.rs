@@ -1,4 +1,4 @@
-//! Does what was made up.
+//! Executes actions.
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{
@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 use slice_oracle::Recorder;
 use testenv::objects::{api, create, slices_of};
 
-use super::action::{Action, Deed};
+use super::action::{Action, SliceEdit};
 
-/// Somebody who may do everything, and owns up to what is done to slices.
-pub(super) struct Hand<'a> {
+/// Edits objects as another client, and records its slice writes as manual ones.
+pub(super) struct Operator<'a> {
     pub(super) client: Client,
     pub(super) namespace: &'a str,
     pub(super) recorder: &'a Recorder,
 }
 
-impl Hand<'_> {
-    pub(super) async fn act(&self, action: &Action) {
+impl Operator<'_> {
+    pub(super) async fn execute(&self, action: &Action) {
         let params = PatchParams::default();
         match action {
             Action::Create(object) => self.create(object).await,
             Action::Change { kind, name, patch } => {
-                let done = self.api(kind).patch(name, &params, &Patch::Merge(patch)).await;
-                done.unwrap_or_else(|error| panic!("{action:?}: {error}"));
+                let result = self.api(kind).patch(name, &params, &Patch::Merge(patch)).await;
+                result.unwrap_or_else(|error| panic!("{action:?}: {error}"));
             }
             Action::Status { kind, name, status } => self.status(kind, name, status).await,
             Action::Delete { kind, name, graceful } => {
@@ -34,14 +34,14 @@ impl Hand<'_> {
                 } else {
                     DeleteParams::default().grace_period(0)
                 };
-                let done = self.api(kind).delete(name, &params).await;
-                done.unwrap_or_else(|error| panic!("{action:?}: {error}"));
+                let result = self.api(kind).delete(name, &params).await;
+                result.unwrap_or_else(|error| panic!("{action:?}: {error}"));
             }
-            Action::Slice { service, nth, deed } => self.slice(service, *nth, deed).await,
+            Action::Slice { service, nth, edit } => self.slice(service, *nth, edit).await,
         }
     }
 
-    /// Lets go of every slice, so that nothing is left over but what should be.
+    /// Removes the finalizers of all slices, so that terminating ones are deleted.
     pub(super) async fn release_all(&self) {
         let slices = Api::<EndpointSlice>::namespaced(self.client.clone(), self.namespace);
         for slice in slices.list(&kube::api::ListParams::default()).await.unwrap() {
@@ -51,10 +51,10 @@ impl Hand<'_> {
 
     async fn create(&self, object: &Value) {
         let kind = object["kind"].as_str().unwrap();
-        // A patch of nothing: what is said to be absent is left out.
-        let mut whole = json!({});
-        json_patch::merge(&mut whole, object);
-        create(&self.api(kind), whole).await.unwrap();
+        // A merge with an empty object drops the null fields.
+        let mut without_nulls = json!({});
+        json_patch::merge(&mut without_nulls, object);
+        create(&self.api(kind), without_nulls).await.unwrap();
         if let Some(status) = object.get("status") {
             let name = object["metadata"]["name"].as_str().unwrap();
             self.status(kind, name, status).await;
@@ -63,35 +63,35 @@ impl Hand<'_> {
 
     async fn status(&self, kind: &str, name: &str, status: &Value) {
         let patch = Patch::Merge(json!({"status": status}));
-        let done = self.api(kind).patch_status(name, &PatchParams::default(), &patch).await;
-        done.unwrap_or_else(|error| panic!("status of {kind} {name}: {error}"));
+        let result = self.api(kind).patch_status(name, &PatchParams::default(), &patch).await;
+        result.unwrap_or_else(|error| panic!("status of {kind} {name}: {error}"));
     }
 
-    /// What has gone in the meantime, or changed, is none of our business.
-    async fn slice(&self, service: &str, nth: usize, deed: &Deed) {
+    /// Edits a slice; ignores it if it was changed or deleted in the meantime.
+    async fn slice(&self, service: &str, nth: usize, edit: &SliceEdit) {
         let mut slices = slices_of(&self.client, self.namespace, service).await.unwrap();
         if slices.is_empty() {
             return;
         }
         let slice = slices.swap_remove(nth % slices.len());
-        match deed {
-            Deed::Delete => {
+        match edit {
+            SliceEdit::Delete => {
                 self.recorder.record_manual_deletion(&slice);
                 let deleted = self.slices().delete(&slice.name_any(), &DeleteParams::default()).await;
-                // One that is held does not go, but is changed.
-                if let Some(answer) = forgive(deleted) {
-                    let _ = answer.map_left(|held| self.recorder.record_manual_write(&held));
+                // A slice with a finalizer is updated instead of deleted.
+                if let Some(response) = ignore_stale(deleted) {
+                    let _ = response.map_left(|terminating| self.recorder.record_manual_write(&terminating));
                 }
             }
-            Deed::Edit(patch) => self.patch(&slice, patch).await,
-            Deed::Readiness(ready) => {
+            SliceEdit::Edit(patch) => self.patch(&slice, patch).await,
+            SliceEdit::Readiness(ready) => {
                 let mut endpoints = json!(slice.endpoints);
                 if let Some(first) = endpoints.get_mut(0) {
                     first["conditions"]["ready"] = json!(ready);
                     self.patch(&slice, &json!({"endpoints": endpoints})).await;
                 }
             }
-            Deed::Duplicate { name } => {
+            SliceEdit::Duplicate { name } => {
                 let metadata = ObjectMeta {
                     name: Some(name.clone()),
                     labels: slice.metadata.labels.clone(),
@@ -100,10 +100,10 @@ impl Hand<'_> {
                     ..ObjectMeta::default()
                 };
                 let copy = EndpointSlice { metadata, ..slice };
-                let answer = self.slices().create(&PostParams::default(), &copy).await.unwrap();
-                self.recorder.record_manual_write(&answer);
+                let response = self.slices().create(&PostParams::default(), &copy).await.unwrap();
+                self.recorder.record_manual_write(&response);
             }
-            Deed::Release => self.release(&slice).await,
+            SliceEdit::Release => self.release(&slice).await,
         }
     }
 
@@ -121,8 +121,8 @@ impl Hand<'_> {
         let patch = Patch::Merge(patch);
         let (slices, params) = (self.slices(), PatchParams::default());
         let patched = slices.patch(&slice.name_any(), &params, &patch).await;
-        if let Some(answer) = forgive(patched) {
-            self.recorder.record_manual_write(&answer);
+        if let Some(response) = ignore_stale(patched) {
+            self.recorder.record_manual_write(&response);
         }
     }
 
@@ -135,10 +135,10 @@ impl Hand<'_> {
     }
 }
 
-/// Nothing, if the object is not there, or refuses because it has changed or is going.
-fn forgive<T>(answer: Result<T, kube::Error>) -> Option<T> {
-    match answer {
-        Ok(answer) => Some(answer),
+/// `None` if the object is missing (404), changed (409) or invalid by now (422).
+fn ignore_stale<T>(response: Result<T, kube::Error>) -> Option<T> {
+    match response {
+        Ok(response) => Some(response),
         Err(kube::Error::Api(status)) if [404, 409, 422].contains(&status.code) => None,
         Err(error) => panic!("{error}"),
     }

@@ -1,29 +1,29 @@
-//! Services of every kind, with what their slices are made from.
+//! Services of every kind, with their nodes, pods and Endpoints.
 
 use serde_json::{Value, json};
 
 /// Enough of them for more than one slice.
 const MANY: usize = 130;
-/// The last one has many pods, and is not asked for in every way.
-const APPS: [&str; 6] = ["web", "mixed", "host-network", "nobody", "ports", "many"];
+/// The last one has many pods, and only some of the Service variants.
+const APPS: [&str; 6] = ["web", "mixed", "host-network", "no-pods", "ports", "many"];
 const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 
-/// Everything, in an order in which it can be made.
+/// All objects, in an order in which they can be created.
 pub(super) fn all() -> Vec<Value> {
     let mut all: Vec<Value> = ZONES.iter().map(|zone| node(zone)).collect();
     all.extend(pods());
     all.extend(selecting());
     all.extend(mirrored());
-    all.extend(left_alone());
+    all.extend(ignored());
     all
 }
 
-/// One of each kind, by this name: a Service with a pod on a node, and one with an Endpoints object.
-pub(super) fn one_more(name: &str) -> Vec<Value> {
+/// Additional objects with this name: a Service with a pod on a new node, and a Service with an Endpoints object.
+pub(super) fn additional(name: &str) -> Vec<Value> {
     let metadata = json!({"name": name, "labels": {"app": name}});
     let on_it = with(pod("web", 99), "/metadata", metadata.clone());
     let on_it = with(on_it, "/spec/nodeName", json!(name));
-    // Its CPUs count for nobody's hints.
+    // Excluded from topology hints.
     let labels = json!({"node-role.kubernetes.io/control-plane": ""});
     let mirror = json!({"name": format!("{name}-mirror")});
     let port = json!([{"port": 80}]);
@@ -68,7 +68,7 @@ pub(super) fn pod(app: &str, number: usize) -> Value {
     })
 }
 
-/// The object with one thing changed.
+/// The object with one value replaced.
 fn with(mut object: Value, pointer: &str, value: Value) -> Value {
     let (parent, field) = pointer.rsplit_once('/').unwrap();
     object.pointer_mut(parent).unwrap()[field] = value;
@@ -105,7 +105,7 @@ fn pods() -> Vec<Value> {
     pods
 }
 
-/// The pods that begin to end, and go on doing so.
+/// Pods that are to be terminating.
 pub(super) fn is_to_terminate(object: &Value) -> bool {
     !object["metadata"]["labels"]["terminating"].is_null()
 }
@@ -118,7 +118,7 @@ fn service(app: &str, name: &str) -> Value {
     })
 }
 
-/// What is asked of a Service, by a name.
+/// A Service variant: name, JSON pointer and merged value.
 type Variant = (&'static str, &'static str, Value);
 
 fn variants() -> Vec<Variant> {
@@ -160,7 +160,7 @@ fn variants() -> Vec<Variant> {
     ]
 }
 
-/// How the Services with topology hints are called, after their app.
+/// Name suffix of the Services with topology hints.
 pub(super) const AUTO: &str = "auto";
 
 fn selecting() -> Vec<Value> {
@@ -237,8 +237,8 @@ fn mirrored() -> Vec<Value> {
     objects.collect()
 }
 
-/// Those that nobody makes slices for.
-fn left_alone() -> Vec<Value> {
+/// Services and Endpoints without slices.
+fn ignored() -> Vec<Value> {
     let ports = json!([{"port": 80}]);
     let skipped = json!({"name": "skipped", "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}});
     vec![
@@ -246,6 +246,6 @@ fn left_alone() -> Vec<Value> {
         json!({"kind": "Service", "metadata": {"name": "bare"}, "spec": {"ports": ports}}),
         json!({"kind": "Service", "metadata": {"name": "skipped"}, "spec": {"ports": ports}}),
         json!({"kind": "Endpoints", "metadata": skipped, "subsets": [{"addresses": [{"ip": "10.2.9.1"}]}]}),
-        json!({"kind": "Endpoints", "metadata": {"name": "nobodys"}, "subsets": [{"addresses": [{"ip": "10.2.9.2"}]}]}),
+        json!({"kind": "Endpoints", "metadata": {"name": "no-service"}, "subsets": [{"addresses": [{"ip": "10.2.9.2"}]}]}),
     ]
 }

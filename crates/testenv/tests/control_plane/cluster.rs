@@ -1,4 +1,4 @@
-//! The whole small cluster.
+//! The small cluster.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use testenv::{Cluster, Rolling};
 
 const REPLICAS: usize = 10;
 
-/// How many pods there are in each zone.
+/// Number of pods in each zone.
 async fn pods_by_zone(rolling: &Rolling, nodes: &Api<Node>) -> BTreeMap<String, usize> {
     let zones: BTreeMap<_, _> = nodes
         .list(&ListParams::default())
@@ -48,7 +48,7 @@ async fn a_deployment_of_ten_pods_rolls_over_three_zones() {
 
     let slices: Api<EndpointSlice> = Api::all(client);
     let list = slices.list(&ListParams::default()).await.unwrap();
-    assert_eq!(list.items, [], "nobody should make slices here");
+    assert_eq!(list.items, [], "no slice controller runs here");
     for part in [cluster.controller_manager(), cluster.scheduler(), cluster.kwok()] {
         assert!(part.is_running());
     }

@@ -28,7 +28,7 @@ async fn chosen_controllers_collect_garbage_and_empty_namespaces() {
     }]);
     maps.create(&post, &dependent).await.unwrap();
     maps.delete("owner", &delete).await.unwrap();
-    until("the owned object is collected", async || {
+    until("the owned object is garbage-collected", async || {
         maps.get_opt("owned").await.unwrap().is_none()
     })
     .await;

@@ -1,8 +1,8 @@
-//! Small objects for tests, each good as it stands, and a way to spoil them.
+//! Small valid objects, and `with` to change them.
 
 use serde_json::{Value, json};
 
-/// Sets the field at a dotted path, making the objects on the way.
+/// Sets the field at a dotted path and creates missing objects.
 pub(crate) fn with(mut object: Value, path: &str, value: Value) -> Value {
     let mut place = &mut object;
     for key in path.split('.') {
@@ -68,7 +68,7 @@ pub(crate) fn node(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
 }
 
-/// A lease held by somebody.
+/// A lease with a holder.
 pub(crate) fn lease(name: &str, holder: &str) -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1",

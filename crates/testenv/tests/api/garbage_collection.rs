@@ -1,14 +1,14 @@
-//! Owners and propagation, as far as a server goes without a garbage collector (R109, R149).
+//! Owner references and deletion propagation without a garbage collector (R109, R149).
 
 use http::Method;
 use serde_json::json;
 
-use super::objects::{service, slice};
+use super::fixtures::{service, slice};
 use super::{Api, with};
 
-/// R149: owner references are kept; whether the owner exists is not asked.
+/// Owner references are stored without a check that the owner exists (R149).
 #[tokio::test]
-async fn r149_owners_are_not_looked_up() {
+async fn r149_owners_need_not_exist() {
     let api = Api::new().await;
     let owners = json!([{
         "apiVersion": "v1", "kind": "Service", "name": "none", "uid": "none", "controller": true, "blockOwnerDeletion": true
@@ -35,9 +35,9 @@ async fn only_one_owner_is_the_controller() {
     );
 }
 
-/// A foreground deletion is held by a finalizer of its own.
+/// A foreground deletion adds a finalizer.
 #[tokio::test]
-async fn foreground_deletion_is_marked() {
+async fn foreground_deletion_adds_a_finalizer() {
     let api = Api::new().await;
     api.create("services", &service("a")).await.ok();
     let deleted = api
@@ -53,9 +53,9 @@ async fn the_policy_must_be_known() {
     let api = Api::new().await;
     api.create("services", &service("a")).await.ok();
     let path = format!("{}/a", api.collection("services"));
-    let answer = api
+    let response = api
         .send(Method::DELETE, &path, &json!({"propagationPolicy": "Nonsense"}))
         .await;
-    assert_eq!(answer.refusal(), "422 Invalid meta.k8s.io/DeleteOptions \"\"");
-    assert_eq!(answer.causes(), ["FieldValueNotSupported propagationPolicy"]);
+    assert_eq!(response.error_summary(), "422 Invalid meta.k8s.io/DeleteOptions \"\"");
+    assert_eq!(response.causes(), ["FieldValueNotSupported propagationPolicy"]);
 }

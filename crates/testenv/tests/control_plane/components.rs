@@ -1,4 +1,4 @@
-//! Stopping, killing, freezing and starting again.
+//! Stopping, killing, freezing and restarting components.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ async fn names(api: &Api<ConfigMap>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn two_side_by_side_one_killed_and_restarted_finds_its_data_again() {
+async fn a_killed_control_plane_keeps_its_data_and_does_not_affect_another() {
     let (one, two) = tokio::try_join!(ControlPlane::start(), ControlPlane::start()).unwrap();
     let maps_one: Api<ConfigMap> = Api::default_namespaced(one.client().unwrap());
     let maps_two: Api<ConfigMap> = Api::default_namespaced(two.client().unwrap());
@@ -37,7 +37,7 @@ async fn two_side_by_side_one_killed_and_restarted_finds_its_data_again() {
 }
 
 #[tokio::test]
-async fn etcd_killed_and_stopped_comes_back_with_its_data() {
+async fn etcd_keeps_its_data_after_kill_and_stop() {
     let control_plane = ControlPlane::start().await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(control_plane.client().unwrap());
     maps.create(&PostParams::default(), &config_map("kept")).await.unwrap();
@@ -55,7 +55,7 @@ async fn etcd_killed_and_stopped_comes_back_with_its_data() {
 }
 
 #[tokio::test]
-async fn a_frozen_apiserver_answers_nothing_until_it_is_thawed() {
+async fn a_frozen_apiserver_does_not_respond_until_it_is_thawed() {
     let control_plane = ControlPlane::start().await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(control_plane.client().unwrap());
     let apiserver = control_plane.apiserver();
@@ -64,7 +64,7 @@ async fn a_frozen_apiserver_answers_nothing_until_it_is_thawed() {
     apiserver.freeze().await.unwrap();
     assert!(apiserver.is_running());
     let request = tokio::time::timeout(Duration::from_secs(1), maps.get("there"));
-    assert!(request.await.is_err(), "a frozen server answered");
+    assert!(request.await.is_err(), "a frozen server responded");
     apiserver.freeze().await.unwrap();
 
     apiserver.thaw().unwrap();
@@ -76,21 +76,24 @@ async fn a_frozen_apiserver_answers_nothing_until_it_is_thawed() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_an_error() {
+async fn an_operation_in_the_wrong_state_is_an_error() {
     let control_plane = ControlPlane::start().await.unwrap();
     let apiserver = control_plane.apiserver();
     let running = apiserver.start().await.unwrap_err();
-    assert_eq!(running.to_string(), "cannot start kube-apiserver: it runs already");
+    assert_eq!(
+        running.to_string(),
+        "cannot start kube-apiserver: it is already running"
+    );
 
     apiserver.kill().await.unwrap();
     apiserver.kill().await.unwrap();
     let gone = apiserver.freeze().await.unwrap_err();
-    assert_eq!(gone.to_string(), "cannot freeze kube-apiserver: it does not run");
+    assert_eq!(gone.to_string(), "cannot freeze kube-apiserver: it is not running");
     assert!(matches!(apiserver.thaw(), Err(Error::WrongState { .. })));
 }
 
 #[tokio::test]
-async fn a_program_that_ends_at_once_is_an_error_with_its_log() {
+async fn a_component_that_exits_at_startup_is_an_error_with_its_log() {
     let builder = ControlPlane::builder().apiserver_arg("--nonsense");
     let error = builder.start().await.err().unwrap();
     let Error::Ended { component, log, .. } = error else {
@@ -101,7 +104,7 @@ async fn a_program_that_ends_at_once_is_an_error_with_its_log() {
 }
 
 #[tokio::test]
-async fn arguments_reach_both_programs_and_compaction_ends_old_lists() {
+async fn arguments_reach_both_components_and_compaction_expires_old_lists() {
     let builder = ControlPlane::builder()
         .etcd_arg("--logger=zap")
         .apiserver_arg("--service-cluster-ip-range=10.7.0.0/24")
@@ -125,7 +128,7 @@ async fn arguments_reach_both_programs_and_compaction_ends_old_lists() {
     let revision = control_plane.compact_etcd().await.unwrap();
     assert!(revision > 1);
     let kube::Error::Api(status) = maps.list(&next).await.unwrap_err() else {
-        panic!("not an answer of the API server");
+        panic!("not a response of the API server");
     };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
 }

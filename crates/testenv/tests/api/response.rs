@@ -1,4 +1,4 @@
-//! What a server answered, and the parts of a refusal that must be equal on every server.
+//! A response, and the parts of an error that must be equal on both servers.
 
 use http::Response;
 use http_body_util::BodyExt;
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use super::text;
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub(crate) code: u16,
     /// The texts of the `Warning` headers.
     pub(crate) warnings: Vec<String>,
     pub(crate) body: Value,
 }
 
-impl Answer {
+impl ApiResponse {
     pub(crate) async fn read(response: Response<Body>) -> Self {
         let code = response.status().as_u16();
         let warnings = response.headers().get_all("warning").iter();
@@ -26,17 +26,17 @@ impl Answer {
         Self { code, warnings, body }
     }
 
-    /// The object of a successful answer.
+    /// The body of a successful response.
     #[track_caller]
     pub(crate) fn ok(self) -> Value {
-        assert!((200..300).contains(&self.code), "refused: {self:#?}");
+        assert!((200..300).contains(&self.code), "rejected: {self:#?}");
         self.body
     }
 
-    /// A refusal in one line: code, reason, and what it is about, such as `404 NotFound /pods "a"`.
+    /// The error in one line: code, reason and object, such as `404 NotFound /pods "a"`.
     #[track_caller]
-    pub(crate) fn refusal(&self) -> String {
-        assert!(self.code >= 400, "not refused: {self:#?}");
+    pub(crate) fn error_summary(&self) -> String {
+        assert!(self.code >= 400, "not rejected: {self:#?}");
         assert_eq!(
             (
                 &self.body["kind"],
@@ -56,7 +56,7 @@ impl Answer {
         format!("{} {reason} {group}/{kind} {:?}", self.code, text(details, "/name"))
     }
 
-    /// The causes of a refusal as `reason field`, sorted; a server repeats what several of its checks found.
+    /// The causes of an error as `reason field`, sorted and without duplicates.
     pub(crate) fn causes(&self) -> Vec<String> {
         let causes = self.body.pointer("/details/causes").and_then(Value::as_array);
         let line = |cause: &Value| format!("{} {}", text(cause, "/reason"), text(cause, "/field"));
@@ -66,11 +66,11 @@ impl Answer {
         lines
     }
 
-    /// Checks that the server refused with this line, and that its message begins so.
+    /// Asserts the error summary and the start of the message.
     #[track_caller]
-    pub(crate) fn refused(&self, line: &str, message: &str) {
-        assert_eq!(self.refusal(), line, "{self:#?}");
-        let told = text(&self.body, "/message");
-        assert!(told.starts_with(message), "{told:?} does not begin with {message:?}");
+    pub(crate) fn assert_rejected(&self, line: &str, message: &str) {
+        assert_eq!(self.error_summary(), line, "{self:#?}");
+        let found = text(&self.body, "/message");
+        assert!(found.starts_with(message), "{found:?} does not start with {message:?}");
     }
 }

@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use futures::{StreamExt as _, stream};
-use testenv::{CONTROLLERS, ControlPlane, Part, Program};
+use testenv::{CONTROLLERS, Component, ControlPlane, Program};
 
 use play::{Played, play};
 use scenario::Scenario;
@@ -111,7 +111,7 @@ async fn compare(scenarios: Vec<Scenario>, programs: &[PathBuf]) -> Result<()> {
 struct World {
     side: Side,
     _control_plane: ControlPlane,
-    _manager: Part,
+    _manager: Component,
     _programs: Vec<Program>,
 }
 

@@ -9,10 +9,10 @@ use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 
 use crate::assets::Program;
+use crate::component::Component;
 use crate::control_plane::{ControlPlane, ControlPlaneBuilder};
 use crate::error::Error;
 use crate::files::ensure_programs;
-use crate::part::Part;
 
 /// Controllers that roll Deployments and delete namespaces, without the controllers under test.
 const CONTROLLERS: [&str; 5] = [
@@ -35,9 +35,9 @@ const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 /// are run by a fake kubelet (kwok).
 pub struct Cluster {
     control_plane: ControlPlane,
-    controller_manager: Part,
-    scheduler: Part,
-    kwok: Part,
+    controller_manager: Component,
+    scheduler: Component,
+    kwok: Component,
 }
 
 impl Cluster {
@@ -63,19 +63,19 @@ impl Cluster {
 
     /// kube-controller-manager.
     #[must_use]
-    pub fn controller_manager(&self) -> &Part {
+    pub fn controller_manager(&self) -> &Component {
         &self.controller_manager
     }
 
     /// kube-scheduler.
     #[must_use]
-    pub fn scheduler(&self) -> &Part {
+    pub fn scheduler(&self) -> &Component {
         &self.scheduler
     }
 
     /// kwok, the fake kubelet.
     #[must_use]
-    pub fn kwok(&self) -> &Part {
+    pub fn kwok(&self) -> &Component {
         &self.kwok
     }
 }

@@ -2,15 +2,15 @@
 
 use crate::access::text;
 use crate::assets::Program;
+use crate::component::{Component, ComponentSpec};
 use crate::control_plane::ControlPlane;
 use crate::error::Error;
 use crate::files::ensure_programs;
-use crate::part::{ComponentSpec, Part};
 
 impl ControlPlane {
     /// Starts a kube-controller-manager with only these controllers (`garbage-collector-controller` …) and additional
     /// arguments.
-    pub async fn controller_manager(&self, controllers: &[&str], arguments: &[&str]) -> Result<Part, Error> {
+    pub async fn controller_manager(&self, controllers: &[&str], arguments: &[&str]) -> Result<Component, Error> {
         let mut args = vec![format!("--controllers={}", controllers.join(","))];
         args.extend(arguments.iter().map(|&argument| argument.to_owned()));
         let program = ensure_programs(&[Program::KubeControllerManager]).await?;
@@ -19,14 +19,14 @@ impl ControlPlane {
     }
 
     /// Starts a kube-scheduler.
-    pub async fn scheduler(&self) -> Result<Part, Error> {
+    pub async fn scheduler(&self) -> Result<Component, Error> {
         let program = ensure_programs(&[Program::KubeScheduler]).await?;
         let program = program.path(Program::KubeScheduler).to_owned();
         self.component(Program::KubeScheduler, program, Vec::new()).await
     }
 
     /// Starts kwok, which keeps all nodes ready and runs the pods on them.
-    pub async fn kwok(&self) -> Result<Part, Error> {
+    pub async fn kwok(&self) -> Result<Component, Error> {
         let assets = ensure_programs(&[Program::Kwok]).await?;
         let files = self.files();
         let user = files.administrator("kwok")?;
@@ -49,7 +49,12 @@ impl ControlPlane {
     }
 
     /// Starts kube-controller-manager or kube-scheduler with their common arguments.
-    async fn component(&self, program: Program, path: std::path::PathBuf, more: Vec<String>) -> Result<Part, Error> {
+    async fn component(
+        &self,
+        program: Program,
+        path: std::path::PathBuf,
+        more: Vec<String>,
+    ) -> Result<Component, Error> {
         let files = self.files();
         let user = files.administrator(program.name())?;
         let kubeconfig = text(&self.kubeconfig(&user)?.path);

@@ -8,8 +8,8 @@ use kube::Config;
 
 use crate::access::{KubeconfigFile, User, write_private};
 use crate::assets::{self, Assets, Program};
+use crate::component::{Component, ComponentSpec};
 use crate::error::Error;
-use crate::part::{ComponentSpec, Part};
 use crate::pki::Pki;
 use crate::ports;
 use crate::reaper::Reaper;
@@ -105,14 +105,14 @@ impl Files {
         &self,
         program: Program,
         spec: impl Fn(u16) -> Result<ComponentSpec, Error>,
-    ) -> Result<(Part, u16), Error> {
+    ) -> Result<(Component, u16), Error> {
         let mut attempts = 0;
         loop {
             attempts += 1;
             let port = ports::free().map_err(Error::system("find a free port"))?;
             let log = self.path(&format!("{}-{port}.log", program.name()));
             let reaper = Arc::clone(&self.reaper);
-            let component = Part::new(program.name(), log, spec(port)?, reaper);
+            let component = Component::new(program.name(), log, spec(port)?, reaper);
             match component.start().await {
                 Err(Error::Ended { log, .. }) if attempts < MAX_ATTEMPTS && ports::port_in_use(&log) => {}
                 result => return result.map(|()| (component, port)),

@@ -5,7 +5,7 @@
 //! provides clients and kubeconfigs for an administrator, for users with given RBAC rules and for service accounts, and
 //! starts upstream's controllers. [`Cluster`] adds a scheduler and nodes, so that real Deployments roll.
 //!
-//! Every process of the control plane is a [`Part`], which can be stopped, killed, frozen and restarted on the same
+//! Every process of the control plane is a [`Component`], which can be stopped, killed, frozen and restarted on the same
 //! data. A [`Binary`] is a process under test; a [`Program`] is one of our controllers. All processes end and the
 //! directory is removed when the environment is dropped, and also when the test process dies of a panic, Ctrl-C or
 //! SIGKILL. [`SimServer`] is the in-memory API server, for tests that do not need a real control plane.
@@ -36,6 +36,7 @@ mod access;
 mod binary;
 mod blindfold;
 mod cluster;
+mod component;
 mod control_plane;
 mod controllers;
 mod deployments;
@@ -43,7 +44,6 @@ pub mod documented;
 mod error;
 mod files;
 pub mod objects;
-mod part;
 pub mod pki;
 mod ports;
 mod program;
@@ -57,11 +57,11 @@ pub use access::{Credentials, KubeconfigFile, User};
 pub use binary::{Binary, Signal, until};
 pub use blindfold::blindfold;
 pub use cluster::{Cluster, ClusterBuilder};
+pub use component::Component;
 pub use control_plane::{ControlPlane, ControlPlaneBuilder};
 pub use control_plane_assets as assets;
 pub use deployments::Rolling;
 pub use error::Error;
-pub use part::Part;
 pub use program::Program;
 pub use proxy::FaultProxy;
 pub use rbac::rule;

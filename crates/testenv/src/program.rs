@@ -7,8 +7,8 @@ use kube::{Client, Config, client::Body};
 
 use crate::{
     binary::{Binary, Signal, until},
+    component::client,
     error::Error,
-    part::client,
 };
 
 /// A running controller of ours, with a client for its HTTP endpoints.

@@ -65,7 +65,7 @@ impl Harness {
 
     /// Number of slice write requests at the API server, including no-op and failed ones.
     pub(crate) async fn slice_writes(&self) -> usize {
-        let page = self.control_plane.apiserver().page("/metrics").await.unwrap();
+        let page = self.control_plane.apiserver().get("/metrics").await.unwrap();
         total(&page, "apiserver_request_total", |labels| {
             let is_write = ["POST", "PUT", "PATCH", "DELETE", "DELETECOLLECTION"]
                 .iter()

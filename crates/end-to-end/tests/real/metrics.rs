@@ -191,7 +191,7 @@ async fn r127_the_metrics_are_those_of_upstream() {
 
     let manager = control_plane.controller_manager(&CONTROLLERS, &FAST).await.unwrap();
     run_workload(&client, "upstream", &recorder).await;
-    let theirs = families(&manager.page("/metrics").await.unwrap());
+    let theirs = families(&manager.get("/metrics").await.unwrap());
     manager.stop().await.unwrap();
     delete_services(&client, "upstream").await;
 

@@ -1,6 +1,6 @@
 //! Sync counts from metrics: waits until all keys were synced.
 
-use testenv::{Part, until};
+use testenv::{Component, until};
 
 use crate::{controllers::OurControllers, harness::Harness};
 
@@ -16,9 +16,9 @@ pub(crate) async fn wait_for_ours(ours: &OurControllers, harness: &Harness) {
 }
 
 /// Waits until upstream's controllers have synced all keys since their start.
-pub(crate) async fn wait_for_upstream(manager: &Part, harness: &Harness) {
+pub(crate) async fn wait_for_upstream(manager: &Component, harness: &Harness) {
     until("sync of all keys by upstream", async || {
-        let page = manager.page("/metrics").await.unwrap();
+        let page = manager.get("/metrics").await.unwrap();
         all_synced(&page, &page, harness)
     })
     .await

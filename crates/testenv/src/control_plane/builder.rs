@@ -5,9 +5,9 @@ use kube::Api;
 
 use super::{ControlPlane, flags};
 use crate::assets::Program;
+use crate::component::ComponentSpec;
 use crate::error::Error;
 use crate::files::{Files, ensure_programs};
-use crate::part::ComponentSpec;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Namespaces that kube-apiserver creates.

@@ -11,9 +11,9 @@ use kube::{Client, Config};
 
 pub use self::builder::ControlPlaneBuilder;
 use crate::access::{KubeconfigFile, User};
+use crate::component::{self, Component};
 use crate::error::Error;
 use crate::files::Files;
-use crate::part::{self, Part};
 use crate::pki::Pki;
 use crate::rbac;
 
@@ -21,9 +21,9 @@ use crate::rbac;
 /// the test process ends in any way.
 pub struct ControlPlane {
     files: Files,
-    etcd: Part,
+    etcd: Component,
     etcd_config: Config,
-    apiserver: Part,
+    apiserver: Component,
     url: String,
     admin: User,
 }
@@ -52,7 +52,7 @@ impl ControlPlane {
 
     /// A client for a user at another address, such as a proxy with a certificate from [`pki`](Self::pki).
     pub fn client_at(&self, user: &User, url: &str) -> Result<Client, Error> {
-        part::client(&user.config(url, self.pki().ca_der())?)
+        component::client(&user.config(url, self.pki().ca_der())?)
     }
 
     /// A kubeconfig for a user.
@@ -128,13 +128,13 @@ impl ControlPlane {
 
     /// etcd.
     #[must_use]
-    pub fn etcd(&self) -> &Part {
+    pub fn etcd(&self) -> &Component {
         &self.etcd
     }
 
     /// kube-apiserver.
     #[must_use]
-    pub fn apiserver(&self) -> &Part {
+    pub fn apiserver(&self) -> &Component {
         &self.apiserver
     }
 
@@ -144,7 +144,7 @@ impl ControlPlane {
     /// `--feature-gates=ListFromCacheSnapshot=false` it reads the next page of a list from etcd, with
     /// `--watch-cache=false` everything.
     pub async fn compact_etcd(&self) -> Result<i64, Error> {
-        etcd::compact(&part::client(&self.etcd_config)?).await
+        etcd::compact(&component::client(&self.etcd_config)?).await
     }
 
     pub(crate) fn files(&self) -> &Files {

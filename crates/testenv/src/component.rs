@@ -28,7 +28,7 @@ pub(crate) struct ComponentSpec {
 
 /// A component of the control plane. It is killed with its environment, even if a clone of this value still exists.
 #[derive(Clone)]
-pub struct Part {
+pub struct Component {
     name: &'static str,
     log: Arc<Path>,
     spec: Arc<ComponentSpec>,
@@ -36,7 +36,7 @@ pub struct Part {
     process: Arc<Mutex<Option<Process>>>,
 }
 
-impl Part {
+impl Component {
     pub(crate) fn new(name: &'static str, log: PathBuf, spec: ComponentSpec, reaper: Arc<Reaper>) -> Self {
         Self {
             name,
@@ -103,7 +103,7 @@ impl Part {
     }
 
     /// Sends a GET request, such as for metrics, with sufficient rights.
-    pub async fn page(&self, path: &str) -> Result<String, Error> {
+    pub async fn get(&self, path: &str) -> Result<String, Error> {
         let request = http::Request::get(path)
             .body(Vec::new())
             .map_err(kube::Error::HttpError);

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use testenv::Binary;
+use testenv::TestProcess;
 
 /// An address where nobody is: whoever gets there has accepted all flags.
 const NOBODY: &str = "--master=http://127.0.0.1:1";
@@ -10,8 +10,8 @@ const UNREACHABLE: &str = "http://127.0.0.1:1/: the API server cannot be reached
 
 /// Runs the program to its end; answers its code and its complaints.
 async fn run(args: &[&str], variables: &[(&str, &str)]) -> (i32, Vec<String>) {
-    let program = Binary::start(env!("CARGO_BIN_EXE_endpointslice-controller"), args, variables).unwrap();
-    let (code, complaints) = program.complains().await.unwrap();
+    let program = TestProcess::start(env!("CARGO_BIN_EXE_endpointslice-controller"), args, variables).unwrap();
+    let (code, complaints) = program.wait_for_startup_error().await.unwrap();
     (code.unwrap(), complaints)
 }
 
@@ -160,9 +160,9 @@ async fn an_address_that_is_taken_is_told() {
 /// And those of every program, which are told apart in slice-runtime.
 #[tokio::test]
 async fn help_lists_its_own_flags() {
-    let program = Binary::start(env!("CARGO_BIN_EXE_endpointslice-controller"), &["--help"], &[]).unwrap();
-    assert!(program.ends().await.unwrap().success());
-    let help = program.said();
+    let program = TestProcess::start(env!("CARGO_BIN_EXE_endpointslice-controller"), &["--help"], &[]).unwrap();
+    assert!(program.wait().await.unwrap().success());
+    let help = program.output();
     for flag in [
         "concurrent-service-endpoint-syncs",
         "max-endpoints-per-slice",

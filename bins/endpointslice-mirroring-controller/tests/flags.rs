@@ -1,7 +1,7 @@
 //! The command line as a person writes it: what is said, and how the program ends. No API server is needed. What both
 //! programs share is shown at the other one.
 
-use testenv::Binary;
+use testenv::TestProcess;
 
 /// An address where nobody is: whoever gets there has accepted all flags.
 const NOBODY: &str = "--master=http://127.0.0.1:1";
@@ -23,8 +23,8 @@ async fn numbers_have_the_limits_of_kube_controller_manager() {
         (addresses, "0", Some("must not be less than 1, but got 0")),
         (addresses, "1001", Some("must not be more than 1000, but got 1001")),
     ] {
-        let program = Binary::start(PROGRAM, &[NOBODY, &format!("--{flag}"), value], &[]).unwrap();
-        let (code, complaints) = program.complains().await.unwrap();
+        let program = TestProcess::start(PROGRAM, &[NOBODY, &format!("--{flag}"), value], &[]).unwrap();
+        let (code, complaints) = program.wait_for_startup_error().await.unwrap();
         assert_eq!((code, complaints.len()), (Some(1), 1), "{complaints:?}");
         match expected {
             Some(expected) => assert_eq!(complaints[0], format!("{flag} {expected}")),
@@ -41,8 +41,8 @@ async fn everything_that_is_wrong_is_told_also_when_it_comes_from_the_environmen
         ("ENDPOINTSLICE_MASTER", "http://127.0.0.1:1"),
     ];
     let args = ["--mirroring-max-endpoints-per-subset=-1"];
-    let program = Binary::start(PROGRAM, &args, &variables).unwrap();
-    let (code, complaints) = program.complains().await.unwrap();
+    let program = TestProcess::start(PROGRAM, &args, &variables).unwrap();
+    let (code, complaints) = program.wait_for_startup_error().await.unwrap();
     assert_eq!(code, Some(1));
     assert_eq!(
         complaints,
@@ -55,9 +55,9 @@ async fn everything_that_is_wrong_is_told_also_when_it_comes_from_the_environmen
 
 #[tokio::test]
 async fn help_lists_its_own_flags() {
-    let program = Binary::start(PROGRAM, &["--help"], &[]).unwrap();
-    assert!(program.ends().await.unwrap().success());
-    let help = program.said();
+    let program = TestProcess::start(PROGRAM, &["--help"], &[]).unwrap();
+    assert!(program.wait().await.unwrap().success());
+    let help = program.output();
     for flag in [
         "mirroring-concurrent-service-endpoint-syncs",
         "mirroring-max-endpoints-per-subset",

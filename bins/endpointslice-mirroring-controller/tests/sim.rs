@@ -8,7 +8,7 @@ use apisim::{
     faults::{Match, Rule},
     request::Verb,
 };
-use testenv::{Binary, SimServer, documented};
+use testenv::{SimServer, TestProcess, documented};
 
 /// S16.
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn the_documented_command_shows_what_would_be_done() {
     let server = SimServer::start().await.unwrap();
     story::prepare(&server.client()).await;
     let (program, _kubeconfig) = documented::start(story::PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
-    let plan = program.says("would write").await.unwrap();
+    let plan = program.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/db"), "{plan}");
 }
 
@@ -34,8 +34,8 @@ async fn missing_rights_are_told_once() {
     let server = SimServer::start().await.unwrap();
     server.faults.add(Rule::on(Verb::List, "endpointslices").answer(403));
     server.faults.add(Rule::on(Verb::Watch, "endpoints").answer(403));
-    let program = Binary::start(story::PROGRAM, &[&server.flag()], &[]).unwrap();
-    let (code, mut complaints) = program.complains().await.unwrap();
+    let program = TestProcess::start(story::PROGRAM, &[&server.flag()], &[]).unwrap();
+    let (code, mut complaints) = program.wait_for_startup_error().await.unwrap();
     complaints.sort();
     let told = |what: &str| format!("{}/: not allowed to {what}: injected fault: 403", server.url());
     assert_eq!(code, Some(1));

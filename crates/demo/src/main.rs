@@ -169,8 +169,8 @@ impl Controllers {
     async fn run(&self) -> Result<Infallible> {
         loop {
             for (program, name) in self.0.iter().zip(CONTROLLERS) {
-                if let Some(status) = program.binary.ended() {
-                    bail!("{name} ended, with {status}. It had said:\n{}", program.binary.said());
+                if let Some(status) = program.binary.try_exit() {
+                    bail!("{name} ended, with {status}. It had said:\n{}", program.binary.output());
                 }
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -5,7 +5,7 @@ use apisim::{
     request::Verb,
 };
 
-use crate::{binary::until, error::Error};
+use crate::{error::Error, test_process::until};
 
 /// Cuts all watches and blocks new ones until the rule is removed.
 pub async fn blindfold(faults: &Faults) -> Result<RuleHandle, Error> {

@@ -7,7 +7,7 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::{binary::until, error::Error, objects::create};
+use crate::{error::Error, objects::create, test_process::until};
 
 /// A Deployment in the namespace `default`. Its pods have the label `app: NAME` and a port named `http`, and are spread
 /// over the zones.

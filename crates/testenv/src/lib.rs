@@ -6,7 +6,7 @@
 //! starts upstream's controllers. [`Cluster`] adds a scheduler and nodes, so that real Deployments roll.
 //!
 //! Every process of the control plane is a [`Component`], which can be stopped, killed, frozen and restarted on the same
-//! data. A [`Binary`] is a process under test; a [`Program`] is one of our controllers. All processes end and the
+//! data. A [`TestProcess`] is a process under test; a [`Program`] is one of our controllers. All processes end and the
 //! directory is removed when the environment is dropped, and also when the test process dies of a panic, Ctrl-C or
 //! SIGKILL. [`SimServer`] is the in-memory API server, for tests that do not need a real control plane.
 //!
@@ -33,7 +33,6 @@
 //! ```
 
 mod access;
-mod binary;
 mod blindfold;
 mod cluster;
 mod component;
@@ -51,10 +50,10 @@ mod proxy;
 mod rbac;
 mod reaper;
 mod sim;
+mod test_process;
 mod workspace_binaries;
 
 pub use access::{Credentials, KubeconfigFile, User};
-pub use binary::{Binary, Signal, until};
 pub use blindfold::blindfold;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use component::Component;
@@ -66,4 +65,5 @@ pub use program::Program;
 pub use proxy::FaultProxy;
 pub use rbac::rule;
 pub use sim::SimServer;
+pub use test_process::{Signal, TestProcess, until};
 pub use workspace_binaries::{CONTROLLERS, build};

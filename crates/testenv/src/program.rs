@@ -6,23 +6,23 @@ use http::Request;
 use kube::{Client, Config, client::Body};
 
 use crate::{
-    binary::{Binary, Signal, until},
     component::client,
     error::Error,
+    test_process::{Signal, TestProcess, until},
 };
 
 /// A running controller of ours, with a client for its HTTP endpoints.
 pub struct Program {
     /// The process.
-    pub binary: Binary,
+    pub binary: TestProcess,
     pages: Client,
 }
 
 impl Program {
     /// Starts the controller and waits until it serves HTTP, that is until the preflight check has passed.
     pub async fn start(program: impl AsRef<Path>, args: &[&str]) -> Result<Self, Error> {
-        let binary = Binary::start(program, &[&["--http-address=:0"], args].concat(), &[])?;
-        let line = binary.says("metrics and health are served").await?;
+        let binary = TestProcess::start(program, &[&["--http-address=:0"], args].concat(), &[])?;
+        let line = binary.wait_for_output("metrics and health are served").await?;
         let address = line.rsplit('=').next().unwrap_or_default();
         let url = format!("http://{address}");
         let uri = url.parse().map_err(|source| Error::Client {
@@ -73,7 +73,7 @@ impl Program {
     pub async fn lists_anew(&self, resources: &[&str]) -> Result<(), Error> {
         for resource in resources {
             let line = format!("listing anew resource=\"{resource}\"");
-            self.binary.says(&line).await?;
+            self.binary.wait_for_output(&line).await?;
         }
         Ok(())
     }
@@ -81,20 +81,20 @@ impl Program {
     /// Stops the controller with SIGTERM, which must succeed; returns its complete output.
     pub async fn stop(self) -> Result<String, Error> {
         self.binary.signal(Signal::TERM)?;
-        if self.binary.ends().await?.success() {
-            Ok(self.binary.said())
+        if self.binary.wait().await?.success() {
+            Ok(self.binary.output())
         } else {
             Err(self.binary.failed("exit with success", Ok(())))
         }
     }
 }
 
-impl Binary {
+impl TestProcess {
     /// Waits until a controller of ours exits at startup; returns its exit code and error lines.
-    pub async fn complains(&self) -> Result<(Option<i32>, Vec<String>), Error> {
-        let status = self.ends().await?;
-        let said = self.said();
-        let complaints = said.lines().filter_map(|line| line.strip_prefix("error: "));
-        Ok((status.code(), complaints.map(ToOwned::to_owned).collect()))
+    pub async fn wait_for_startup_error(&self) -> Result<(Option<i32>, Vec<String>), Error> {
+        let status = self.wait().await?;
+        let output = self.output();
+        let errors = output.lines().filter_map(|line| line.strip_prefix("error: "));
+        Ok((status.code(), errors.map(ToOwned::to_owned).collect()))
     }
 }

@@ -2,7 +2,7 @@
 
 use apisim::{faults::Rule, request::Verb};
 use serde_json::{Value, json};
-use testenv::Binary;
+use testenv::TestProcess;
 
 use crate::{
     server,
@@ -64,14 +64,14 @@ async fn metrics_count_what_is_written() {
 async fn log_lines_can_be_objects() {
     let (server, cluster) = server().await;
     cluster.service("web", "web", json!({})).await;
-    let program = Binary::start(PROGRAM, &[&server.flag(), "--logging-format=json", "-v=5"], &[]).unwrap();
-    let line = program.says("slices written").await.unwrap();
+    let program = TestProcess::start(PROGRAM, &[&server.flag(), "--logging-format=json", "-v=5"], &[]).unwrap();
+    let line = program.wait_for_output("slices written").await.unwrap();
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(
         (&line["level"], &line["key"], &line["created"]),
         (&json!("INFO"), &json!("shop/web"), &json!(1))
     );
-    for line in program.said().lines() {
+    for line in program.output().lines() {
         serde_json::from_str::<Value>(line).unwrap();
     }
 }

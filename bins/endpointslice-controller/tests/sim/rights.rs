@@ -27,7 +27,7 @@ async fn what_was_known_stays_known() {
     assert_eq!(code, 200, "{page}");
     assert!(page.contains("what was seen before is kept"), "{page}");
     assert!(page.contains("[+]services ok\n"), "{page}");
-    program.binary.says("watching failed").await.unwrap();
+    program.binary.wait_for_output("watching failed").await.unwrap();
     cluster.service("web", "web", json!({})).await;
     cluster.published("web", &["10.1.0.1"]).await;
 

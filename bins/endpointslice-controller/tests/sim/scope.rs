@@ -16,12 +16,12 @@ async fn a_dry_run_tells_what_it_would_write_and_writes_nothing() {
     cluster.service("web", "web", auto).await;
     cluster.pod("web-1", "web", "10.1.0.1").await;
     let program = start(&[&server.flag(), "--dry-run"]).await;
-    let plan = program.binary.says("would write").await.unwrap();
+    let plan = program.binary.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
     // Hints are impossible here, which is an event otherwise.
-    program.binary.says("would tell").await.unwrap();
+    program.binary.wait_for_output("would tell").await.unwrap();
     cluster.service("last", "nobody", json!({})).await;
-    program.binary.says("key=shop/last").await.unwrap();
+    program.binary.wait_for_output("key=shop/last").await.unwrap();
     program.stop().await.unwrap();
     assert_eq!(server.faults.count(&Match::writes()), 0);
 }
@@ -32,7 +32,7 @@ async fn the_documented_command_shows_what_would_be_done() {
     let (server, cluster) = server().await;
     cluster.service("web", "web", json!({})).await;
     let (program, _kubeconfig) = documented::start(PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
-    let plan = program.says("would write").await.unwrap();
+    let plan = program.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
 }
 

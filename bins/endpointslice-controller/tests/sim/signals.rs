@@ -10,7 +10,7 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use serde_json::json;
-use testenv::{Binary, Program, Signal, SimServer, until};
+use testenv::{Program, Signal, SimServer, TestProcess, until};
 
 use crate::{
     server,
@@ -37,16 +37,16 @@ async fn writes_under_way_are_finished() {
         let (server, cluster) = server().await;
         let (program, hold) = with_a_write_under_way(&server, &cluster).await;
         program.binary.signal(signal).unwrap();
-        program.binary.says("asked to end").await.unwrap();
+        program.binary.wait_for_output("asked to end").await.unwrap();
         assert!(cluster.slices("web").await.is_empty());
         hold.remove();
-        let status = program.binary.ends().await.unwrap();
-        assert_eq!(status.code(), Some(0), "{}", program.binary.said());
-        assert_eq!(cluster.slices("web").await.len(), 1, "{}", program.binary.said());
+        let status = program.binary.wait().await.unwrap();
+        assert_eq!(status.code(), Some(0), "{}", program.binary.output());
+        assert_eq!(cluster.slices("web").await.len(), 1, "{}", program.binary.output());
         assert!(
-            program.binary.said().contains("slices written"),
+            program.binary.output().contains("slices written"),
             "{}",
-            program.binary.said()
+            program.binary.output()
         );
     }
 }
@@ -74,10 +74,10 @@ async fn g_32_t_wq_10_what_is_due_is_written_and_what_waits_is_not() {
     let db_waits = "workqueue_depth{name=\"endpoint_slice\"} 1\n";
     program.shows("/metrics", db_waits).await.unwrap();
     program.binary.signal(Signal::TERM).unwrap();
-    program.binary.says("asked to end").await.unwrap();
+    program.binary.wait_for_output("asked to end").await.unwrap();
     hold.remove();
-    let status = program.binary.ends().await.unwrap();
-    assert_eq!(status.code(), Some(0), "{}", program.binary.said());
+    let status = program.binary.wait().await.unwrap();
+    assert_eq!(status.code(), Some(0), "{}", program.binary.output());
     let web = &cluster.slices("web").await[0];
     assert_eq!(web.metadata.labels.as_ref().unwrap()["asked-for"], "again");
     assert_eq!(cluster.slices("db").await.len(), 1);
@@ -89,17 +89,17 @@ async fn a_second_signal_ends_it_at_once() {
     let (server, cluster) = server().await;
     let (program, _hold) = with_a_write_under_way(&server, &cluster).await;
     program.binary.signal(Signal::INT).unwrap();
-    program.binary.says("asked to end").await.unwrap();
+    program.binary.wait_for_output("asked to end").await.unwrap();
     program.binary.signal(Signal::TERM).unwrap();
-    assert_eq!(program.binary.ends().await.unwrap().code(), Some(1));
+    assert_eq!(program.binary.wait().await.unwrap().code(), Some(1));
 }
 
 #[tokio::test]
 async fn it_can_be_ended_before_the_server_answers() {
     let (server, _) = server().await;
     server.faults.add(Rule::when(Match::default()).hold_request());
-    let binary = Binary::start(PROGRAM, &[&server.flag()], &[]).unwrap();
-    binary.says("starting").await.unwrap();
+    let binary = TestProcess::start(PROGRAM, &[&server.flag()], &[]).unwrap();
+    binary.wait_for_output("starting").await.unwrap();
     binary.signal(Signal::TERM).unwrap();
-    assert_eq!(binary.ends().await.unwrap().code(), Some(0), "{}", binary.said());
+    assert_eq!(binary.wait().await.unwrap().code(), Some(0), "{}", binary.output());
 }

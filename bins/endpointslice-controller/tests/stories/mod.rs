@@ -3,7 +3,7 @@
 pub(crate) mod cluster;
 mod smoke;
 
-use testenv::{Binary, Program};
+use testenv::{Program, TestProcess};
 
 pub(crate) use smoke::smoke;
 
@@ -16,8 +16,8 @@ pub(crate) async fn start(args: &[&str]) -> Program {
 
 /// Runs the program to its end, which is a failure; answers its complaints.
 pub(crate) async fn fails(args: &[&str]) -> Vec<String> {
-    let binary = Binary::start(PROGRAM, args, &[]).unwrap();
-    let (code, complaints) = binary.complains().await.unwrap();
-    assert_eq!(code, Some(1), "{}", binary.said());
+    let binary = TestProcess::start(PROGRAM, args, &[]).unwrap();
+    let (code, complaints) = binary.wait_for_startup_error().await.unwrap();
+    assert_eq!(code, Some(1), "{}", binary.output());
     complaints
 }

@@ -19,14 +19,14 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(10);
 
 /// A process under test. It runs in an empty directory with a clean environment and is killed when this is dropped.
-pub struct Binary {
+pub struct TestProcess {
     process: Process,
     log: PathBuf,
     /// Kills the process when dropped.
     _reaper: Reaper,
 }
 
-impl Binary {
+impl TestProcess {
     /// Starts a program with these arguments and environment variables.
     pub fn start(program: impl AsRef<Path>, args: &[&str], variables: &[(&str, &str)]) -> Result<Self, Error> {
         let program = program.as_ref();
@@ -56,19 +56,19 @@ impl Binary {
 
     /// The output (stdout and stderr) so far.
     #[must_use]
-    pub fn said(&self) -> String {
+    pub fn output(&self) -> String {
         let log = std::fs::read(&self.log).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
     }
 
     /// Waits until the output contains `text`; returns the whole line.
-    pub async fn says(&self, text: &str) -> Result<String, Error> {
+    pub async fn wait_for_output(&self, text: &str) -> Result<String, Error> {
         let mut line = None;
         let future = until(text, || {
-            let ended = self.ended().is_some();
-            let said = self.said();
-            line = said.lines().find(|line| line.contains(text)).map(ToOwned::to_owned);
-            std::future::ready(line.is_some() || ended)
+            let exited = self.try_exit().is_some();
+            let output = self.output();
+            line = output.lines().find(|line| line.contains(text)).map(ToOwned::to_owned);
+            std::future::ready(line.is_some() || exited)
         });
         let result = future.await;
         line.ok_or_else(|| self.failed(text, result))
@@ -76,15 +76,15 @@ impl Binary {
 
     /// The exit status, if the process has ended.
     #[must_use]
-    pub fn ended(&self) -> Option<ExitStatus> {
+    pub fn try_exit(&self) -> Option<ExitStatus> {
         self.process.exited()
     }
 
     /// Waits until the process ends; returns its exit status.
-    pub async fn ends(&self) -> Result<ExitStatus, Error> {
+    pub async fn wait(&self) -> Result<ExitStatus, Error> {
         let mut status = None;
         let future = until("exit", || {
-            status = self.ended();
+            status = self.try_exit();
             std::future::ready(status.is_some())
         });
         let result = future.await;
@@ -105,7 +105,7 @@ impl Binary {
         Error::UnexpectedOutput {
             expected: expected.to_owned(),
             how,
-            output: self.said(),
+            output: self.output(),
         }
     }
 }
@@ -129,36 +129,36 @@ pub async fn until(what: &str, mut condition: impl AsyncFnMut() -> bool) -> Resu
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Binary {
-        Binary::start("/bin/sh", &["-c", script], &[("NAME", "x")]).unwrap()
+    fn shell(script: &str) -> TestProcess {
+        TestProcess::start("/bin/sh", &["-c", script], &[("NAME", "x")]).unwrap()
     }
 
     #[tokio::test]
     async fn output_and_exit_status_are_captured() {
-        let binary = shell(
+        let process = shell(
             "echo one $NAME ${CARGO_MANIFEST_DIR:-nothing}; echo two >&2; trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done",
         );
-        assert_eq!(binary.says("one").await.unwrap(), "one x nothing");
-        binary.says("ready").await.unwrap();
-        assert_eq!(binary.said(), "one x nothing\ntwo\nready\n");
-        assert_eq!(binary.ended(), None);
-        binary.signal(Signal::TERM).unwrap();
-        assert_eq!(binary.ends().await.unwrap().code(), Some(7));
-        assert_eq!(binary.ended().unwrap().code(), Some(7));
+        assert_eq!(process.wait_for_output("one").await.unwrap(), "one x nothing");
+        process.wait_for_output("ready").await.unwrap();
+        assert_eq!(process.output(), "one x nothing\ntwo\nready\n");
+        assert_eq!(process.try_exit(), None);
+        process.signal(Signal::TERM).unwrap();
+        assert_eq!(process.wait().await.unwrap().code(), Some(7));
+        assert_eq!(process.try_exit().unwrap().code(), Some(7));
     }
 
     #[tokio::test]
     async fn missing_output_is_an_error_as_soon_as_the_process_ends() {
-        let error = shell("echo one").says("two").await.unwrap_err().to_string();
+        let error = shell("echo one").wait_for_output("two").await.unwrap_err().to_string();
         assert!(error.contains("two") && error.contains("one"), "{error}");
     }
 
     #[tokio::test]
     async fn drop_kills_the_process() {
-        let binary = shell("echo up; while :; do sleep 1; done");
-        binary.says("up").await.unwrap();
-        let process = binary.process.clone();
-        drop(binary);
-        assert!(process.exited().is_some());
+        let process = shell("echo up; while :; do sleep 1; done");
+        process.wait_for_output("up").await.unwrap();
+        let child = process.process.clone();
+        drop(process);
+        assert!(child.exited().is_some());
     }
 }

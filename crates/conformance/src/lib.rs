@@ -12,7 +12,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use futures::{StreamExt as _, stream};
-use testenv::{CONTROLLERS, Component, ControlPlane, Program};
+use testenv::{CONTROLLERS, Component, ControlPlane, ControllerProcess};
 
 use play::{Played, play};
 use scenario::Scenario;
@@ -112,7 +112,7 @@ struct World {
     side: Side,
     _control_plane: ControlPlane,
     _manager: Component,
-    _programs: Vec<Program>,
+    _programs: Vec<ControllerProcess>,
 }
 
 async fn upstream() -> Result<World> {
@@ -138,8 +138,8 @@ async fn ourselves(programs: &[PathBuf]) -> Result<World> {
     let argument = format!("--kubeconfig={}", kubeconfig.path.display());
     let mut started = Vec::new();
     for program in programs {
-        let program = Program::start(program, &[&argument]).await?;
-        program.ready().await?;
+        let program = ControllerProcess::start(program, &[&argument]).await?;
+        program.wait_ready().await?;
         started.push(program);
     }
     Ok(World {

@@ -20,7 +20,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use futures::future::select_all;
-use testenv::{CONTROLLERS, Program};
+use testenv::{CONTROLLERS, ControllerProcess};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::{
@@ -151,15 +151,15 @@ async fn observe(stage: &Stage) -> Result<Infallible> {
 }
 
 /// Our two programs.
-struct Controllers(Vec<Program>);
+struct Controllers(Vec<ControllerProcess>);
 
 impl Controllers {
     async fn start(programs: &[PathBuf], kubeconfig: &Path) -> Result<Self> {
         let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
         let mut started = Vec::new();
         for program in programs {
-            let program = Program::start(program, &[&kubeconfig]).await?;
-            program.ready().await?;
+            let program = ControllerProcess::start(program, &[&kubeconfig]).await?;
+            program.wait_ready().await?;
             started.push(program);
         }
         Ok(Self(started))
@@ -169,8 +169,11 @@ impl Controllers {
     async fn run(&self) -> Result<Infallible> {
         loop {
             for (program, name) in self.0.iter().zip(CONTROLLERS) {
-                if let Some(status) = program.binary.try_exit() {
-                    bail!("{name} ended, with {status}. It had said:\n{}", program.binary.output());
+                if let Some(status) = program.process.try_exit() {
+                    bail!(
+                        "{name} ended, with {status}. It had said:\n{}",
+                        program.process.output()
+                    );
                 }
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

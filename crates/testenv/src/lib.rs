@@ -6,7 +6,7 @@
 //! starts upstream's controllers. [`Cluster`] adds a scheduler and nodes, so that real Deployments roll.
 //!
 //! Every process of the control plane is a [`Component`], which can be stopped, killed, frozen and restarted on the same
-//! data. A [`TestProcess`] is a process under test; a [`Program`] is one of our controllers. All processes end and the
+//! data. A [`TestProcess`] is a process under test; a [`ControllerProcess`] is one of our controllers. All processes end and the
 //! directory is removed when the environment is dropped, and also when the test process dies of a panic, Ctrl-C or
 //! SIGKILL. [`SimServer`] is the in-memory API server, for tests that do not need a real control plane.
 //!
@@ -37,6 +37,7 @@ mod blindfold;
 mod cluster;
 mod component;
 mod control_plane;
+mod controller_process;
 mod controllers;
 mod deployments;
 pub mod documented;
@@ -45,7 +46,6 @@ mod files;
 pub mod objects;
 pub mod pki;
 mod ports;
-mod program;
 mod proxy;
 mod rbac;
 mod reaper;
@@ -59,9 +59,9 @@ pub use cluster::{Cluster, ClusterBuilder};
 pub use component::Component;
 pub use control_plane::{ControlPlane, ControlPlaneBuilder};
 pub use control_plane_assets as assets;
+pub use controller_process::ControllerProcess;
 pub use deployments::Rolling;
 pub use error::Error;
-pub use program::Program;
 pub use proxy::FaultProxy;
 pub use rbac::rule;
 pub use sim::SimServer;

@@ -62,17 +62,17 @@ async fn it_lives_within_the_rights_of_the_spec_and_without_them() {
     smoke(&cluster, &[&flag]).await;
 
     let program = start(&[&flag]).await;
-    program.ready().await.unwrap();
+    program.wait_ready().await.unwrap();
     let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client.clone());
     let name = format!("testenv:{}", account.name());
     let mut binding = bindings.get(&name).await.unwrap();
     bindings.delete(&name, &DeleteParams::default()).await.unwrap();
     for lost in ["pods", "services", "nodes", "endpointslices"] {
         let line = format!("[-]{lost} failed: {lost}");
-        let (code, page) = program.shows("/readyz?verbose", &line).await.unwrap();
+        let (code, page) = program.wait_for_page("/readyz?verbose", &line).await.unwrap();
         assert_eq!(code, 200, "{page}");
     }
-    assert_eq!(program.page("/readyz").await.unwrap(), (200, "ok".to_owned()));
+    assert_eq!(program.get("/readyz").await.unwrap(), (200, "ok".to_owned()));
 
     binding.metadata = kube::api::ObjectMeta {
         name: Some(name),
@@ -81,7 +81,7 @@ async fn it_lives_within_the_rights_of_the_spec_and_without_them() {
     bindings.create(&PostParams::default(), &binding).await.unwrap();
     for back in ["pods", "services", "nodes", "endpointslices"] {
         program
-            .shows("/readyz?verbose", &format!("[+]{back} ok\n"))
+            .wait_for_page("/readyz?verbose", &format!("[+]{back} ok\n"))
             .await
             .unwrap();
     }

@@ -33,8 +33,11 @@ async fn a_new_list_shows_what_changed_and_only_that_is_written() {
         cluster.published(name, &["10.1.0.1", "10.1.0.3", "10.1.0.4"]).await;
     }
     let resources = ["endpointslices", "nodes", "pods", "services"];
-    program.lists_anew(&resources).await.unwrap();
-    program.shows("/readyz?verbose", "readyz check passed").await.unwrap();
+    program.wait_for_relist(&resources).await.unwrap();
+    program
+        .wait_for_page("/readyz?verbose", "readyz check passed")
+        .await
+        .unwrap();
     // Keys are looked at in their order, so whoever is asked for last is written last.
     cluster.service("last", "nobody", json!({})).await;
     cluster.published("last", &[]).await;

@@ -16,12 +16,12 @@ async fn a_dry_run_tells_what_it_would_write_and_writes_nothing() {
     cluster.service("web", "web", auto).await;
     cluster.pod("web-1", "web", "10.1.0.1").await;
     let program = start(&[&server.flag(), "--dry-run"]).await;
-    let plan = program.binary.wait_for_output("would write").await.unwrap();
+    let plan = program.process.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
     // Hints are impossible here, which is an event otherwise.
-    program.binary.wait_for_output("would tell").await.unwrap();
+    program.process.wait_for_output("would tell").await.unwrap();
     cluster.service("last", "nobody", json!({})).await;
-    program.binary.wait_for_output("key=shop/last").await.unwrap();
+    program.process.wait_for_output("key=shop/last").await.unwrap();
     program.stop().await.unwrap();
     assert_eq!(server.faults.count(&Match::writes()), 0);
 }

@@ -10,7 +10,7 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use serde_json::json;
-use testenv::{Program, Signal, SimServer, TestProcess, until};
+use testenv::{ControllerProcess, Signal, SimServer, TestProcess, until};
 
 use crate::{
     server,
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A program with a write under way that is not answered as long as the rule holds.
-async fn with_a_write_under_way(server: &SimServer, cluster: &Cluster) -> (Program, RuleHandle) {
+async fn with_a_write_under_way(server: &SimServer, cluster: &Cluster) -> (ControllerProcess, RuleHandle) {
     let hold = server
         .faults
         .add(Rule::on(Verb::Create, "endpointslices").hold_request());
@@ -36,17 +36,17 @@ async fn writes_under_way_are_finished() {
     for signal in [Signal::TERM, Signal::INT] {
         let (server, cluster) = server().await;
         let (program, hold) = with_a_write_under_way(&server, &cluster).await;
-        program.binary.signal(signal).unwrap();
-        program.binary.wait_for_output("asked to end").await.unwrap();
+        program.process.signal(signal).unwrap();
+        program.process.wait_for_output("asked to end").await.unwrap();
         assert!(cluster.slices("web").await.is_empty());
         hold.remove();
-        let status = program.binary.wait().await.unwrap();
-        assert_eq!(status.code(), Some(0), "{}", program.binary.output());
-        assert_eq!(cluster.slices("web").await.len(), 1, "{}", program.binary.output());
+        let status = program.process.wait().await.unwrap();
+        assert_eq!(status.code(), Some(0), "{}", program.process.output());
+        assert_eq!(cluster.slices("web").await.len(), 1, "{}", program.process.output());
         assert!(
-            program.binary.output().contains("slices written"),
+            program.process.output().contains("slices written"),
             "{}",
-            program.binary.output()
+            program.process.output()
         );
     }
 }
@@ -72,12 +72,12 @@ async fn g_32_t_wq_10_what_is_due_is_written_and_what_waits_is_not() {
     cluster.service("db", "db", json!({})).await;
     cluster.pod("p", "db", "10.0.0.1").await;
     let db_waits = "workqueue_depth{name=\"endpoint_slice\"} 1\n";
-    program.shows("/metrics", db_waits).await.unwrap();
-    program.binary.signal(Signal::TERM).unwrap();
-    program.binary.wait_for_output("asked to end").await.unwrap();
+    program.wait_for_page("/metrics", db_waits).await.unwrap();
+    program.process.signal(Signal::TERM).unwrap();
+    program.process.wait_for_output("asked to end").await.unwrap();
     hold.remove();
-    let status = program.binary.wait().await.unwrap();
-    assert_eq!(status.code(), Some(0), "{}", program.binary.output());
+    let status = program.process.wait().await.unwrap();
+    assert_eq!(status.code(), Some(0), "{}", program.process.output());
     let web = &cluster.slices("web").await[0];
     assert_eq!(web.metadata.labels.as_ref().unwrap()["asked-for"], "again");
     assert_eq!(cluster.slices("db").await.len(), 1);
@@ -88,10 +88,10 @@ async fn g_32_t_wq_10_what_is_due_is_written_and_what_waits_is_not() {
 async fn a_second_signal_ends_it_at_once() {
     let (server, cluster) = server().await;
     let (program, _hold) = with_a_write_under_way(&server, &cluster).await;
-    program.binary.signal(Signal::INT).unwrap();
-    program.binary.wait_for_output("asked to end").await.unwrap();
-    program.binary.signal(Signal::TERM).unwrap();
-    assert_eq!(program.binary.wait().await.unwrap().code(), Some(1));
+    program.process.signal(Signal::INT).unwrap();
+    program.process.wait_for_output("asked to end").await.unwrap();
+    program.process.signal(Signal::TERM).unwrap();
+    assert_eq!(program.process.wait().await.unwrap().code(), Some(1));
 }
 
 #[tokio::test]

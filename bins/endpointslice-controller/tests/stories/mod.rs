@@ -3,15 +3,15 @@
 pub(crate) mod cluster;
 mod smoke;
 
-use testenv::{Program, TestProcess};
+use testenv::{ControllerProcess, TestProcess};
 
 pub(crate) use smoke::smoke;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_endpointslice-controller");
 
 /// Starts the program, and waits until it has found the API server sound.
-pub(crate) async fn start(args: &[&str]) -> Program {
-    Program::start(PROGRAM, args).await.unwrap()
+pub(crate) async fn start(args: &[&str]) -> ControllerProcess {
+    ControllerProcess::start(PROGRAM, args).await.unwrap()
 }
 
 /// Runs the program to its end, which is a failure; answers its complaints.

@@ -19,7 +19,7 @@ pub(crate) async fn smoke(cluster: &Cluster, args: &[&str]) {
     cluster.published("web", &["10.1.0.1", "10.1.0.2"]).await;
     cluster.delete_pod("web-1").await;
     cluster.published("web", &["10.1.0.2"]).await;
-    program.ready().await.unwrap();
+    program.wait_ready().await.unwrap();
     program.stop().await.unwrap();
 
     let before = cluster.slices("web").await;
@@ -27,7 +27,7 @@ pub(crate) async fn smoke(cluster: &Cluster, args: &[&str]) {
     recorder.mark("a restart", Window::NoWrites).await.unwrap();
     let program = start(args).await;
     // Keys are looked at in their order, so whoever is asked for last is written last.
-    program.ready().await.unwrap();
+    program.wait_ready().await.unwrap();
     recorder.wait_quiescent(QUIET).await.unwrap();
     recorder.mark("one more", Window::OneWritePerSlice).await.unwrap();
     cluster.service("last", "nobody", json!({})).await;

@@ -10,7 +10,7 @@ use kube::{
 use serde_json::{Value, json};
 use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
 use testenv::{
-    Program,
+    ControllerProcess,
     objects::{create, ready_addresses, slices_of},
     until,
 };
@@ -24,20 +24,20 @@ const QUIET: Duration = Duration::from_secs(1);
 pub(crate) async fn play(client: &Client, args: &[&str]) {
     let recorder = Recorder::start(client.clone()).await.unwrap();
     let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
-    let program = Program::start(PROGRAM, args).await.unwrap();
+    let program = ControllerProcess::start(PROGRAM, args).await.unwrap();
     prepare(client).await;
     mirrored(client, "db", &["10.1.0.1", "10.1.0.2"]).await;
     let patch = Patch::Merge(json!({"subsets": subsets(&["10.1.0.2"])}));
     endpoints.patch("db", &PatchParams::default(), &patch).await.unwrap();
     mirrored(client, "db", &["10.1.0.2"]).await;
-    program.ready().await.unwrap();
+    program.wait_ready().await.unwrap();
     program.stop().await.unwrap();
 
     let before = slices_of(client, NAMESPACE, "db").await.unwrap();
     recorder.wait_quiescent(QUIET).await.unwrap();
     recorder.mark("a restart", Window::NoWrites).await.unwrap();
-    let program = Program::start(PROGRAM, args).await.unwrap();
-    program.ready().await.unwrap();
+    let program = ControllerProcess::start(PROGRAM, args).await.unwrap();
+    program.wait_ready().await.unwrap();
     recorder.wait_quiescent(QUIET).await.unwrap();
     recorder.mark("one more", Window::OneWritePerSlice).await.unwrap();
     // Keys are looked at in their order, so whoever is asked for last is written last.

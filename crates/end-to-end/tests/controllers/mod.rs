@@ -2,15 +2,15 @@
 
 use std::{path::PathBuf, sync::LazyLock};
 
-use testenv::{CONTROLLERS, Program};
+use testenv::{CONTROLLERS, ControllerProcess};
 
 /// Paths of the binaries; built once for all tests.
 static BINARIES: LazyLock<Vec<PathBuf>> = LazyLock::new(|| testenv::build(&CONTROLLERS).unwrap());
 
 /// Both of our controllers, running.
 pub(crate) struct OurControllers {
-    pub(crate) services: Program,
-    pub(crate) mirroring: Program,
+    pub(crate) services: ControllerProcess,
+    pub(crate) mirroring: ControllerProcess,
 }
 
 impl OurControllers {
@@ -20,11 +20,15 @@ impl OurControllers {
             .await
             .unwrap();
         let ours = Self {
-            services: Program::start(&programs[0], &[both, services].concat()).await.unwrap(),
-            mirroring: Program::start(&programs[1], &[both, mirroring].concat()).await.unwrap(),
+            services: ControllerProcess::start(&programs[0], &[both, services].concat())
+                .await
+                .unwrap(),
+            mirroring: ControllerProcess::start(&programs[1], &[both, mirroring].concat())
+                .await
+                .unwrap(),
         };
-        ours.services.ready().await.unwrap();
-        ours.mirroring.ready().await.unwrap();
+        ours.services.wait_ready().await.unwrap();
+        ours.mirroring.wait_ready().await.unwrap();
         ours
     }
 

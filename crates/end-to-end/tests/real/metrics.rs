@@ -197,8 +197,8 @@ async fn r127_the_metrics_are_those_of_upstream() {
 
     let ours = OurControllers::start(&[&kubeconfig_flag(&control_plane)], &[], &[]).await;
     run_workload(&client, "ours", &recorder).await;
-    let mut found = families(&ours.services.page("/metrics").await.unwrap().1);
-    for (name, family) in families(&ours.mirroring.page("/metrics").await.unwrap().1) {
+    let mut found = families(&ours.services.get("/metrics").await.unwrap().1);
+    for (name, family) in families(&ours.mirroring.get("/metrics").await.unwrap().1) {
         let known = found.entry(name).or_insert_with(|| family.clone());
         // Both controllers have work queue metrics.
         for (label, values) in family.labels {

@@ -53,9 +53,9 @@ async fn f11_a_relist_writes_nothing() {
     harness.control_plane.compact_etcd().await.unwrap();
     blocked.remove();
     let watched = ["endpointslices", "nodes", "pods", "services"];
-    ours.services.lists_anew(&watched).await.unwrap();
+    ours.services.wait_for_relist(&watched).await.unwrap();
     let watched = ["endpoints", "endpointslices", "services"];
-    ours.mirroring.lists_anew(&watched).await.unwrap();
+    ours.mirroring.wait_for_relist(&watched).await.unwrap();
     harness.start_phase("new objects", Window::Any).await;
     assert_eq!(harness.slice_writes().await, before);
 

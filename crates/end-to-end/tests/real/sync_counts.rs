@@ -7,8 +7,8 @@ use crate::{controllers::OurControllers, harness::Harness};
 /// Waits until our controllers have synced all keys since their start.
 pub(crate) async fn wait_for_ours(ours: &OurControllers, harness: &Harness) {
     until("sync of all keys by our controllers", async || {
-        let services = ours.services.page("/metrics").await.unwrap().1;
-        let mirroring = ours.mirroring.page("/metrics").await.unwrap().1;
+        let services = ours.services.get("/metrics").await.unwrap().1;
+        let mirroring = ours.mirroring.get("/metrics").await.unwrap().1;
         all_synced(&services, &mirroring, harness)
     })
     .await

@@ -33,7 +33,7 @@
 //! ```
 
 mod access;
-mod blindfold;
+mod block_watches;
 mod cluster;
 mod component;
 mod control_plane;
@@ -54,7 +54,7 @@ mod test_process;
 mod workspace_binaries;
 
 pub use access::{Credentials, KubeconfigFile, User};
-pub use blindfold::blindfold;
+pub use block_watches::block_watches;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use component::Component;
 pub use control_plane::{ControlPlane, ControlPlaneBuilder};

@@ -1,7 +1,7 @@
 //! What happened while nobody looked.
 
 use serde_json::json;
-use testenv::blindfold;
+use testenv::block_watches;
 
 use crate::{server, stories::start};
 
@@ -24,7 +24,7 @@ async fn a_new_list_shows_what_changed_and_only_that_is_written() {
     cluster.published("none", &[]).await;
     let before = server.slice_writes();
 
-    let blindfold = blindfold(&server.faults).await.unwrap();
+    let blindfold = block_watches(&server.faults).await.unwrap();
     cluster.delete_pod("web-2").await;
     cluster.pod("web-4", "web", "10.1.0.4").await;
     server.compact();

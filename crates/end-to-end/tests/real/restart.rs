@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use serde_json::json;
 use slice_oracle::Window;
-use testenv::{ControlPlane, FaultProxy, blindfold, objects::create};
+use testenv::{ControlPlane, FaultProxy, block_watches, objects::create};
 
 use crate::{controllers::OurControllers, harness::Harness, sync_counts};
 
@@ -44,7 +44,7 @@ async fn f11_a_relist_writes_nothing() {
     let before = harness.slice_writes().await;
     assert!(before > 0);
 
-    let blocked = blindfold(proxy.faults()).await.unwrap();
+    let blocked = block_watches(proxy.faults()).await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(harness.client.clone());
     // A watch at the last revision before the compaction could still be resumed.
     for name in ["one", "two"] {

@@ -8,7 +8,7 @@ use apisim::{
 use crate::{error::Error, test_process::until};
 
 /// Cuts all watches and blocks new ones until the rule is removed.
-pub async fn blindfold(faults: &Faults) -> Result<RuleHandle, Error> {
+pub async fn block_watches(faults: &Faults) -> Result<RuleHandle, Error> {
     let watches = || Match::verb(Verb::Watch);
     let hold = faults.add(Rule::when(watches()).hold_request());
     let cut = faults.add(Rule::when(watches()).stream(StreamFault::Cut));

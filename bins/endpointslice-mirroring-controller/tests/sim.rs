@@ -8,7 +8,7 @@ use apisim::{
     faults::{Match, Rule},
     request::Verb,
 };
-use testenv::{SimServer, TestProcess, documented};
+use testenv::{SimServer, TestProcess, readme};
 
 /// S16.
 #[tokio::test]
@@ -23,7 +23,7 @@ async fn slices_follow_endpoints_and_a_restart_writes_nothing() {
 async fn the_documented_command_shows_what_would_be_done() {
     let server = SimServer::start().await.unwrap();
     story::prepare(&server.client()).await;
-    let (program, _kubeconfig) = documented::start(story::PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
+    let (program, _kubeconfig) = readme::start(story::PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
     let plan = program.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/db"), "{plan}");
 }

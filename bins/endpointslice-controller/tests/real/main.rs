@@ -11,7 +11,7 @@ use kube::{
     api::{DeleteParams, PostParams},
 };
 use serde_json::json;
-use testenv::{Component, ControlPlane, User, documented, rule};
+use testenv::{Component, ControlPlane, User, readme, rule};
 
 use stories::{cluster::Cluster, fails, smoke, start};
 
@@ -36,7 +36,7 @@ fn flag(control_plane: &ControlPlane, user: &User) -> String {
 
 /// Starts kube-controller-manager as README.md says, so that nobody else writes slices.
 async fn without_its_own(control_plane: &ControlPlane) -> Component {
-    let readme = documented::readme().unwrap();
+    let readme = readme::text().unwrap();
     let controllers = readme.split_once("--controllers=").unwrap().1;
     let controllers: Vec<&str> = controllers.split_once('`').unwrap().0.split(',').collect();
     assert!(controllers.contains(&"-endpointslice-controller"), "{controllers:?}");

@@ -2,7 +2,7 @@
 
 use apisim::faults::Match;
 use serde_json::json;
-use testenv::documented;
+use testenv::readme;
 
 use crate::{
     server,
@@ -31,7 +31,7 @@ async fn a_dry_run_tells_what_it_would_write_and_writes_nothing() {
 async fn the_documented_command_shows_what_would_be_done() {
     let (server, cluster) = server().await;
     cluster.service("web", "web", json!({})).await;
-    let (program, _kubeconfig) = documented::start(PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
+    let (program, _kubeconfig) = readme::start(PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
     let plan = program.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
 }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use crate::{error::Error, sim::SimServer, test_process::TestProcess};
 
 /// The text of README.md.
-pub fn readme() -> Result<String, Error> {
+pub fn text() -> Result<String, Error> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
     std::fs::read_to_string(&path).map_err(Error::system(format!("read {}", path.display())))
 }
@@ -15,7 +15,7 @@ pub fn readme() -> Result<String, Error> {
 /// The arguments of a package's process in README.md.
 pub fn arguments(package: &str) -> Result<Vec<String>, Error> {
     let start = format!("cargo run --release -p {package} -- ");
-    let readme = readme()?;
+    let readme = text()?;
     let line = readme.lines().find_map(|line| line.strip_prefix(&start));
     let missing = || Error::System {
         action: format!("find `{start}…` in README.md"),

@@ -14,7 +14,7 @@ use slice_oracle::{
     check_history,
 };
 use testenv::objects::slices_of;
-use testenv::{Cluster, ControlPlane, Rolling, until};
+use testenv::{Cluster, ControlPlane, RollingDeployment, until};
 
 const IDLE: Duration = Duration::from_secs(3);
 const MAX_ENDPOINTS: usize = 12;
@@ -117,7 +117,10 @@ async fn upstream_has_no_violations_except_a_known_deviation() {
     let is_known_deviation = |violation: &Violation| {
         violation.invariant == Invariant::I4 && violation.object.starts_with("EndpointSlice default/both-")
     };
-    assert!(!violations.is_empty() && violations.iter().all(is_known_deviation), "{violations:#?}");
+    assert!(
+        !violations.is_empty() && violations.iter().all(is_known_deviation),
+        "{violations:#?}"
+    );
 }
 
 /// Waits until all slices of a Service have this port only: on a loaded machine, upstream may take seconds to start
@@ -132,33 +135,43 @@ async fn wait_for_port(client: &Client, service: &str, number: i32) {
     .unwrap();
 }
 
-async fn run_workload(operator: &Operator, client: &Client) -> Rolling {
+async fn run_workload(operator: &Operator, client: &Client) -> RollingDeployment {
     let selector = json!({"app": "web"});
     let ports = json!([{"name": "http", "port": 80, "targetPort": "http"}]);
-    operator.create_service("web", json!({"selector": selector, "ports": ports}))
+    operator
+        .create_service("web", json!({"selector": selector, "ports": ports}))
         .await;
     let both = json!({"selector": selector, "ports": ports, "ipFamilyPolicy": "PreferDualStack"});
     operator.create_service("both", both).await;
-    operator.create_service("headless", json!({"selector": selector, "clusterIP": "None"}))
+    operator
+        .create_service("headless", json!({"selector": selector, "clusterIP": "None"}))
         .await;
-    operator.create_service("no-pods", json!({"selector": {"app": "no-pods"}, "ports": ports}))
+    operator
+        .create_service("no-pods", json!({"selector": {"app": "no-pods"}, "ports": ports}))
         .await;
     operator.create_service("db", json!({"ports": [{"port": 5432}]})).await;
-    operator.put_endpoints(&["10.9.0.1", "10.9.0.2", "fd00::9"], &["10.9.0.3"])
+    operator
+        .put_endpoints(&["10.9.0.1", "10.9.0.2", "fd00::9"], &["10.9.0.3"])
         .await;
 
-    let deployment = Rolling::start(client, "web", "web:1", 10).await.unwrap();
+    let deployment = RollingDeployment::start(client, "web", "web:1", 10).await.unwrap();
     operator.change_port("both", 9090).await;
     deployment.roll("web:1", 21).await.unwrap();
     operator.put_endpoints(&["10.9.0.1", "10.9.0.4"], &["10.9.0.2"]).await;
-    operator.patch_service("web", json!({"spec": {"trafficDistribution": "PreferSameNode"}}))
+    operator
+        .patch_service("web", json!({"spec": {"trafficDistribution": "PreferSameNode"}}))
         .await;
-    operator.patch_service("headless", json!({"metadata": {"labels": {"team": "x"}}}))
+    operator
+        .patch_service("headless", json!({"metadata": {"labels": {"team": "x"}}}))
         .await;
     operator.set_topology_mode("both", Some("Auto")).await;
     deployment.roll("web:2", 21).await.unwrap();
     deployment.roll("web:2", 14).await.unwrap();
-    operator.services.delete("no-pods", &DeleteParams::default()).await.unwrap();
+    operator
+        .services
+        .delete("no-pods", &DeleteParams::default())
+        .await
+        .unwrap();
     deployment
 }
 
@@ -171,7 +184,9 @@ async fn a_restarted_api_server_leaves_no_silent_gap() {
         let client = control_plane.client().unwrap();
         let recorder = Recorder::start(client.clone()).await.unwrap();
         let operator = Operator::new(&client);
-        operator.create_service("before", json!({"ports": [{"port": 80}]})).await;
+        operator
+            .create_service("before", json!({"ports": [{"port": 80}]}))
+            .await;
         control_plane.apiserver().kill().await.unwrap();
         control_plane.apiserver().start().await.unwrap();
         operator.create_service("after", json!({"ports": [{"port": 80}]})).await;

@@ -10,7 +10,7 @@ use kube::{
 use serde_json::json;
 use slice_oracle::{CheckConfig, Invariant, Recorder, Window, assert_clean};
 use testenv::{
-    Cluster, Rolling,
+    Cluster, RollingDeployment,
     objects::{create, slices_of},
 };
 
@@ -45,7 +45,7 @@ async fn create_services(client: &Client) {
 }
 
 /// The node with the most pods of a Deployment, and their names.
-async fn busiest(deployment: &Rolling) -> (String, Vec<String>) {
+async fn busiest(deployment: &RollingDeployment) -> (String, Vec<String>) {
     let mut by_node: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for pod in deployment.pods().await.unwrap() {
         let (name, node) = (pod.name_any(), pod.spec.unwrap().node_name.unwrap());
@@ -55,7 +55,7 @@ async fn busiest(deployment: &Rolling) -> (String, Vec<String>) {
 }
 
 /// Cordons the busiest node and evicts its pods.
-async fn drain(client: &Client, deployment: &Rolling) -> String {
+async fn drain(client: &Client, deployment: &RollingDeployment) -> String {
     let nodes: Api<Node> = Api::all(client.clone());
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     let (node, pods_on_node) = busiest(deployment).await;
@@ -81,7 +81,7 @@ async fn i4_i6_rolling_updates_have_no_gap_and_no_spurious_writes() {
     };
     let ours = OurControllers::start(&[&kubeconfig_flag(control_plane)], &[], &[]).await;
     create_services(&client).await;
-    let deployment = Rolling::start(&client, "web", "web:1", 12).await.unwrap();
+    let deployment = RollingDeployment::start(&client, "web", "web:1", 12).await.unwrap();
     start_phase("a new template", Window::Any).await;
     deployment.roll("web:2", 12).await.unwrap();
     start_phase("one more pod", Window::OneWritePerSlice).await;
@@ -96,7 +96,7 @@ async fn i4_i6_rolling_updates_have_no_gap_and_no_spurious_writes() {
     deployment.roll("web:3", 20).await.unwrap();
     start_phase("a node is drained", Window::Any).await;
     let node = drain(&client, &deployment).await;
-    deployment.is_out("web:3", 20).await.unwrap();
+    deployment.wait_rolled_out("web:3", 20).await.unwrap();
     nodes.delete(&node, &DeleteParams::default()).await.unwrap();
     start_phase("a node is lost", Window::OneWritePerSlice).await;
     let (node, lost) = busiest(&deployment).await;
@@ -107,7 +107,7 @@ async fn i4_i6_rolling_updates_have_no_gap_and_no_spurious_writes() {
         let at_once = DeleteParams::default().grace_period(0);
         pods.delete(&name, &at_once).await.unwrap();
     }
-    deployment.is_out("web:3", 20).await.unwrap();
+    deployment.wait_rolled_out("web:3", 20).await.unwrap();
     recorder.wait_quiescent(IDLE).await.unwrap();
 
     let history = recorder.history().unwrap();

@@ -11,16 +11,16 @@ use crate::{error::Error, objects::create, test_process::until};
 
 /// A Deployment in the namespace `default`. Its pods have the label `app: NAME` and a port named `http`, and are spread
 /// over the zones.
-pub struct Rolling {
+pub struct RollingDeployment {
     name: String,
     deployments: Api<Deployment>,
     pods: Api<Pod>,
 }
 
-impl Rolling {
+impl RollingDeployment {
     /// Creates a Deployment of an image and waits until all pods are ready.
     pub async fn start(client: &Client, name: &str, image: &str, replicas: usize) -> Result<Self, Error> {
-        let rolling = Self {
+        let deployment = Self {
             name: name.to_owned(),
             deployments: Api::default_namespaced(client.clone()),
             pods: Api::default_namespaced(client.clone()),
@@ -40,9 +40,13 @@ impl Rolling {
             "spec": {"containers": containers, "topologySpreadConstraints": spread},
         });
         let spec = json!({"replicas": replicas, "selector": {"matchLabels": labels}, "template": template});
-        create(&rolling.deployments, json!({"metadata": {"name": name}, "spec": spec})).await?;
-        rolling.is_out(image, replicas).await?;
-        Ok(rolling)
+        create(
+            &deployment.deployments,
+            json!({"metadata": {"name": name}, "spec": spec}),
+        )
+        .await?;
+        deployment.wait_rolled_out(image, replicas).await?;
+        Ok(deployment)
     }
 
     /// Sets image and replicas, and waits until the rollout is complete.
@@ -55,11 +59,11 @@ impl Rolling {
             .patch(&self.name, &PatchParams::default(), &patch)
             .await;
         patched.map_err(Error::request(format!("patch the deployment {}", self.name)))?;
-        self.is_out(image, replicas).await
+        self.wait_rolled_out(image, replicas).await
     }
 
     /// Waits until exactly `replicas` pods of this image exist and are ready.
-    pub async fn is_out(&self, image: &str, replicas: usize) -> Result<(), Error> {
+    pub async fn wait_rolled_out(&self, image: &str, replicas: usize) -> Result<(), Error> {
         until(&format!("{replicas} pods run {image}"), async || {
             let pods = self.pods().await.unwrap_or_default();
             pods.len() == replicas && pods.iter().all(|pod| runs(pod, image) && is_ready(pod))

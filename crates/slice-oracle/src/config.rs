@@ -15,9 +15,9 @@ pub struct Manager {
 /// Configuration of the checks. The default expects both controllers with their default flags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckConfig {
-    /// The EndpointSlice controller; `None` if it does not run.
+    /// The `EndpointSlice` controller; `None` if it does not run.
     pub services: Option<Manager>,
-    /// The EndpointSliceMirroring controller; `None` if it does not run.
+    /// The `EndpointSliceMirroring` controller; `None` if it does not run.
     pub mirroring: Option<Manager>,
     /// Managed-by values of other running controllers, which may write their own slices.
     pub others: BTreeSet<String>,

@@ -1,5 +1,5 @@
-//! The oracle on upstream's own controllers: a violation that is not a known deviation is a bug of the oracle. This target
-//! needs Go.
+//! The oracle on upstream's own controllers: a violation that is not a known deviation is a bug of the oracle. This
+//! target needs Go.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
 

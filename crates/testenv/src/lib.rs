@@ -6,9 +6,9 @@
 //! starts upstream's controllers. [`Cluster`] adds a scheduler and nodes, so that real Deployments roll.
 //!
 //! Every process of the control plane is a [`Component`], which can be stopped, killed, frozen and restarted on the same
-//! data. A [`TestProcess`] is a process under test; a [`ControllerProcess`] is one of our controllers. All processes end and the
-//! directory is removed when the environment is dropped, and also when the test process dies of a panic, Ctrl-C or
-//! SIGKILL. [`SimServer`] is the in-memory API server, for tests that do not need a real control plane.
+//! data. A [`TestProcess`] is a process under test; a [`ControllerProcess`] is one of our controllers. All processes end
+//! and the directory is removed when the environment is dropped, and also when the test process dies of a panic, Ctrl-C
+//! or SIGKILL. [`SimServer`] is the in-memory API server, for tests that do not need a real control plane.
 //!
 //! The control-plane binaries are built from source with Go on first use, or come from `KUBEBUILDER_ASSETS`: see
 //! [`assets`].

@@ -8,7 +8,7 @@ use super::address::{Family, parse};
 use crate::object::{Name, is_terminating};
 use crate::state::State;
 
-/// Whether the controller manages slices of a Service: it has a selector, is not of type ExternalName and is not
+/// Whether the controller manages slices of a Service: it has a selector, is not of type `ExternalName` and is not
 /// terminating. Slices of other Services are ignored.
 pub(crate) fn is_managed(service: &Service, state: &State<'_>) -> bool {
     let Some(spec) = &service.spec else { return false };

@@ -64,9 +64,7 @@ fn assert_clean_lists_violations_and_writes_the_history_to_a_file() {
     let panic = std::panic::catch_unwind(check).unwrap_err();
     let message = panic.downcast_ref::<String>().unwrap();
     assert!(
-        message.contains(
-            "violated: I1\n  I1 Service ns/web (IPv4) at 110: expected pod c"
-        ),
+        message.contains("violated: I1\n  I1 Service ns/web (IPv4) at 110: expected pod c"),
         "{message}"
     );
     let (_, path) = message.rsplit_once("the history is in ").unwrap();

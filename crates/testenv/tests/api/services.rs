@@ -361,7 +361,7 @@ async fn updates() {
     assert_eq!(both["spec"]["clusterIP"], created["spec"]["clusterIP"]);
 }
 
-/// A Service can become an ExternalName and back (trap 30).
+/// A Service can become an `ExternalName` and back (trap 30).
 #[tokio::test]
 async fn a_service_can_become_an_external_name_and_back() {
     let api = Api::new().await;

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
-use testenv::Binary;
+use testenv::TestProcess;
 
 /// A port without a listener. A program that tries to connect has accepted all flags.
 const UNREACHABLE_MASTER: &str = "--master=http://127.0.0.1:1";
@@ -10,12 +10,12 @@ const UNREACHABLE_ERROR: &str = "http://127.0.0.1:1/: the API server cannot be r
 
 /// Runs the program until it exits. Returns the exit code and the reported errors.
 async fn run(args: &[&str], variables: &[(&str, &str)]) -> (i32, Vec<String>) {
-    let program = Binary::start(env!("CARGO_BIN_EXE_endpointslice-controller"), args, variables).unwrap();
-    let (code, errors) = program.complains().await.unwrap();
+    let program = TestProcess::start(env!("CARGO_BIN_EXE_endpointslice-controller"), args, variables).unwrap();
+    let (code, errors) = program.wait_for_startup_error().await.unwrap();
     (code.unwrap(), errors)
 }
 
-/// Limits of the number flags (R1 to R3, T-OPT-01 to T-OPT-05).
+/// CheckConfig of the number flags (R1 to R3, T-OPT-01 to T-OPT-05).
 #[tokio::test]
 async fn number_flags_have_the_limits_of_kube_controller_manager() {
     let syncs = "concurrent-service-endpoint-syncs";
@@ -154,9 +154,9 @@ async fn an_address_in_use_is_reported() {
 /// The common flags are tested in slice-runtime.
 #[tokio::test]
 async fn help_lists_its_own_flags() {
-    let program = Binary::start(env!("CARGO_BIN_EXE_endpointslice-controller"), &["--help"], &[]).unwrap();
-    assert!(program.ends().await.unwrap().success());
-    let help = program.said();
+    let program = TestProcess::start(env!("CARGO_BIN_EXE_endpointslice-controller"), &["--help"], &[]).unwrap();
+    assert!(program.wait().await.unwrap().success());
+    let help = program.output();
     for flag in [
         "concurrent-service-endpoint-syncs",
         "max-endpoints-per-slice",

@@ -1,14 +1,14 @@
 //! Command line: configuration errors and exit codes, without an API server. The flags that both binaries share are tested in
 //! endpointslice-controller.
 
-use testenv::Binary;
+use testenv::TestProcess;
 
 /// A port without a listener. A program that tries to connect has accepted all flags.
 const UNREACHABLE_MASTER: &str = "--master=http://127.0.0.1:1";
 const UNREACHABLE_ERROR: &str = "http://127.0.0.1:1/: the API server cannot be reached: ";
 const PROGRAM: &str = env!("CARGO_BIN_EXE_endpointslice-mirroring-controller");
 
-/// Limits of the number flags (T-MIR-66…70, M126 to M129).
+/// CheckConfig of the number flags (T-MIR-66…70, M126 to M129).
 #[tokio::test]
 async fn number_flags_have_the_limits_of_kube_controller_manager() {
     let syncs = "mirroring-concurrent-service-endpoint-syncs";
@@ -23,8 +23,8 @@ async fn number_flags_have_the_limits_of_kube_controller_manager() {
         (addresses, "0", Some("must not be less than 1, but got 0")),
         (addresses, "1001", Some("must not be more than 1000, but got 1001")),
     ] {
-        let program = Binary::start(PROGRAM, &[UNREACHABLE_MASTER, &format!("--{flag}"), value], &[]).unwrap();
-        let (code, errors) = program.complains().await.unwrap();
+        let program = TestProcess::start(PROGRAM, &[UNREACHABLE_MASTER, &format!("--{flag}"), value], &[]).unwrap();
+        let (code, errors) = program.wait_for_startup_error().await.unwrap();
         assert_eq!((code, errors.len()), (Some(1), 1), "{errors:?}");
         match expected {
             Some(expected) => assert_eq!(errors[0], format!("{flag} {expected}")),
@@ -41,8 +41,8 @@ async fn all_configuration_errors_are_reported_also_from_the_environment() {
         ("ENDPOINTSLICE_MASTER", "http://127.0.0.1:1"),
     ];
     let args = ["--mirroring-max-endpoints-per-subset=-1"];
-    let program = Binary::start(PROGRAM, &args, &variables).unwrap();
-    let (code, errors) = program.complains().await.unwrap();
+    let program = TestProcess::start(PROGRAM, &args, &variables).unwrap();
+    let (code, errors) = program.wait_for_startup_error().await.unwrap();
     assert_eq!(code, Some(1));
     assert_eq!(
         errors,
@@ -55,9 +55,9 @@ async fn all_configuration_errors_are_reported_also_from_the_environment() {
 
 #[tokio::test]
 async fn help_lists_its_own_flags() {
-    let program = Binary::start(PROGRAM, &["--help"], &[]).unwrap();
-    assert!(program.ends().await.unwrap().success());
-    let help = program.said();
+    let program = TestProcess::start(PROGRAM, &["--help"], &[]).unwrap();
+    assert!(program.wait().await.unwrap().success());
+    let help = program.output();
     for flag in [
         "mirroring-concurrent-service-endpoint-syncs",
         "mirroring-max-endpoints-per-subset",

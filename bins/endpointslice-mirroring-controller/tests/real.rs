@@ -1,30 +1,30 @@
-//! The binary on a real API server, with a service account that has the RBAC rules of the spec.
+//! The binary on a real API server, with a service account that has the generated RBAC rules.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod scenarios;
 
-use testenv::{ControlPlane, rule};
+use std::{num::NonZeroUsize, time::Duration};
 
-/// The rules of mirroring.md appendix A.1 suffice. Only the admission plugin requires `endpoints/finalizers`.
+use mirroring::controller::{Config, MirroringController};
+use slice_runtime::policy_rules;
+use testenv::ControlPlane;
+
+/// The generated RBAC rules (`docs/reference/rbac.md`) suffice; they are within those of mirroring.md appendix A.1. Only the admission plugin requires `endpoints/finalizers`.
 #[tokio::test]
-async fn the_rbac_rules_of_the_spec_suffice() {
+async fn the_generated_rbac_rules_suffice() {
     let control_plane = ControlPlane::builder()
         .apiserver_arg("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
         .start()
         .await
         .unwrap();
-    let read = ["get", "list", "watch"];
-    let rules = vec![
-        rule(&[""], &["services", "endpoints"], &read),
-        rule(&[""], &["services/finalizers", "endpoints/finalizers"], &["update"]),
-        rule(
-            &["discovery.k8s.io"],
-            &["endpointslices"],
-            &["get", "list", "watch", "create", "update", "delete"],
-        ),
-        rule(&["", "events.k8s.io"], &["events"], &["create", "update", "patch"]),
-    ];
+    let config = Config {
+        managed_by: mirroring::MANAGED_BY.to_owned(),
+        max_endpoints_per_subset: NonZeroUsize::MIN,
+        batch_period: Duration::ZERO,
+        service_selector: String::new(),
+    };
+    let rules = policy_rules(&MirroringController::new(config), "endpoints");
     // Not the name of the built-in controller's account, which has a default role binding.
     let account = control_plane
         .service_account("kube-system", "mirrors", rules)

@@ -8,7 +8,7 @@ use apisim::{
     faults::{Match, Rule},
     request::Verb,
 };
-use testenv::{Binary, SimServer, documented};
+use testenv::{SimServer, TestProcess, readme};
 
 /// Changes of Endpoints are mirrored, and a restart causes no writes (S16).
 #[tokio::test]
@@ -23,8 +23,8 @@ async fn slices_follow_endpoints_and_a_restart_writes_nothing() {
 async fn the_documented_dry_run_logs_the_planned_writes() {
     let server = SimServer::start().await.unwrap();
     scenarios::prepare(&server.client()).await;
-    let (program, _kubeconfig) = documented::start(scenarios::PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
-    let plan = program.says("would write").await.unwrap();
+    let (program, _kubeconfig) = readme::start(scenarios::PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
+    let plan = program.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/db"), "{plan}");
 }
 
@@ -34,8 +34,8 @@ async fn missing_permissions_are_reported_once() {
     let server = SimServer::start().await.unwrap();
     server.faults.add(Rule::on(Verb::List, "endpointslices").answer(403));
     server.faults.add(Rule::on(Verb::Watch, "endpoints").answer(403));
-    let program = Binary::start(scenarios::PROGRAM, &[&server.flag()], &[]).unwrap();
-    let (code, mut errors) = program.complains().await.unwrap();
+    let program = TestProcess::start(scenarios::PROGRAM, &[&server.flag()], &[]).unwrap();
+    let (code, mut errors) = program.wait_for_startup_error().await.unwrap();
     errors.sort();
     let denied = |request: &str| {
         format!(

@@ -8,10 +8,8 @@ use kube::{
 };
 use serde_json::Value;
 
-use testenv::{
-    history::Recorder,
-    objects::{api, slices_of},
-};
+use slice_oracle::Recorder;
+use testenv::objects::{api, slices_of};
 
 use super::scenario::Change;
 
@@ -48,7 +46,7 @@ impl ClusterUnderTest {
                 if object["kind"] != "EndpointSlice" {
                     return Ok(0);
                 }
-                recorder.by_hand(&applied.try_parse()?);
+                recorder.record_manual_write(&applied.try_parse()?);
                 Ok(1)
             }
             Change::Delete { kind, name, graceful } => {
@@ -70,7 +68,7 @@ impl ClusterUnderTest {
                     let patched = api
                         .patch(&slice.name_any(), &PatchParams::default(), &Patch::Merge(patch))
                         .await?;
-                    recorder.by_hand(&patched);
+                    recorder.record_manual_write(&patched);
                 }
                 Ok(slices.len())
             }
@@ -78,7 +76,7 @@ impl ClusterUnderTest {
                 let slices = slices_of(&self.client, namespace, service).await?;
                 let api = Api::<EndpointSlice>::namespaced(self.client.clone(), namespace);
                 for slice in &slices {
-                    recorder.removed_by_hand(slice);
+                    recorder.record_manual_deletion(slice);
                     api.delete(&slice.name_any(), &DeleteParams::default()).await?;
                 }
                 Ok(slices.len())

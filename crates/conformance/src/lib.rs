@@ -13,7 +13,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use futures::{StreamExt as _, stream};
-use testenv::{CONTROLLERS, ControlPlane, Part, Program};
+use testenv::{CONTROLLERS, Component, ControlPlane, ControllerProcess};
 
 use cluster::ClusterUnderTest;
 use run::{ScenarioResult, run_scenario};
@@ -43,7 +43,7 @@ pub fn played() -> impl Iterator<Item = (&'static str, String)> {
     scenarios.map(|scenario| (scenario.name, scenario.rules.join(", ")))
 }
 
-/// Ids of the documented deviations that scenarios allow.
+/// Ids of the readme deviations that scenarios allow.
 #[must_use]
 pub fn excuses() -> BTreeSet<&'static str> {
     let scenarios = scenarios::all().into_iter();
@@ -58,7 +58,7 @@ pub fn excuses() -> BTreeSet<&'static str> {
 pub fn run(args: &Args) -> Result<()> {
     if args.list {
         played().for_each(|(name, rules)| println!("{name}: {rules}"));
-        println!("rules that no scenario, recorded step or test covers: cargo xtask catalogue --left-out");
+        println!("rules that no scenario, recorded step or test covers: cargo xtask catalogue --uncovered");
         return Ok(());
     }
     let chosen = choose(&args.scenarios)?;
@@ -113,8 +113,8 @@ async fn compare(scenarios: Vec<Scenario>, programs: &[PathBuf]) -> Result<()> {
 struct Environment {
     cluster: ClusterUnderTest,
     _control_plane: ControlPlane,
-    _manager: Part,
-    _programs: Vec<Program>,
+    _manager: Component,
+    _programs: Vec<ControllerProcess>,
 }
 
 async fn start_upstream() -> Result<Environment> {
@@ -142,8 +142,8 @@ async fn start_ours(programs: &[PathBuf]) -> Result<Environment> {
     let kubeconfig_flag = format!("--kubeconfig={}", kubeconfig.path.display());
     let mut started = Vec::new();
     for program in programs {
-        let program = Program::start(program, &[&kubeconfig_flag]).await?;
-        program.ready().await?;
+        let program = ControllerProcess::start(program, &[&kubeconfig_flag]).await?;
+        program.wait_ready().await?;
         started.push(program);
     }
     Ok(Environment {

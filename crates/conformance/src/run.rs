@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::{core::v1::Event, discovery::v1::EndpointSlice};
 use kube::{Api, ResourceExt as _, api::ListParams};
-use testenv::history::{History, Limits, Object, Recorder, Verb, check_history, check_rest};
+use slice_oracle::{CheckConfig, History, Object, Recorder, Verb, check_final_state, check_history};
 
 use super::{
     cluster::ClusterUnderTest,
@@ -127,7 +127,7 @@ struct StepResult {
 impl<'a> ScenarioRun<'a> {
     async fn start(cluster: &'a ClusterUnderTest, scenario: &Scenario) -> Result<Self> {
         cluster.create_namespace(scenario.name).await?;
-        let recorder = Recorder::start_in(cluster.client.clone(), scenario.name).await?;
+        let recorder = Recorder::start_namespaced(cluster.client.clone(), scenario.name).await?;
         Ok(Self {
             cluster,
             namespace: scenario.name,
@@ -142,7 +142,7 @@ impl<'a> ScenarioRun<'a> {
             own_writes += self.cluster.make_change(self.namespace, change, &self.recorder).await?;
         }
         self.recorder
-            .settled(QUIESCENT_FOR)
+            .wait_quiescent(QUIESCENT_FOR)
             .await
             .with_context(|| format!("{}: wait until {} is quiescent", self.cluster.name, self.namespace))?;
         let history = self.recorder.history()?;
@@ -153,7 +153,7 @@ impl<'a> ScenarioRun<'a> {
         let writes = (revisions - self.revisions).saturating_sub(own_writes);
         self.revisions = revisions;
         let (slices, uids) = final_state(&history);
-        let violations = check_rest(&history, &Limits::default());
+        let violations = check_final_state(&history, &CheckConfig::default());
         Ok(StepResult {
             snapshot: snapshot(&slices, &uids),
             slices,
@@ -164,7 +164,7 @@ impl<'a> ScenarioRun<'a> {
     }
 
     fn check_history(&self) -> Result<Vec<String>> {
-        let violations = check_history(&self.recorder.history()?, &Limits::default());
+        let violations = check_history(&self.recorder.history()?, &CheckConfig::default());
         Ok(violations.iter().map(ToString::to_string).collect())
     }
 

@@ -27,7 +27,7 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Whether a documented deviation allows a difference in this aspect.
+    /// Whether a readme deviation allows a difference in this aspect.
     pub(super) fn allows_difference(&self, aspect: Aspect) -> bool {
         self.deviations.iter().any(|(_, aspects)| aspects.contains(&aspect))
     }
@@ -95,7 +95,7 @@ impl Scenario {
         self
     }
 
-    /// Allows the last step to differ from upstream in these aspects, because of a documented deviation.
+    /// Allows the last step to differ from upstream in these aspects, because of a readme deviation.
     pub(super) fn allow_deviation(mut self, deviation: &'static str, aspects: &'static [Aspect]) -> Self {
         if let Some(step) = self.steps.last_mut() {
             step.deviations.push((deviation, aspects));

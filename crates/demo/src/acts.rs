@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::json;
-use testenv::history::Window;
+use slice_oracle::Window;
 
 use super::{
     objects::{Deployment, dual_stack_service, endpoints, selectorless_service, service},
@@ -85,7 +85,7 @@ impl Act {
     /// How many writes the invariants allow in this act.
     pub(super) fn window(self) -> Window {
         match self {
-            Self::TrafficDistribution => Window::OneRound,
+            Self::TrafficDistribution => Window::OneWritePerSlice,
             _ => Window::Any,
         }
     }

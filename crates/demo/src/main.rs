@@ -20,7 +20,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser;
 use futures::future::select_all;
-use testenv::{CONTROLLERS, Program};
+use testenv::{CONTROLLERS, ControllerProcess};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::{
@@ -152,15 +152,15 @@ async fn update_view(stage: &Stage) -> Result<Infallible> {
 }
 
 /// The two controller processes.
-struct Controllers(Vec<Program>);
+struct Controllers(Vec<ControllerProcess>);
 
 impl Controllers {
     async fn start(programs: &[PathBuf], kubeconfig: &Path) -> Result<Self> {
         let kubeconfig = format!("--kubeconfig={}", kubeconfig.display());
         let mut started = Vec::new();
         for program in programs {
-            let program = Program::start(program, &[&kubeconfig]).await?;
-            program.ready().await?;
+            let program = ControllerProcess::start(program, &[&kubeconfig]).await?;
+            program.wait_ready().await?;
             started.push(program);
         }
         Ok(Self(started))
@@ -170,8 +170,8 @@ impl Controllers {
     async fn supervise(&self) -> Result<Infallible> {
         loop {
             for (program, name) in self.0.iter().zip(CONTROLLERS) {
-                if let Some(status) = program.binary.ended() {
-                    bail!("{name} ended with {status}. Its output:\n{}", program.binary.said());
+                if let Some(status) = program.process.try_exit() {
+                    bail!("{name} ended with {status}. Its output:\n{}", program.process.output());
                 }
             }
             tokio::time::sleep(Duration::from_millis(100)).await;

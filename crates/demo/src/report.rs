@@ -1,7 +1,7 @@
 //! Verifies the recorded history of a demo against the invariants.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use testenv::history::{self, History, Invariant, Limits, Object, Verb};
+use slice_oracle::{self, CheckConfig, History, Invariant, Object, Verb};
 
 use super::stage::list;
 
@@ -16,7 +16,7 @@ const EXERCISED: [Invariant; 5] = [
 
 /// Checks a history against the invariants. Returns a summary of the check.
 pub(super) fn verify(history: &History) -> Result<String> {
-    let report = history::verify(history, &Limits::default());
+    let report = slice_oracle::verify(history, &CheckConfig::default());
     let violations = &report.violations;
     if !violations.is_empty() {
         bail!(
@@ -47,7 +47,7 @@ pub(super) fn verify(history: &History) -> Result<String> {
 mod tests {
     use jiff::Timestamp;
     use serde_json::{Value, json};
-    use testenv::history::{Entry, Event};
+    use slice_oracle::{Entry, Event};
 
     use super::*;
 

@@ -13,10 +13,8 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use testenv::{
-    history::{Limits, Recorder, Violation, Window, check_rest},
-    objects::create,
-};
+use slice_oracle::{CheckConfig, Recorder, Violation, Window, check_final_state};
+use testenv::objects::create;
 use tokio::{sync::watch, time::timeout};
 
 use super::{
@@ -48,7 +46,7 @@ impl Stage {
         let client = cluster.client().clone();
         let namespaces: Api<Namespace> = Api::all(client.clone());
         create(&namespaces, json!({"metadata": {"name": NAMESPACE}})).await?;
-        let recorder = Recorder::start_in(client.clone(), NAMESPACE).await?;
+        let recorder = Recorder::start_namespaced(client.clone(), NAMESPACE).await?;
         Ok(Self {
             cluster,
             client,
@@ -142,9 +140,9 @@ impl Stage {
         let mut view = self.view.subscribe();
         loop {
             view.mark_unchanged();
-            self.recorder.settled(QUIESCENT_FOR).await?;
+            self.recorder.wait_quiescent(QUIESCENT_FOR).await?;
             let history = self.recorder.history()?;
-            let violations = check_rest(&history, &Limits::default());
+            let violations = check_final_state(&history, &CheckConfig::default());
             if violations.is_empty() {
                 let events = history.events().count();
                 self.wait_for("all recorded events in the view", |view| view.event_count >= events)

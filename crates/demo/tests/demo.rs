@@ -20,7 +20,7 @@ use kube::{
 };
 use serde_json::json;
 use tempfile::TempDir;
-use testenv::{Binary, Signal};
+use testenv::{Signal, TestProcess};
 
 const DEMO: &str = env!("CARGO_BIN_EXE_demo");
 
@@ -52,11 +52,11 @@ async fn another_client_can_change_slices_and_ctrl_c_stops_all_processes() {
         .iter()
         .filter_map(|(key, value)| Some((key.to_str()?, value.to_str()?)))
         .collect();
-    let demo = Binary::start(DEMO, &[], &variables).unwrap();
-    let line = demo.says("export KUBECONFIG=").await.unwrap();
+    let demo = TestProcess::start(DEMO, &[], &variables).unwrap();
+    let line = demo.wait_for_output("export KUBECONFIG=").await.unwrap();
     let kubeconfig = Path::new(line.split_once('=').unwrap().1);
-    demo.says("until Ctrl-C").await.unwrap();
-    demo.says("verified I1–I7 over ").await.unwrap();
+    demo.wait_for_output("until Ctrl-C").await.unwrap();
+    demo.wait_for_output("verified I1–I7 over ").await.unwrap();
 
     // The kubeconfig selects the namespace of the demo.
     let config = Kubeconfig::read_from(kubeconfig).unwrap();
@@ -65,7 +65,7 @@ async fn another_client_can_change_slices_and_ctrl_c_stops_all_processes() {
     let of_db = ListParams::default().labels("kubernetes.io/service-name=db");
     let db = slices.list(&of_db).await.unwrap().items.remove(0).name_any();
     slices.delete(&db, &DeleteParams::default()).await.unwrap();
-    demo.says(&format!("deleted  {db}")).await.unwrap();
+    demo.wait_for_output(&format!("deleted  {db}")).await.unwrap();
     testenv::until("the slice is back", async || {
         !slices.list(&of_db).await.unwrap().items.is_empty()
     })
@@ -73,12 +73,12 @@ async fn another_client_can_change_slices_and_ctrl_c_stops_all_processes() {
     .unwrap();
 
     demo.signal(Signal::INT).unwrap();
-    let status = demo.ends().await.unwrap();
-    assert!(status.success(), "{}", demo.said());
+    let status = demo.wait().await.unwrap();
+    assert!(status.success(), "{}", demo.output());
     assert!(
-        demo.said().ends_with("\ndemo: ended, and all that it had started\n"),
+        demo.output().ends_with("\ndemo: ended, and all that it had started\n"),
         "{}",
-        demo.said()
+        demo.output()
     );
     assert!(!kubeconfig.exists());
     drop(demo);

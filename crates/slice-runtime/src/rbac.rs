@@ -35,11 +35,7 @@ pub fn policy_rules<C: Controller>(controller: &C, owner: &str) -> Vec<PolicyRul
         .collect()
 }
 
-fn rule<const N: usize>(
-    group: &str,
-    resources: impl IntoIterator<Item: Into<String>>,
-    verbs: [&str; N],
-) -> PolicyRule {
+fn rule<const N: usize>(group: &str, resources: impl IntoIterator<Item: Into<String>>, verbs: [&str; N]) -> PolicyRule {
     PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
         resources: Some(resources.into_iter().map(Into::into).collect()),

@@ -20,7 +20,7 @@ const SPECIFICATIONS: &str = "docs/spec";
 /// The index of the specification. It explains the ids and defines none.
 const INDEX: &str = "README.md";
 /// Rules and test cases that no test covers, with the reason.
-const EXCEPTIONS: &str = "docs/left-out.md";
+const EXCEPTIONS: &str = "docs/uncovered.md";
 /// The tests of these programs mention ids as examples and cover none.
 const NOT_SEARCHED: [&str; 4] = [
     "crates/conformance/src",
@@ -34,7 +34,7 @@ const NOT_SEARCHED: [&str; 4] = [
 #[command(name = "cargo xtask spec-coverage", bin_name = "cargo xtask spec-coverage")]
 struct Args {
     /// Also print the rules and test cases that no test covers, with the reason
-    #[arg(long = "left-out")]
+    #[arg(long = "uncovered")]
     exceptions: bool,
 }
 

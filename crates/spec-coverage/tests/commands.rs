@@ -10,7 +10,7 @@ fn program() -> Command {
 /// tests.
 #[test]
 fn spec_coverage_is_complete() {
-    let output = program().arg("--left-out").output().unwrap();
+    let output = program().arg("--uncovered").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     assert!(text.contains("\nT-EP-01: the legacy Endpoints controller"), "{text}");

@@ -1,4 +1,4 @@
-//! Users, and how they reach the API server.
+//! Users, their credentials and kubeconfigs.
 
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,21 +10,21 @@ use kube::config::{AuthInfo, Cluster, Context, Kubeconfig, NamedAuthInfo, NamedC
 use crate::error::Error;
 use crate::pki::Identity;
 
-/// What a user shows to the API server.
+/// Credentials of a user.
 #[derive(Clone, Debug)]
 pub enum Credentials {
     /// A certificate and its key, both as PEM.
     ClientCertificate {
         /// The certificate.
         cert_pem: String,
-        /// Its private key.
+        /// The private key.
         key_pem: String,
     },
     /// A bearer token.
     Token(String),
 }
 
-/// Somebody whom the API server knows.
+/// A user of the API server.
 #[derive(Clone, Debug)]
 pub struct User {
     name: String,
@@ -34,19 +34,19 @@ pub struct User {
 }
 
 impl User {
-    /// The name under which the API server knows it.
+    /// The user name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it shows to the API server.
+    /// The credentials.
     #[must_use]
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
     }
 
-    /// Keeps the credentials in files in `directory`.
+    /// Writes the credentials to files in `directory`.
     pub(crate) fn with_certificate(name: &str, identity: Identity, directory: &Path) -> Result<Self, Error> {
         let (cert, key) = (directory.join("tls.crt"), directory.join("tls.key"));
         write_private(&cert, &identity.cert_pem)?;
@@ -66,7 +66,7 @@ impl User {
         })
     }
 
-    /// Keeps the token in a file in `directory`.
+    /// Writes the token to a file in `directory`.
     pub(crate) fn with_token(name: String, token: String, directory: &Path) -> Result<Self, Error> {
         let file = directory.join("token");
         write_private(&file, &token)?;
@@ -81,7 +81,7 @@ impl User {
         })
     }
 
-    /// A client's configuration for this user at a server.
+    /// Client configuration of this user for a server.
     pub(crate) fn config(&self, url: &str, ca_der: Vec<u8>) -> Result<Config, Error> {
         let uri = url.parse().map_err(|source| Error::Client {
             url: url.to_owned(),
@@ -93,7 +93,7 @@ impl User {
         Ok(config)
     }
 
-    /// A kubeconfig for this user at a server, all in files.
+    /// A kubeconfig of this user for a server, with credentials as file references.
     pub(crate) fn kubeconfig(&self, url: &str, ca_file: &Path) -> Kubeconfig {
         let name = || String::from("testenv");
         Kubeconfig {
@@ -131,9 +131,9 @@ impl User {
 /// A kubeconfig as a value and as a file.
 #[derive(Clone, Debug)]
 pub struct KubeconfigFile {
-    /// The file; it goes with its environment.
+    /// The file; it is removed with the environment.
     pub path: PathBuf,
-    /// What it says.
+    /// The content.
     pub content: Kubeconfig,
 }
 
@@ -149,8 +149,7 @@ pub(crate) fn write_private(path: &Path, content: &str) -> Result<(), Error> {
         .map_err(Error::system(format!("write {}", path.display())))
 }
 
-/// A path as an argument or in a kubeconfig. Ours are ASCII unless the
-/// system's directory for temporary files is not.
+/// A path as text, for arguments and kubeconfigs. Paths are ASCII unless the system's temporary directory is not.
 pub(crate) fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! A whole small cluster: real Deployments roll in it.
+//! A small cluster in which Deployments roll.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,12 @@ use kube::Api;
 use kube::api::{ObjectMeta, PostParams};
 
 use crate::assets::Program;
+use crate::component::Component;
 use crate::control_plane::{ControlPlane, ControlPlaneBuilder};
 use crate::error::Error;
-use crate::files::programs;
-use crate::part::Part;
+use crate::files::ensure_programs;
 
-/// What a cluster needs for Deployments to roll and namespaces to go, without
-/// the controllers that this project is about.
+/// Controllers that roll Deployments and delete namespaces, without the controllers under test.
 const CONTROLLERS: [&str; 5] = [
     "deployment-controller",
     "garbage-collector-controller",
@@ -32,22 +31,22 @@ const PROGRAMS: [Program; 5] = [
 ];
 const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 
-/// A control plane with controllers, a scheduler, and nodes in three zones
-/// (`zone-a`, `zone-b`, `zone-c`) whose pods a fake kubelet runs.
+/// A control plane with controllers, a scheduler, and nodes in three zones (`zone-a`, `zone-b`, `zone-c`) whose pods
+/// are run by a fake kubelet (kwok).
 pub struct Cluster {
     control_plane: ControlPlane,
-    controller_manager: Part,
-    scheduler: Part,
-    kwok: Part,
+    controller_manager: Component,
+    scheduler: Component,
+    kwok: Component,
 }
 
 impl Cluster {
-    /// Starts one with one node per zone.
+    /// Starts a cluster with one node per zone.
     pub async fn start() -> Result<Self, Error> {
         Self::builder().start().await
     }
 
-    /// To start one that differs.
+    /// A builder for a cluster with other options.
     pub fn builder() -> ClusterBuilder {
         ClusterBuilder {
             control_plane: ControlPlane::builder(),
@@ -56,32 +55,32 @@ impl Cluster {
         }
     }
 
-    /// Its API server and store.
+    /// The API server and etcd.
     #[must_use]
     pub fn control_plane(&self) -> &ControlPlane {
         &self.control_plane
     }
 
-    /// Its controllers.
+    /// kube-controller-manager.
     #[must_use]
-    pub fn controller_manager(&self) -> &Part {
+    pub fn controller_manager(&self) -> &Component {
         &self.controller_manager
     }
 
-    /// Its scheduler.
+    /// kube-scheduler.
     #[must_use]
-    pub fn scheduler(&self) -> &Part {
+    pub fn scheduler(&self) -> &Component {
         &self.scheduler
     }
 
-    /// Its fake kubelet.
+    /// kwok, the fake kubelet.
     #[must_use]
-    pub fn kwok(&self) -> &Part {
+    pub fn kwok(&self) -> &Component {
         &self.kwok
     }
 }
 
-/// Says how a [`Cluster`] differs from the usual one.
+/// Options of a [`Cluster`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ClusterBuilder {
@@ -91,21 +90,20 @@ pub struct ClusterBuilder {
 }
 
 impl ClusterBuilder {
-    /// Another control plane than the usual one.
+    /// Replaces the default control plane.
     pub fn control_plane(mut self, control_plane: ControlPlaneBuilder) -> Self {
         self.control_plane = control_plane;
         self
     }
 
-    /// One more controller of kube-controller-manager. Usual are those for
-    /// Deployments, `ReplicaSets`, namespaces, and both kinds of garbage; none
-    /// of those for `EndpointSlices`.
+    /// Adds a controller of kube-controller-manager. The default ones are those for Deployments, `ReplicaSets`,
+    /// namespaces, and both kinds of garbage collection; none for `EndpointSlices`.
     pub fn controller(mut self, name: impl Into<String>) -> Self {
         self.controllers.push(name.into());
         self
     }
 
-    /// How many nodes there are in each zone.
+    /// Number of nodes per zone.
     pub fn nodes_per_zone(mut self, count: usize) -> Self {
         self.nodes_per_zone = count;
         self
@@ -113,8 +111,8 @@ impl ClusterBuilder {
 
     /// Starts everything.
     pub async fn start(self) -> Result<Cluster, Error> {
-        // All at once, so that a person sees how many builds are to come.
-        programs(&PROGRAMS).await?;
+        // All in one call, so that the log shows the number of pending builds.
+        ensure_programs(&PROGRAMS).await?;
         let control_plane = self.control_plane.start().await?;
         create_nodes(&control_plane, self.nodes_per_zone).await?;
         let controllers: Vec<_> = self.controllers.iter().map(String::as_str).collect();

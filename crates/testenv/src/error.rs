@@ -3,118 +3,118 @@ use std::process::ExitStatus;
 use crate::assets::AssetsError;
 use crate::pki::PkiError;
 
-/// Why an environment, or a part of it, does not do what it was told.
+/// Errors of a test environment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The programs are not there.
+    /// The control-plane binaries are missing.
     #[error(transparent)]
     Assets(#[from] AssetsError),
-    /// No certificates.
+    /// A certificate could not be created.
     #[error(transparent)]
     Pki(#[from] PkiError),
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {action}")]
     System {
-        /// What was tried.
+        /// The operation.
         action: String,
-        /// Why it did not work.
+        /// The cause.
         #[source]
         source: std::io::Error,
     },
-    /// A program ended although it should run.
-    #[error("{part} ended ({status}); the end of its log:\n{log}")]
+    /// A component exited unexpectedly.
+    #[error("{component} exited ({status}); end of its log:\n{log}")]
     Ended {
-        /// The program.
-        part: &'static str,
-        /// How it ended.
+        /// The component.
+        component: &'static str,
+        /// The exit status.
         status: ExitStatus,
         /// The last lines of its log.
         log: String,
     },
-    /// A program runs but does not say that it is ready.
-    #[error("{part} is not ready after {seconds} s; the end of its log:\n{log}")]
+    /// A component runs but is not ready.
+    #[error("{component} is not ready after {seconds} s; end of its log:\n{log}")]
     NotReady {
-        /// The program.
-        part: &'static str,
-        /// How long it was waited for.
+        /// The component.
+        component: &'static str,
+        /// The timeout.
         seconds: u64,
         /// The last lines of its log.
         log: String,
     },
-    /// A program does not end, or does not freeze, when told to.
-    #[error("{part} does not {action} within {seconds} s")]
-    Deaf {
-        /// The program.
-        part: &'static str,
-        /// What it should do.
+    /// A component does not react to a signal.
+    #[error("{component} did not {action} within {seconds} s")]
+    NoReaction {
+        /// The component.
+        component: &'static str,
+        /// The expected reaction.
         action: &'static str,
-        /// How long it was waited for.
+        /// The timeout.
         seconds: u64,
     },
-    /// The part runs already, or does not run.
-    #[error("cannot {action} {part}: it {state}")]
+    /// The component is already running, or not running.
+    #[error("cannot {action} {component}: it {state}")]
     WrongState {
-        /// The program.
-        part: &'static str,
-        /// What was asked for.
+        /// The component.
+        component: &'static str,
+        /// The operation.
         action: &'static str,
-        /// What it does instead.
+        /// The current state.
         state: &'static str,
     },
-    /// A client could not be made.
-    #[error("cannot make a client for {url}")]
+    /// A client could not be created.
+    #[error("cannot create a client for {url}")]
     Client {
-        /// Of which server.
+        /// The server.
         url: String,
-        /// Why not.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The fault proxy does not come up.
+    /// The fault proxy did not start.
     #[error("cannot start the fault proxy")]
     Proxy {
-        /// Why not.
+        /// The cause.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A request to the control plane failed.
     #[error("cannot {action}")]
     Request {
-        /// What was asked for.
+        /// The operation.
         action: String,
-        /// What came back.
+        /// The client error.
         #[source]
         source: Box<kube::Error>,
     },
-    /// A program under test did not do what was expected.
-    #[error("expected of the program, but not seen ({how}): {expected}\nIt said:\n{said}")]
-    Silent {
-        /// What it should have said or done.
+    /// A process under test did not produce the expected output.
+    #[error("expected {expected}, but {how}; output:\n{output}")]
+    UnexpectedOutput {
+        /// The expected output.
         expected: String,
-        /// How long it was waited for.
+        /// The timeout.
         how: String,
-        /// All that it said.
-        said: String,
+        /// The complete output.
+        output: String,
     },
-    /// Something did not get somewhere in time.
+    /// A condition did not hold in time.
     #[error("{what} did not happen within {seconds} s")]
     Timeout {
-        /// What was waited for.
+        /// The awaited condition.
         what: String,
-        /// For how long.
+        /// The timeout.
         seconds: u64,
     },
 }
 
 impl Error {
-    /// For `map_err`: the system refused this.
+    /// For `map_err`: wraps a system error with the operation.
     pub(crate) fn system(action: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let action = action.into();
         move |source| Self::System { action, source }
     }
 
-    /// For `map_err`: this request failed.
+    /// For `map_err`: wraps a client error with the operation.
     pub(crate) fn request(action: impl Into<String>) -> impl FnOnce(kube::Error) -> Self {
         let action = action.into();
         move |source| Self::Request {

@@ -1,4 +1,4 @@
-//! The directory of an environment: what is made in it and run from it.
+//! The directory of an environment: certificates, kubeconfigs, logs and data of its components.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use kube::Config;
 
 use crate::access::{KubeconfigFile, User, write_private};
 use crate::assets::{self, Assets, Program};
+use crate::component::{Component, ComponentSpec};
 use crate::error::Error;
-use crate::part::{Part, Spec};
 use crate::pki::Pki;
 use crate::ports;
 use crate::reaper::Reaper;
 
-/// The group that may do everything.
+/// The group of cluster administrators.
 const ADMINISTRATORS: &str = "system:masters";
-/// How often a port may be lost to somebody else.
-const TRIES: usize = 5;
+/// Maximum number of ports to try.
+const MAX_ATTEMPTS: usize = 5;
 
-/// The directory of an environment and what is made in it.
+/// The directory of an environment, with its certificate authority.
 pub(crate) struct Files {
     reaper: Arc<Reaper>,
     pki: Pki,
-    made: AtomicUsize,
+    next_id: AtomicUsize,
 }
 
 impl Files {
@@ -32,7 +32,7 @@ impl Files {
         let files = Self {
             reaper: Arc::new(reaper),
             pki: Pki::new()?,
-            made: AtomicUsize::new(0),
+            next_id: AtomicUsize::new(0),
         };
         write_private(&files.ca_file(), &files.pki.ca_pem())?;
         Ok(files)
@@ -46,7 +46,7 @@ impl Files {
         &self.pki
     }
 
-    /// Ends all programs and removes the directory.
+    /// Kills all components and removes the directory.
     pub(crate) fn shut_down(&self) {
         self.reaper.shut_down();
     }
@@ -59,21 +59,21 @@ impl Files {
         self.path("ca.crt")
     }
 
-    /// A directory that nothing else uses.
+    /// Creates a new subdirectory.
     pub(crate) fn fresh_directory(&self) -> Result<PathBuf, Error> {
-        let number = self.made.fetch_add(1, Ordering::Relaxed);
+        let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         let path = self.path(&number.to_string());
         std::fs::create_dir(&path).map_err(Error::system(format!("create {}", path.display())))?;
         Ok(path)
     }
 
-    /// A user that may do everything.
+    /// A user with administrator rights.
     pub(crate) fn administrator(&self, name: &str) -> Result<User, Error> {
         let identity = self.pki.client(name, Some(ADMINISTRATORS))?;
         User::with_certificate(name, identity, &self.fresh_directory()?)
     }
 
-    /// The certificate of a server, as somebody with files.
+    /// A server certificate in files.
     pub(crate) fn server(&self) -> Result<ServerFiles, Error> {
         let identity = self.pki.server()?;
         let directory = self.fresh_directory()?;
@@ -95,28 +95,27 @@ impl Files {
         Ok(KubeconfigFile { path, content })
     }
 
-    /// A client's configuration for a user at a port of this machine.
+    /// Client configuration of a user for a local port.
     pub(crate) fn config(&self, user: &User, scheme: &str, port: u16) -> Result<Config, Error> {
         user.config(&format!("{scheme}://127.0.0.1:{port}"), self.pki.ca_der())
     }
 
-    /// Starts a program on a port of its own, on another one should somebody
-    /// else have been quicker.
+    /// Starts a component on a free port; tries another port if this one is in use by then.
     pub(crate) async fn launch(
         &self,
         program: Program,
-        how: impl Fn(u16) -> Result<Spec, Error>,
-    ) -> Result<(Part, u16), Error> {
-        let mut tries = 0;
+        spec: impl Fn(u16) -> Result<ComponentSpec, Error>,
+    ) -> Result<(Component, u16), Error> {
+        let mut attempts = 0;
         loop {
-            tries += 1;
+            attempts += 1;
             let port = ports::free().map_err(Error::system("find a free port"))?;
             let log = self.path(&format!("{}-{port}.log", program.name()));
             let reaper = Arc::clone(&self.reaper);
-            let started = Part::new(program.name(), log, how(port)?, reaper);
-            match started.start().await {
-                Err(Error::Ended { log, .. }) if tries < TRIES && ports::was_taken(&log) => {}
-                result => return result.map(|()| (started, port)),
+            let component = Component::new(program.name(), log, spec(port)?, reaper);
+            match component.start().await {
+                Err(Error::Ended { log, .. }) if attempts < MAX_ATTEMPTS && ports::port_in_use(&log) => {}
+                result => return result.map(|()| (component, port)),
             }
         }
     }
@@ -128,12 +127,11 @@ pub(crate) struct ServerFiles {
     pub(crate) key: PathBuf,
 }
 
-/// Finds programs, building them first when it must, without holding up the
-/// runtime.
-pub(crate) async fn programs(wanted: &'static [Program]) -> Result<Assets, Error> {
-    let found = tokio::task::spawn_blocking(move || assets::ensure(wanted, &mut |line| eprintln!("testenv: {line}")));
+/// Finds the binaries and builds them if necessary, on a blocking thread.
+pub(crate) async fn ensure_programs(required: &'static [Program]) -> Result<Assets, Error> {
+    let found = tokio::task::spawn_blocking(move || assets::ensure(required, &mut |line| eprintln!("testenv: {line}")));
     let assets = found.await.map_err(|panic| Error::System {
-        action: "look for the control plane's programs".to_owned(),
+        action: "find the control-plane binaries".to_owned(),
         source: std::io::Error::other(panic),
     })?;
     Ok(assets?)

@@ -1,25 +1,17 @@
 //! A real Kubernetes control plane for tests.
 //!
-//! [`ControlPlane::start`] runs etcd and kube-apiserver on free ports of the
-//! loopback interface, with their data in a temporary directory, TLS with a
-//! certificate authority of their own, and RBAC. Several run side by side. It
-//! hands out clients and kubeconfigs for an administrator, for users with
-//! given rights and for service accounts, and starts the controllers that come
-//! with Kubernetes. [`Cluster`] adds a scheduler and nodes, so that real
-//! Deployments roll.
+//! [`ControlPlane::start`] runs etcd and kube-apiserver on free ports of the loopback interface, with their data in a
+//! temporary directory, TLS with a certificate authority of their own, and RBAC. Several can run at the same time. It
+//! provides clients and kubeconfigs for an administrator, for users with given RBAC rules and for service accounts, and
+//! starts upstream's controllers. [`Cluster`] adds a scheduler and nodes, so that real Deployments roll.
 //!
-//! Every program is a [`Part`], which stops, is killed, freezes and starts
-//! again on the same data. All of them end, and the directory goes, when the
-//! environment is dropped and also when the process dies of a panic, Ctrl-C or
-//! SIGKILL. So does a [`Binary`], a program under test; a
-//! [`Program`] is one of our own. Where a real control plane is too much,
-//! [`SimServer`] stands in.
+//! Every process of the control plane is a [`Component`], which can be stopped, killed, frozen and restarted on the same
+//! data. A [`TestProcess`] is a process under test; a [`ControllerProcess`] is one of our controllers. All processes end
+//! and the directory is removed when the environment is dropped, and also when the test process dies of a panic, Ctrl-C
+//! or SIGKILL. [`SimServer`] is the in-memory API server, for tests that do not need a real control plane.
 //!
-//! [`history`] records what happens to `EndpointSlices` and judges it, on any API
-//! server.
-//!
-//! The programs are built from source with Go when they are first needed, or
-//! come from `KUBEBUILDER_ASSETS`: see [`assets`].
+//! The control-plane binaries are built from source with Go on first use, or come from `KUBEBUILDER_ASSETS`: see
+//! [`assets`].
 //!
 //! ```no_run
 //! use k8s_openapi::api::core::v1::Service;
@@ -41,38 +33,37 @@
 //! ```
 
 mod access;
-mod binary;
-mod blindfold;
+mod block_watches;
 mod cluster;
+mod component;
 mod control_plane;
+mod controller_process;
 mod controllers;
-mod deployments;
-pub mod documented;
 mod error;
 mod files;
-pub mod history;
 pub mod objects;
-mod own;
-mod part;
 pub mod pki;
 mod ports;
-mod program;
 mod proxy;
 mod rbac;
+pub mod readme;
 mod reaper;
+mod rolling_deployment;
 mod sim;
+mod test_process;
+mod workspace_binaries;
 
 pub use access::{Credentials, KubeconfigFile, User};
-pub use binary::{Binary, Signal, until};
-pub use blindfold::blindfold;
+pub use block_watches::block_watches;
 pub use cluster::{Cluster, ClusterBuilder};
+pub use component::Component;
 pub use control_plane::{ControlPlane, ControlPlaneBuilder};
 pub use control_plane_assets as assets;
-pub use deployments::Rolling;
+pub use controller_process::ControllerProcess;
 pub use error::Error;
-pub use own::{CONTROLLERS, build};
-pub use part::Part;
-pub use program::Program;
 pub use proxy::FaultProxy;
 pub use rbac::rule;
+pub use rolling_deployment::RollingDeployment;
 pub use sim::SimServer;
+pub use test_process::{Signal, TestProcess, until};
+pub use workspace_binaries::{CONTROLLERS, build};

@@ -1,4 +1,4 @@
-//! Objects, put in and looked at.
+//! Creating and reading objects.
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::{
@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::error::Error;
 
-/// Where the objects of a kind are, of slices or of what they are made from, in a namespace or outside of all; none for other kinds.
+/// The API of slices or of one of their input kinds, in a namespace if namespaced; `None` for other kinds.
 #[must_use]
 pub fn api(client: &Client, namespace: &str, kind: &str) -> Option<Api<DynamicObject>> {
     let (group, plural) = match kind {
@@ -41,7 +41,7 @@ where
     created.map_err(Error::request(action))
 }
 
-/// The slices that name a Service.
+/// The slices of a Service, by label.
 pub async fn slices_of(client: &Client, namespace: &str, service: &str) -> Result<Vec<EndpointSlice>, Error> {
     let of_service = ListParams::default().labels(&format!("kubernetes.io/service-name={service}"));
     let slices = Api::<EndpointSlice>::namespaced(client.clone(), namespace);
@@ -51,7 +51,7 @@ pub async fn slices_of(client: &Client, namespace: &str, service: &str) -> Resul
         .map_err(Error::request(format!("list the slices of {namespace}/{service}")))
 }
 
-/// All addresses in slices, in order, if there is a slice at all and every endpoint is ready.
+/// All addresses in the slices, sorted; `None` if there is no slice or an endpoint is not ready.
 #[must_use]
 pub fn ready_addresses(slices: &[EndpointSlice]) -> Option<Vec<&str>> {
     slices.first()?;

@@ -1,13 +1,13 @@
-//! A certificate authority for one environment.
+//! The certificate authority of an environment.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
 };
 
-/// A certificate or a key could not be made.
+/// A certificate or key could not be created.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot make a certificate")]
+#[error("cannot create a certificate")]
 pub struct PkiError(#[from] rcgen::Error);
 
 /// A certificate with its private key, both as PEM.
@@ -15,7 +15,7 @@ pub struct PkiError(#[from] rcgen::Error);
 pub struct Identity {
     /// The certificate.
     pub cert_pem: String,
-    /// Its private key.
+    /// The private key.
     pub key_pem: String,
 }
 
@@ -34,7 +34,7 @@ impl Pki {
         Ok(Self { authority })
     }
 
-    /// The authority's own certificate, which clients trust.
+    /// The CA certificate, which clients trust.
     #[must_use]
     pub fn ca_pem(&self) -> String {
         self.authority.pem()
@@ -54,7 +54,7 @@ impl Pki {
         self.sign(params)
     }
 
-    /// A certificate that Kubernetes takes for a user, of this group if any.
+    /// A client certificate of a user, optionally in a group.
     pub fn client(&self, user: &str, group: Option<&str>) -> Result<Identity, PkiError> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, user);

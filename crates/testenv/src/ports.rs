@@ -3,16 +3,14 @@
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 
-/// Below the ports that the system gives to outgoing connections, so that none
-/// of those takes the port between this look and the program's start.
+/// Below the ephemeral ports, so that no outgoing connection takes the port before the process binds it.
 const RANGE: std::ops::Range<u16> = 20_000..30_000;
-const TRIES: usize = 100;
+const MAX_ATTEMPTS: usize = 100;
 
-/// A port that nobody listens on at the moment. Somebody may before it is
-/// used: see [`was_taken`].
+/// A port that is free at the moment. Another process may bind it first: see [`port_in_use`].
 pub(crate) fn free() -> io::Result<u16> {
     let mut last = None;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let port = fastrand::u16(RANGE);
         match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
             Ok(_) => return Ok(port),
@@ -22,8 +20,8 @@ pub(crate) fn free() -> io::Result<u16> {
     Err(last.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrInUse)))
 }
 
-/// Whether a program ended, by its log, because its port was not free.
-pub(crate) fn was_taken(log: &str) -> bool {
+/// Whether a process ended because its port was in use, by its log.
+pub(crate) fn port_in_use(log: &str) -> bool {
     log.contains("address already in use")
 }
 
@@ -32,15 +30,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_free_port_can_be_listened_on() {
+    fn a_free_port_can_be_bound() {
         let port = free().unwrap();
         assert!(RANGE.contains(&port));
         TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
     }
 
     #[test]
-    fn knows_a_lost_port_by_the_words_of_go() {
-        assert!(was_taken("listen tcp 127.0.0.1:20001: bind: address already in use"));
-        assert!(!was_taken("unknown flag: --nonsense"));
+    fn a_port_in_use_is_recognised_by_the_error_text_of_go() {
+        assert!(port_in_use("listen tcp 127.0.0.1:20001: bind: address already in use"));
+        assert!(!port_in_use("unknown flag: --nonsense"));
     }
 }

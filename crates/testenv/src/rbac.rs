@@ -1,4 +1,4 @@
-//! Gives a user exactly the rights it should have.
+//! RBAC: grants a user exactly the given rules.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use kube::{Api, Client};
 
 use crate::error::Error;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Binds `subject`, whom the API server calls `user`, to a role of its own
-/// with these rules and waits until they hold.
+/// Binds `subject`, known to the API server as `user`, to a new role with these rules, and waits until they take
+/// effect.
 pub(crate) async fn grant(admin: &Client, user: &str, subject: Subject, rules: Vec<PolicyRule>) -> Result<(), Error> {
     let name = format!("testenv:{user}");
     let probe = rules.iter().find_map(probe);
@@ -83,25 +83,24 @@ pub(crate) async fn service_account(admin: &Client, namespace: &str, name: &str)
         .map_err(Error::request(action()))?;
     let request = TokenRequest {
         spec: Some(TokenRequestSpec {
-            // For an hour, and for nobody but the API server itself.
+            // For an hour, with the API server as audience.
             expiration_seconds: Some(3600),
             ..TokenRequestSpec::default()
         }),
         ..TokenRequest::default()
     };
-    let answer = accounts
+    let response = accounts
         .create_token_request(name, &params, &request)
         .await
         .map_err(Error::request(format!("get a token for {namespace}/{name}")))?;
-    let token = answer.status.and_then(|status| status.token);
+    let token = response.status.and_then(|status| status.token);
     token.ok_or_else(|| Error::System {
         action: format!("get a token for {namespace}/{name}"),
-        source: std::io::Error::other("the answer holds none"),
+        source: std::io::Error::other("the response contains no token"),
     })
 }
 
-/// The API server learns of roles and bindings by watching, so they hold some
-/// time after their creation.
+/// The API server caches roles and bindings, so they take effect some time after their creation.
 async fn wait_until_allowed(admin: &Client, user: &str, spec: SubjectAccessReviewSpec) -> Result<(), Error> {
     let reviews: Api<SubjectAccessReview> = Api::all(admin.clone());
     let review = SubjectAccessReview {
@@ -111,27 +110,26 @@ async fn wait_until_allowed(admin: &Client, user: &str, spec: SubjectAccessRevie
         },
         ..SubjectAccessReview::default()
     };
-    let begin = Instant::now();
+    let start = Instant::now();
     loop {
-        let answer = reviews
+        let response = reviews
             .create(&PostParams::default(), &review)
             .await
-            .map_err(Error::request(format!("review the rights of {user}")))?;
-        if answer.status.is_some_and(|status| status.allowed) {
+            .map_err(Error::request(format!("review the access of {user}")))?;
+        if response.status.is_some_and(|status| status.allowed) {
             return Ok(());
         }
-        if begin.elapsed() > PATIENCE {
+        if start.elapsed() > TIMEOUT {
             return Err(Error::Timeout {
-                what: format!("giving {user} its rights"),
-                seconds: PATIENCE.as_secs(),
+                what: format!("rules of {user} in effect"),
+                seconds: TIMEOUT.as_secs(),
             });
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// Something that a rule allows. A role takes effect as a whole, so that one
-/// example stands for all its rules.
+/// A request that a rule allows. A role takes effect as a whole, so one request stands for all its rules.
 fn probe(rule: &PolicyRule) -> Option<SubjectAccessReviewSpec> {
     let verb = rule.verbs.first().cloned();
     verb.as_ref()?;
@@ -168,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_is_probed_by_its_first_example() {
+    fn a_rule_is_probed_by_its_first_resource_and_verb() {
         let rule = PolicyRule {
             resource_names: Some(vec!["web".to_owned()]),
             ..rule(&["apps"], &["deployments/scale", "pods"], &["patch", "get"])
@@ -185,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_for_paths_is_probed_by_its_path() {
+    fn a_non_resource_rule_is_probed_by_its_path() {
         let rule = PolicyRule {
             non_resource_urls: Some(vec!["/metrics".to_owned()]),
             verbs: vec!["get".to_owned()],

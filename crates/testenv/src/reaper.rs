@@ -1,12 +1,9 @@
-//! Nothing of an environment survives it.
+//! Cleans up the processes and the directory of an environment.
 //!
-//! Two small processes go with every environment. The *leader* does nothing
-//! but lead the process group that all programs join. The *watchdog* waits for
-//! the end of a pipe whose other end only this process holds: however this
-//! process ends, also by a signal that it cannot handle, the system closes the
-//! pipe, and the watchdog kills the group and removes the directory. Neither
-//! is in the group of this process, so that Ctrl-C at a terminal does not end
-//! them (and the programs) before their time.
+//! Every environment has two helper processes. The *leader* only leads the process group that all components join. The
+//! *watchdog* reads a pipe whose other end is in this process: however this process ends, even by SIGKILL, the system
+//! closes the pipe, and the watchdog kills the group and removes the directory. Neither is in the group of this
+//! process, so that Ctrl-C at a terminal does not end them (and the components) early.
 
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -17,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
-/// Arguments: the process group, the directory. A line says that all is done
-/// already; the end of the input without one, that somebody must.
+/// Arguments: process group, directory. A line on stdin means that the cleanup is done; end of input without a line
+/// means that the watchdog must do it.
 const WATCHDOG: &str = r#"
 trap '' HUP INT TERM
 if read -r _; then exit 0; fi
@@ -31,7 +28,7 @@ for _ in 1 2 3 4 5 6 7 8 9 10; do
 done
 "#;
 
-/// The directory and the processes of one environment.
+/// The directory and processes of an environment.
 pub(crate) struct Reaper {
     path: PathBuf,
     state: Mutex<Option<State>>,
@@ -47,8 +44,8 @@ struct State {
 impl Reaper {
     pub(crate) fn new() -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("testenv-").tempdir()?;
-        let leader = idle(&mut Command::new("cat"))?;
-        let watchdog = idle(
+        let leader = spawn_idle(&mut Command::new("cat"))?;
+        let watchdog = spawn_idle(
             Command::new("sh")
                 .args(["-c", WATCHDOG, "testenv-watchdog"])
                 .arg(leader.id().to_string())
@@ -65,14 +62,14 @@ impl Reaper {
         })
     }
 
-    /// Where everything is kept.
+    /// The temporary directory.
     pub(crate) fn directory(&self) -> &Path {
         &self.path
     }
 
-    /// Starts a program that does not outlive this.
+    /// Starts a process in the group.
     pub(crate) fn spawn(&self, command: &mut Command) -> io::Result<Process> {
-        let mut state = hold(&self.state);
+        let mut state = lock(&self.state);
         let Some(state) = state.as_mut() else {
             return Err(io::Error::other("the environment was shut down"));
         };
@@ -83,13 +80,12 @@ impl Reaper {
         Ok(process)
     }
 
-    /// Kills everything, waits until it is gone and removes the directory.
+    /// Kills the group, waits until all processes have ended and removes the directory.
     pub(crate) fn shut_down(&self) {
-        let Some(mut state) = hold(&self.state).take() else {
+        let Some(mut state) = lock(&self.state).take() else {
             return;
         };
-        // The watchdog does the same once the pipe closes, so a failure of any
-        // step here has a second chance and nobody to tell.
+        // The watchdog does the same once the pipe closes, so that failures of these steps can be ignored.
         let _ = rustix::process::kill_process_group(pid(&state.leader), Signal::KILL);
         let _ = state.leader.wait();
         for process in &state.processes {
@@ -111,7 +107,7 @@ impl Drop for Reaper {
     }
 }
 
-/// A program that was started.
+/// A started process.
 #[derive(Clone)]
 pub(crate) struct Process {
     id: Pid,
@@ -132,14 +128,13 @@ impl Process {
 
     /// How it ended, if it did.
     pub(crate) fn exited(&self) -> Option<ExitStatus> {
-        hold(&self.child).try_wait().ok().flatten()
+        lock(&self.child).try_wait().ok().flatten()
     }
 
-    /// Sends a signal; nothing happens when it has ended.
+    /// Sends a signal; does nothing if the process has ended.
     pub(crate) fn signal(&self, signal: Signal) -> io::Result<()> {
-        let mut child = hold(&self.child);
-        // While the lock is held, nobody else can reap it, so the number is
-        // still that of this process.
+        let mut child = lock(&self.child);
+        // While the lock is held, no other thread can reap the process, so the pid is still valid.
         match child.try_wait()? {
             Some(_) => Ok(()),
             None => Ok(rustix::process::kill_process(self.id, signal)?),
@@ -147,7 +142,7 @@ impl Process {
     }
 
     fn wait(&self) -> io::Result<ExitStatus> {
-        hold(&self.child).wait()
+        lock(&self.child).wait()
     }
 }
 
@@ -155,14 +150,13 @@ fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
 
-/// A panic elsewhere does not make what is behind the lock any less ours to
-/// clean up.
-fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex even if it is poisoned: cleanup must run after a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts a process that lives in a group of its own until its input ends.
-fn idle(command: &mut Command) -> io::Result<Child> {
+/// Starts a process in its own group that ends at the end of its input.
+fn spawn_idle(command: &mut Command) -> io::Result<Child> {
     command
         .current_dir("/")
         .process_group(0)
@@ -184,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn shutting_down_ends_processes_also_stopped_ones_and_removes_the_directory() {
+    fn shutdown_kills_running_and_stopped_processes_and_removes_the_directory() {
         let reaper = Reaper::new().unwrap();
         let directory = reaper.directory().to_owned();
         std::fs::write(directory.join("file"), "").unwrap();
@@ -198,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_starts_after_the_end() {
+    fn no_process_starts_after_shutdown() {
         let reaper = Reaper::new().unwrap();
         reaper.shut_down();
         let error = reaper.spawn(&mut Command::new("true")).err().unwrap();
@@ -206,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_watchdog_does_the_work_when_the_pipe_closes() {
+    fn the_watchdog_cleans_up_when_the_pipe_closes() {
         let reaper = Reaper::new().unwrap();
         let process = sleeper(&reaper);
         let mut state = reaper.state.lock().unwrap().take().unwrap();

@@ -1,4 +1,4 @@
-//! The in-memory API server, as a program reaches it.
+//! The in-memory API server over HTTP.
 
 use apisim::{
     ApiSim,
@@ -9,16 +9,16 @@ use kube::Client;
 
 use crate::error::Error;
 
-/// The in-memory API server: for tests in process, for programs over HTTP, where things can go wrong.
+/// The in-memory API server: in process for tests, over HTTP with fault injection for programs.
 pub struct SimServer {
-    /// What goes wrong on the way of programs, and what they asked for.
+    /// Faults for HTTP clients, and a record of their requests.
     pub faults: Faults,
     sim: ApiSim,
     http: HttpServer,
 }
 
 impl SimServer {
-    /// Starts one.
+    /// Starts a server.
     pub async fn start() -> Result<Self, Error> {
         let (sim, faults) = (ApiSim::new(), Faults::default());
         let http = HttpServer::start(FaultService::new(sim.clone(), faults.clone())).await;
@@ -26,25 +26,25 @@ impl SimServer {
         Ok(Self { faults, sim, http })
     }
 
-    /// A client on which nothing goes wrong.
+    /// An in-process client without faults.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::new(self.sim.clone(), "default")
     }
 
-    /// Where programs find it.
+    /// The URL for HTTP clients.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.http.address())
     }
 
-    /// The same, as a flag of our own programs.
+    /// The URL as a flag of our binaries.
     #[must_use]
     pub fn flag(&self) -> String {
         format!("--master={}", self.url())
     }
 
-    /// The same, as a kubeconfig.
+    /// A kubeconfig for the URL.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
         let url = self.url();
@@ -54,12 +54,12 @@ impl SimServer {
         )
     }
 
-    /// Forgets the history: who wants to go on from an earlier version has to list anew.
+    /// Compacts the history: a watch from an earlier resource version gets 410 Gone.
     pub fn compact(&self) {
         self.sim.compact();
     }
 
-    /// How often programs have written slices, or tried.
+    /// Number of slice writes by HTTP clients, including failed ones.
     #[must_use]
     pub fn slice_writes(&self) -> usize {
         self.faults.count(&Match::writes().resource("endpointslices"))

@@ -1,6 +1,6 @@
-//! The API behaviours that the controllers rely on, at a real kube-apiserver, and random requests at both servers.
+//! The API behaviour that the controllers rely on, on a real kube-apiserver; random requests to both servers.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
 
 mod api;
 mod random;
@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 use testenv::ControlPlane;
 use tokio::runtime::Runtime;
 
-/// One for all tests: each has a namespace of its own. The runtime is kept because it drives the servers' tasks.
+/// Shared by all tests; each has its own namespace. The runtime drives the tasks of the control plane.
 static CONTROL_PLANE: LazyLock<(Runtime, ControlPlane)> = LazyLock::new(|| {
-    // A test blocks here, and from within its own runtime no other can be entered.
+    // On a thread of its own: a runtime cannot be entered from within another one.
     let start = || {
         let runtime = Runtime::new().unwrap();
         let control_plane = runtime.block_on(ControlPlane::start()).unwrap();

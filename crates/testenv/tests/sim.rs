@@ -1,6 +1,6 @@
-//! The API behaviours that the controllers rely on, at the in-memory server.
+//! The API behaviour that the controllers rely on, on the in-memory server.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
 
 mod api;
 mod faults;
@@ -9,7 +9,7 @@ use apisim::{
     ApiSim,
     faults::{FaultService, Faults},
 };
-use faults::{Way, all_stories};
+use faults::{FaultHarness, all_scenarios};
 
 /// The server under test.
 struct Server {
@@ -24,24 +24,24 @@ impl Server {
         Self { client, sim }
     }
 
-    #[expect(clippy::unused_async, reason = "the other server has to be asked over the network")]
+    #[expect(clippy::unused_async, reason = "the real server needs a request")]
     async fn compact(&self) {
         self.sim.compact();
     }
 }
 
-/// The faults in process, right in front of the simulator.
-async fn way(story: &str) -> Way {
+/// Faults in process, in front of the simulator.
+async fn harness(scenario: &str) -> FaultHarness {
     let sim = ApiSim::new();
     let faults = Faults::default();
-    let sound = kube::Client::new(sim.clone(), "default");
-    Way {
+    let direct = kube::Client::new(sim.clone(), "default");
+    FaultHarness {
         faulty: kube::Client::new(FaultService::new(sim, faults.clone()), "default"),
-        namespace: faults::namespace(&sound, story).await,
-        sound,
+        namespace: faults::namespace(&direct, scenario).await,
+        direct,
         faults,
         _server: None,
     }
 }
 
-all_stories!(way);
+all_scenarios!(harness);

@@ -5,28 +5,29 @@
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
 
+use std::{num::NonZeroUsize, time::Duration};
+
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, PolicyRule};
 use kube::{
     Api,
     api::{DeleteParams, PostParams},
 };
 use serde_json::json;
-use testenv::{ControlPlane, Part, User, documented, rule};
+use service_slices::controller::{Config, ServiceController};
+use slice_runtime::policy_rules;
+use testenv::{Component, ControlPlane, User, readme};
 
 use scenarios::{cluster::Cluster, smoke, start, start_fails};
 
-/// The RBAC rules of the spec, and no others (R5).
+/// The generated RBAC rules (`docs/reference/rbac.md`), which are within those of the spec (R5).
 fn rbac_rules() -> Vec<PolicyRule> {
-    vec![
-        rule(&[""], &["services", "pods", "nodes"], &["get", "list", "watch"]),
-        rule(&[""], &["services/finalizers"], &["update"]),
-        rule(
-            &["discovery.k8s.io"],
-            &["endpointslices"],
-            &["get", "list", "watch", "create", "update", "delete"],
-        ),
-        rule(&["", "events.k8s.io"], &["events"], &["create", "patch", "update"]),
-    ]
+    let config = Config {
+        managed_by: service_slices::MANAGED_BY.to_owned(),
+        max_endpoints_per_slice: NonZeroUsize::MIN,
+        batch_period: Duration::ZERO,
+        service_selector: String::new(),
+    };
+    policy_rules(&ServiceController::new(config), "services")
 }
 
 fn kubeconfig_flag(control_plane: &ControlPlane, user: &User) -> String {
@@ -35,8 +36,8 @@ fn kubeconfig_flag(control_plane: &ControlPlane, user: &User) -> String {
 }
 
 /// Starts kube-controller-manager with the flag of README.md, so that it does not write slices.
-async fn start_controller_manager(control_plane: &ControlPlane) -> Part {
-    let readme = documented::readme().unwrap();
+async fn start_controller_manager(control_plane: &ControlPlane) -> Component {
+    let readme = readme::text().unwrap();
     let controllers = readme.split_once("--controllers=").unwrap().1;
     let controllers: Vec<&str> = controllers.split_once('`').unwrap().0.split(',').collect();
     assert!(controllers.contains(&"-endpointslice-controller"), "{controllers:?}");
@@ -63,17 +64,17 @@ async fn the_rbac_rules_of_the_spec_suffice_and_their_loss_is_survived() {
     smoke(&cluster, &[&flag]).await;
 
     let program = start(&[&flag]).await;
-    program.ready().await.unwrap();
+    program.wait_ready().await.unwrap();
     let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client.clone());
     let name = format!("testenv:{}", account.name());
     let mut binding = bindings.get(&name).await.unwrap();
     bindings.delete(&name, &DeleteParams::default()).await.unwrap();
     for resource in ["pods", "services", "nodes", "endpointslices"] {
         let line = format!("[-]{resource} failed: {resource}");
-        let (code, page) = program.shows("/readyz?verbose", &line).await.unwrap();
+        let (code, page) = program.wait_for_page("/readyz?verbose", &line).await.unwrap();
         assert_eq!(code, 200, "{page}");
     }
-    assert_eq!(program.page("/readyz").await.unwrap(), (200, "ok".to_owned()));
+    assert_eq!(program.get("/readyz").await.unwrap(), (200, "ok".to_owned()));
 
     binding.metadata = kube::api::ObjectMeta {
         name: Some(name),
@@ -82,7 +83,7 @@ async fn the_rbac_rules_of_the_spec_suffice_and_their_loss_is_survived() {
     bindings.create(&PostParams::default(), &binding).await.unwrap();
     for resource in ["pods", "services", "nodes", "endpointslices"] {
         program
-            .shows("/readyz?verbose", &format!("[+]{resource} ok\n"))
+            .wait_for_page("/readyz?verbose", &format!("[+]{resource} ok\n"))
             .await
             .unwrap();
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use testenv::history::{Limits, Recorder, Window, assert_clean};
+use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
 
 use super::{cluster::Cluster, start};
 
@@ -19,25 +19,25 @@ pub(crate) async fn smoke(cluster: &Cluster, args: &[&str]) {
     cluster.wait_published("web", &["10.1.0.1", "10.1.0.2"]).await;
     cluster.delete_pod("web-1").await;
     cluster.wait_published("web", &["10.1.0.2"]).await;
-    program.ready().await.unwrap();
+    program.wait_ready().await.unwrap();
     program.stop().await.unwrap();
 
     let before = cluster.slices("web").await;
-    recorder.settled(QUIESCENT_FOR).await.unwrap();
+    recorder.wait_quiescent(QUIESCENT_FOR).await.unwrap();
     recorder.mark("a restart", Window::NoWrites).await.unwrap();
     let program = start(args).await;
-    program.ready().await.unwrap();
-    recorder.settled(QUIESCENT_FOR).await.unwrap();
-    recorder.mark("one more", Window::OneRound).await.unwrap();
+    program.wait_ready().await.unwrap();
+    recorder.wait_quiescent(QUIESCENT_FOR).await.unwrap();
+    recorder.mark("one more", Window::OneWritePerSlice).await.unwrap();
     // Keys are synced in the order of enqueueing, so this key is written last.
     cluster.service("last", "no-pods", json!({})).await;
     cluster.wait_published("last", &[]).await;
     assert_eq!(cluster.slices("web").await, before);
     program.stop().await.unwrap();
-    recorder.settled(QUIESCENT_FOR).await.unwrap();
-    let limits = Limits {
+    recorder.wait_quiescent(QUIESCENT_FOR).await.unwrap();
+    let limits = CheckConfig {
         mirroring: None,
-        ..Limits::default()
+        ..CheckConfig::default()
     };
     assert_clean(&recorder.history().unwrap(), &limits, env!("CARGO_TARGET_TMPDIR"));
 }

@@ -2,7 +2,7 @@
 
 use apisim::{faults::Rule, request::Verb};
 use serde_json::{Value, json};
-use testenv::Binary;
+use testenv::TestProcess;
 
 use crate::{
     scenarios::{PROGRAM, start},
@@ -16,16 +16,16 @@ async fn readyz_passes_when_all_initial_lists_are_complete() {
     let hold = server.faults.add(Rule::on(Verb::Watch, "pods").nth(2).hold_request());
     let program = start(&[&server.flag()]).await;
     for path in ["/healthz", "/livez"] {
-        assert_eq!(program.page(path).await.unwrap(), (200, "ok".to_owned()));
+        assert_eq!(program.get(path).await.unwrap(), (200, "ok".to_owned()));
     }
-    let (code, page) = program.shows("/readyz", "[+]endpointslices ok").await.unwrap();
+    let (code, page) = program.wait_for_page("/readyz", "[+]endpointslices ok").await.unwrap();
     assert_eq!(code, 500, "{page}");
     assert!(page.contains("[-]pods failed: not listed yet\n"), "{page}");
     assert!(page.ends_with("readyz check failed\n"), "{page}");
     hold.remove();
-    program.ready().await.unwrap();
-    assert_eq!(program.page("/readyz").await.unwrap(), (200, "ok".to_owned()));
-    let (code, mut page) = program.page("/readyz?verbose").await.unwrap();
+    program.wait_ready().await.unwrap();
+    assert_eq!(program.get("/readyz").await.unwrap(), (200, "ok".to_owned()));
+    let (code, mut page) = program.get("/readyz?verbose").await.unwrap();
     let mut lines: Vec<&str> = page.split_inclusive('\n').collect();
     lines.sort_unstable();
     page = lines.concat();
@@ -36,7 +36,7 @@ async fn readyz_passes_when_all_initial_lists_are_complete() {
             "[+]endpointslices ok\n[+]nodes ok\n[+]pods ok\n[+]services ok\nreadyz check passed\n"
         )
     );
-    assert_eq!(program.page("/nothing").await.unwrap().0, 404);
+    assert_eq!(program.get("/nothing").await.unwrap().0, 404);
 }
 
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn metrics_count_writes() {
     cluster.service("web", "web", json!({})).await;
     cluster.wait_published("web", &[]).await;
     let written = "endpoint_slice_controller_changes{operation=\"create\"} 1\n";
-    let (code, page) = program.shows("/metrics", written).await.unwrap();
+    let (code, page) = program.wait_for_page("/metrics", written).await.unwrap();
     assert_eq!(code, 200);
     for expected in [
         "# HELP endpoint_slice_controller_changes [ALPHA] Number of EndpointSlice changes\n\
@@ -64,14 +64,14 @@ async fn metrics_count_writes() {
 async fn json_log_lines_are_json_objects() {
     let (server, cluster) = start_server().await;
     cluster.service("web", "web", json!({})).await;
-    let program = Binary::start(PROGRAM, &[&server.flag(), "--logging-format=json", "-v=5"], &[]).unwrap();
-    let line = program.says("slices written").await.unwrap();
+    let program = TestProcess::start(PROGRAM, &[&server.flag(), "--logging-format=json", "-v=5"], &[]).unwrap();
+    let line = program.wait_for_output("slices written").await.unwrap();
     let line: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(
         (&line["level"], &line["span"]["key"], &line["created"]),
         (&json!("INFO"), &json!("shop/web"), &json!(1))
     );
-    for line in program.said().lines() {
+    for line in program.output().lines() {
         serde_json::from_str::<Value>(line).unwrap();
     }
 }

@@ -14,25 +14,25 @@ async fn the_cache_is_used_after_permissions_are_lost() {
     let (server, cluster) = start_server().await;
     cluster.pod("web-1", "web", "10.1.0.1").await;
     let program = start(&[&server.flag()]).await;
-    program.ready().await.unwrap();
+    program.wait_ready().await.unwrap();
 
     let watch = || Match::verb(Verb::Watch).resource("pods");
     let forbidden = Answer::status(403).message("pods is forbidden");
     let denied = server.faults.add(Rule::when(watch()).answer(forbidden));
     let cut = server.faults.add(Rule::when(watch()).stream(StreamFault::Cut));
     let (code, page) = program
-        .shows("/readyz?verbose", "[-]pods failed: pods is forbidden (for ")
+        .wait_for_page("/readyz?verbose", "[-]pods failed: pods is forbidden (for ")
         .await
         .unwrap();
     assert_eq!(code, 200, "{page}");
     assert!(page.contains("cached objects stay in use"), "{page}");
     assert!(page.contains("[+]services ok\n"), "{page}");
-    program.binary.says("list or watch failed").await.unwrap();
+    program.process.wait_for_output("list or watch failed").await.unwrap();
     cluster.service("web", "web", json!({})).await;
     cluster.wait_published("web", &["10.1.0.1"]).await;
 
     cut.remove();
     denied.remove();
-    program.shows("/readyz?verbose", "[+]pods ok\n").await.unwrap();
+    program.wait_for_page("/readyz?verbose", "[+]pods ok\n").await.unwrap();
     program.stop().await.unwrap();
 }

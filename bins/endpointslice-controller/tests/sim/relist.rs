@@ -1,7 +1,7 @@
 //! Relist after an expired watch.
 
 use serde_json::json;
-use testenv::blindfold;
+use testenv::block_watches;
 
 use crate::{scenarios::start, start_server};
 
@@ -26,19 +26,22 @@ async fn a_relist_finds_changes_and_writes_nothing_else() {
     cluster.wait_published("none", &[]).await;
     let before = server.slice_writes();
 
-    let blindfold = blindfold(&server.faults).await.unwrap();
+    let block_watches = block_watches(&server.faults).await.unwrap();
     cluster.delete_pod("web-2").await;
     cluster.pod("web-4", "web", "10.1.0.4").await;
     server.compact();
-    blindfold.remove();
+    block_watches.remove();
     for name in ["one", "two", "three"] {
         cluster
             .wait_published(name, &["10.1.0.1", "10.1.0.3", "10.1.0.4"])
             .await;
     }
     let resources = ["endpointslices", "nodes", "pods", "services"];
-    program.lists_anew(&resources).await.unwrap();
-    program.shows("/readyz?verbose", "readyz check passed").await.unwrap();
+    program.wait_for_relist(&resources).await.unwrap();
+    program
+        .wait_for_page("/readyz?verbose", "readyz check passed")
+        .await
+        .unwrap();
     // Keys are synced in the order of enqueueing, so this key is written last.
     cluster.service("last", "no-pods", json!({})).await;
     cluster.wait_published("last", &[]).await;

@@ -2,7 +2,7 @@
 
 use apisim::faults::Match;
 use serde_json::json;
-use testenv::documented;
+use testenv::readme;
 
 use crate::{
     scenarios::{PROGRAM, cluster::Cluster, start},
@@ -16,12 +16,12 @@ async fn a_dry_run_logs_the_planned_writes_and_writes_nothing() {
     cluster.service("web", "web", auto).await;
     cluster.pod("web-1", "web", "10.1.0.1").await;
     let program = start(&[&server.flag(), "--dry-run"]).await;
-    let plan = program.binary.says("would write").await.unwrap();
+    let plan = program.process.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
     // Hints are not possible here; without dry run this is an event.
-    program.binary.says("would record event").await.unwrap();
+    program.process.wait_for_output("would record event").await.unwrap();
     cluster.service("last", "no-pods", json!({})).await;
-    program.binary.says("key=shop/last").await.unwrap();
+    program.process.wait_for_output("key=shop/last").await.unwrap();
     program.stop().await.unwrap();
     assert_eq!(server.faults.count(&Match::writes()), 0);
 }
@@ -31,8 +31,8 @@ async fn a_dry_run_logs_the_planned_writes_and_writes_nothing() {
 async fn the_documented_dry_run_logs_the_planned_writes() {
     let (server, cluster) = start_server().await;
     cluster.service("web", "web", json!({})).await;
-    let (program, _kubeconfig) = documented::start(PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
-    let plan = program.says("would write").await.unwrap();
+    let (program, _kubeconfig) = readme::start(PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
+    let plan = program.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/web"), "{plan}");
 }
 

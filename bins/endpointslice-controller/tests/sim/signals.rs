@@ -10,7 +10,7 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use serde_json::json;
-use testenv::{Binary, Program, Signal, SimServer, until};
+use testenv::{ControllerProcess, Signal, SimServer, TestProcess, until};
 
 use crate::{
     scenarios::{PROGRAM, cluster::Cluster, start},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Starts a program with a write in flight that gets no response until the rule is removed.
-async fn start_with_write_in_flight(server: &SimServer, cluster: &Cluster) -> (Program, RuleHandle) {
+async fn start_with_write_in_flight(server: &SimServer, cluster: &Cluster) -> (ControllerProcess, RuleHandle) {
     let hold = server
         .faults
         .add(Rule::on(Verb::Create, "endpointslices").hold_request());
@@ -36,17 +36,17 @@ async fn writes_in_flight_complete_on_shutdown() {
     for signal in [Signal::TERM, Signal::INT] {
         let (server, cluster) = start_server().await;
         let (program, hold) = start_with_write_in_flight(&server, &cluster).await;
-        program.binary.signal(signal).unwrap();
-        program.binary.says("shutdown requested").await.unwrap();
+        program.process.signal(signal).unwrap();
+        program.process.wait_for_output("shutdown requested").await.unwrap();
         assert!(cluster.slices("web").await.is_empty());
         hold.remove();
-        let status = program.binary.ends().await.unwrap();
-        assert_eq!(status.code(), Some(0), "{}", program.binary.said());
-        assert_eq!(cluster.slices("web").await.len(), 1, "{}", program.binary.said());
+        let status = program.process.wait().await.unwrap();
+        assert_eq!(status.code(), Some(0), "{}", program.process.output());
+        assert_eq!(cluster.slices("web").await.len(), 1, "{}", program.process.output());
         assert!(
-            program.binary.said().contains("slices written"),
+            program.process.output().contains("slices written"),
             "{}",
-            program.binary.said()
+            program.process.output()
         );
     }
 }
@@ -72,12 +72,12 @@ async fn g_32_t_wq_10_due_keys_are_synced_on_shutdown_and_delayed_ones_are_not()
     cluster.service("db", "db", json!({})).await;
     cluster.pod("p", "db", "10.0.0.1").await;
     let db_is_queued = "workqueue_depth{name=\"endpoint_slice\"} 1\n";
-    program.shows("/metrics", db_is_queued).await.unwrap();
-    program.binary.signal(Signal::TERM).unwrap();
-    program.binary.says("shutdown requested").await.unwrap();
+    program.wait_for_page("/metrics", db_is_queued).await.unwrap();
+    program.process.signal(Signal::TERM).unwrap();
+    program.process.wait_for_output("shutdown requested").await.unwrap();
     hold.remove();
-    let status = program.binary.ends().await.unwrap();
-    assert_eq!(status.code(), Some(0), "{}", program.binary.said());
+    let status = program.process.wait().await.unwrap();
+    assert_eq!(status.code(), Some(0), "{}", program.process.output());
     let web = &cluster.slices("web").await[0];
     assert_eq!(web.metadata.labels.as_ref().unwrap()["changed"], "in-flight");
     assert_eq!(cluster.slices("db").await.len(), 1);
@@ -88,18 +88,18 @@ async fn g_32_t_wq_10_due_keys_are_synced_on_shutdown_and_delayed_ones_are_not()
 async fn a_second_signal_exits_immediately() {
     let (server, cluster) = start_server().await;
     let (program, _hold) = start_with_write_in_flight(&server, &cluster).await;
-    program.binary.signal(Signal::INT).unwrap();
-    program.binary.says("shutdown requested").await.unwrap();
-    program.binary.signal(Signal::TERM).unwrap();
-    assert_eq!(program.binary.ends().await.unwrap().code(), Some(1));
+    program.process.signal(Signal::INT).unwrap();
+    program.process.wait_for_output("shutdown requested").await.unwrap();
+    program.process.signal(Signal::TERM).unwrap();
+    assert_eq!(program.process.wait().await.unwrap().code(), Some(1));
 }
 
 #[tokio::test]
 async fn a_signal_during_preflight_exits_cleanly() {
     let (server, _) = start_server().await;
     server.faults.add(Rule::when(Match::default()).hold_request());
-    let binary = Binary::start(PROGRAM, &[&server.flag()], &[]).unwrap();
-    binary.says("starting").await.unwrap();
+    let binary = TestProcess::start(PROGRAM, &[&server.flag()], &[]).unwrap();
+    binary.wait_for_output("starting").await.unwrap();
     binary.signal(Signal::TERM).unwrap();
-    assert_eq!(binary.ends().await.unwrap().code(), Some(0), "{}", binary.said());
+    assert_eq!(binary.wait().await.unwrap().code(), Some(0), "{}", binary.output());
 }

@@ -8,9 +8,9 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
+use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
 use testenv::{
-    Program,
-    history::{Limits, Recorder, Window, assert_clean},
+    ControllerProcess,
     objects::{create, ready_addresses, slices_of},
     until,
 };
@@ -24,31 +24,31 @@ const QUIESCENT_FOR: Duration = Duration::from_secs(1);
 pub(crate) async fn mirror_and_restart(client: &Client, args: &[&str]) {
     let recorder = Recorder::start(client.clone()).await.unwrap();
     let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
-    let program = Program::start(PROGRAM, args).await.unwrap();
+    let program = ControllerProcess::start(PROGRAM, args).await.unwrap();
     prepare(client).await;
     wait_mirrored(client, "db", &["10.1.0.1", "10.1.0.2"]).await;
     let patch = Patch::Merge(json!({"subsets": subsets(&["10.1.0.2"])}));
     endpoints.patch("db", &PatchParams::default(), &patch).await.unwrap();
     wait_mirrored(client, "db", &["10.1.0.2"]).await;
-    program.ready().await.unwrap();
+    program.wait_ready().await.unwrap();
     program.stop().await.unwrap();
 
     let before = slices_of(client, NAMESPACE, "db").await.unwrap();
-    recorder.settled(QUIESCENT_FOR).await.unwrap();
+    recorder.wait_quiescent(QUIESCENT_FOR).await.unwrap();
     recorder.mark("a restart", Window::NoWrites).await.unwrap();
-    let program = Program::start(PROGRAM, args).await.unwrap();
-    program.ready().await.unwrap();
-    recorder.settled(QUIESCENT_FOR).await.unwrap();
-    recorder.mark("one more", Window::OneRound).await.unwrap();
+    let program = ControllerProcess::start(PROGRAM, args).await.unwrap();
+    program.wait_ready().await.unwrap();
+    recorder.wait_quiescent(QUIESCENT_FOR).await.unwrap();
+    recorder.mark("one more", Window::OneWritePerSlice).await.unwrap();
     // Keys are synced in the order of enqueueing, so this key is written last.
     add_endpoints(client, "last", &["10.1.0.3"]).await;
     wait_mirrored(client, "last", &["10.1.0.3"]).await;
     assert_eq!(slices_of(client, NAMESPACE, "db").await.unwrap(), before);
     program.stop().await.unwrap();
-    recorder.settled(QUIESCENT_FOR).await.unwrap();
-    let limits = Limits {
+    recorder.wait_quiescent(QUIESCENT_FOR).await.unwrap();
+    let limits = CheckConfig {
         services: None,
-        ..Limits::default()
+        ..CheckConfig::default()
     };
     assert_clean(&recorder.history().unwrap(), &limits, env!("CARGO_TARGET_TMPDIR"));
 }

@@ -9,7 +9,7 @@ mod tests;
 use std::{collections::BTreeMap, fmt};
 
 use jiff::Timestamp;
-use testenv::history::{Event, Object, Verb};
+use slice_oracle::{Event, Object, Verb};
 
 use self::latency::Latency;
 pub(super) use self::{

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use testenv::history::{Event, Object, Verb};
+use slice_oracle::{Event, Object, Verb};
 
 use super::View;
 

@@ -1,46 +1,50 @@
-//! What is done to a cluster.
+//! Actions on a cluster.
 
 use serde_json::Value;
 
-/// One request, or for slices whatever it takes.
+/// An action: one request, or for slices as many as it needs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Action {
-    /// An object is made, with its status.
+    /// Creates an object with its status.
     Create(Value),
-    /// An object is changed by a merge patch.
+    /// Applies a merge patch to an object.
     Change {
         kind: &'static str,
         name: String,
         patch: Value,
     },
-    /// The status of an object is changed by a merge patch.
+    /// Applies a merge patch to the status of an object.
     Status {
         kind: &'static str,
         name: String,
         status: Value,
     },
-    /// An object is deleted: a pod with all its grace, or without.
+    /// Deletes an object; a pod with its grace period, or without.
     Delete {
         kind: &'static str,
         name: String,
         graceful: bool,
     },
-    /// Something is done by hand to one of the slices of a Service, which one is said by a number.
-    Slice { service: String, nth: usize, deed: Deed },
+    /// Edits a slice of a Service, chosen by index.
+    Slice {
+        service: String,
+        nth: usize,
+        edit: SliceEdit,
+    },
 }
 
-/// What is done to a slice by hand.
+/// A manual edit of a slice.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Deed {
+pub(super) enum SliceEdit {
     Delete,
-    /// It is changed by a merge patch.
+    /// Applies a merge patch.
     Edit(Value),
-    /// The first endpoint is ready, or is not.
+    /// Sets the readiness of the first endpoint.
     Readiness(bool),
-    /// There is a second one with the same content.
+    /// Creates a copy with the same content.
     Duplicate {
         name: String,
     },
-    /// Finalizers that kept it go.
+    /// Removes its finalizers.
     Release,
 }

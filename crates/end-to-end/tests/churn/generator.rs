@@ -1,4 +1,4 @@
-//! A sequence of actions that depends on a seed alone: what the API server answers, or controllers do, changes nothing.
+//! Generates a sequence of actions that depends on the seed only, not on responses or controllers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::{
-    action::{Action, Deed},
+    action::{Action, SliceEdit},
     model::{Node, Pod, Service},
 };
 
@@ -17,16 +17,16 @@ const NODES: usize = 6;
 const SERVICES: usize = 8;
 const PODS: usize = 45;
 
-/// Makes up what happens next.
+/// Generates random actions.
 pub(super) struct Generator {
     rng: Rng,
     nodes: BTreeMap<String, Node>,
     pods: BTreeMap<String, Pod>,
     services: BTreeMap<String, Service>,
-    /// The names of the Endpoints objects, be there a Service or not.
+    /// Names of the Endpoints objects, with or without a Service.
     endpoints: BTreeSet<String>,
-    /// How many names were given so far.
-    named: usize,
+    /// The last number used in a name.
+    last_number: usize,
 }
 
 impl Generator {
@@ -37,20 +37,20 @@ impl Generator {
             pods: BTreeMap::new(),
             services: BTreeMap::new(),
             endpoints: BTreeSet::new(),
-            named: 0,
+            last_number: 0,
         }
     }
 
-    /// What happens next, all at once.
+    /// The actions of the next step.
     pub(super) fn next(&mut self) -> Vec<Action> {
         loop {
             let actions = match self.rng.u8(..100) {
                 0..5 => self.node(),
-                5..25 => self.pod_comes(),
-                25..60 => self.pod_changes(),
-                60..64 => self.service_comes(),
-                64..68 => self.service_goes(),
-                68..80 => self.service_changes(),
+                5..25 => self.create_pods(),
+                25..60 => self.change_pod(),
+                60..64 => self.create_service(),
+                64..68 => self.delete_service(),
+                68..80 => self.change_service(),
                 80..90 => self.endpoints(),
                 _ => self.slice(),
             };
@@ -64,10 +64,10 @@ impl Generator {
         let name = format!("n{}", self.rng.usize(..NODES));
         let zone = self.one_of_or_none(&ZONES, 5);
         let cpu = self.rng.u64(1..=4) * 2;
-        let goes = self.rng.u8(..3) == 0;
+        let delete_it = self.rng.u8(..3) == 0;
         let node = Node { zone, cpu };
         match self.nodes.get(&name) {
-            Some(_) if goes => {
+            Some(_) if delete_it => {
                 self.nodes.remove(&name);
                 vec![delete("Node", &name)]
             }
@@ -98,8 +98,8 @@ impl Generator {
         }
     }
 
-    /// Several at a time, now and then.
-    fn pod_comes(&mut self) -> Vec<Action> {
+    /// Creates one pod, or sometimes several.
+    fn create_pods(&mut self) -> Vec<Action> {
         let count = if self.rng.u8(..4) == 0 { self.rng.usize(2..8) } else { 1 };
         let count = count.min(PODS.saturating_sub(self.pods.len()));
         (0..count).map(|_| self.new_pod()).collect()
@@ -114,7 +114,7 @@ impl Generator {
             phase: "Running",
             terminating: false,
         };
-        // Perhaps one that does not exist.
+        // The node may not exist.
         let node = format!("n{}", self.rng.usize(..NODES));
         let (high, low) = (number / 250, number % 250 + 1);
         let mut ips = vec![format!("10.1.{high}.{low}")];
@@ -127,7 +127,7 @@ impl Generator {
         Action::Create(object)
     }
 
-    fn pod_changes(&mut self) -> Vec<Action> {
+    fn change_pod(&mut self) -> Vec<Action> {
         let choice = self.rng.u8(..10);
         let app = self.one_of_or_none(&APPS, 4);
         let phase = self.one_of(&["Running", "Running", "Succeeded", "Failed"]);
@@ -147,7 +147,7 @@ impl Generator {
                 }];
             }
             6 => pod.phase = phase,
-            // What has ended goes at once.
+            // Pods in a terminal phase are deleted without a grace period.
             7 if !pod.terminating && pod.phase == "Running" => {
                 pod.terminating = true;
                 return vec![Action::Delete {
@@ -169,7 +169,7 @@ impl Generator {
         }]
     }
 
-    fn service_comes(&mut self) -> Vec<Action> {
+    fn create_service(&mut self) -> Vec<Action> {
         let name = format!("s{}", self.rng.usize(..SERVICES));
         if self.services.contains_key(&name) {
             return Vec::new();
@@ -183,12 +183,12 @@ impl Generator {
             selector: self.one_of_or_none(&APPS, 3),
             ports: 0,
             dual_stack: self.rng.bool(),
-            publishes_unready: self.rng.u8(..5) == 0,
+            publish_not_ready: self.rng.u8(..5) == 0,
             traffic_distribution: self.one_of_or_none(&TRAFFIC, 3),
             auto: self.rng.u8(..5) == 0,
             label: None,
         };
-        service.ports = self.rng.usize(..service.kinds_of_ports());
+        service.ports = self.rng.usize(..service.port_variants());
         let mut object = service.object();
         object["kind"] = json!("Service");
         object["metadata"]["name"] = json!(name);
@@ -196,16 +196,16 @@ impl Generator {
         Action::Create(object)
     }
 
-    /// For good, or to come back at once. The server removes the Endpoints with it.
-    fn service_goes(&mut self) -> Vec<Action> {
-        let comes_back = self.rng.bool();
+    /// Deletes a Service and possibly recreates it. The server deletes its Endpoints with it.
+    fn delete_service(&mut self) -> Vec<Action> {
+        let recreate = self.rng.bool();
         let Some(name) = self.rng.choice(self.services.keys()).cloned() else {
             return Vec::new();
         };
         self.services.remove(&name);
         let had_endpoints = self.endpoints.remove(&name);
         let mut actions = vec![delete("Service", &name)];
-        if comes_back {
+        if recreate {
             actions.push(self.new_service(&name));
             if had_endpoints {
                 actions.push(self.new_endpoints(&name));
@@ -214,7 +214,7 @@ impl Generator {
         actions
     }
 
-    fn service_changes(&mut self) -> Vec<Action> {
+    fn change_service(&mut self) -> Vec<Action> {
         let (choice, ports) = (self.rng.u8(..8), self.rng.usize(..6));
         let selector = self.one_of_or_none(&APPS, 4);
         let traffic_distribution = self.one_of_or_none(&TRAFFIC, 3);
@@ -225,9 +225,9 @@ impl Generator {
         let service = self.services.get_mut(&name).unwrap();
         match choice {
             0 | 1 => service.selector = selector,
-            2 | 3 => service.ports = ports % service.kinds_of_ports(),
+            2 | 3 => service.ports = ports % service.port_variants(),
             4 => service.dual_stack = !service.dual_stack,
-            5 => service.publishes_unready = !service.publishes_unready,
+            5 => service.publish_not_ready = !service.publish_not_ready,
             6 => service.traffic_distribution = traffic_distribution,
             _ => (service.auto, service.label) = (!service.auto, label),
         }
@@ -239,7 +239,7 @@ impl Generator {
         }]
     }
 
-    /// Endpoints come, change, or go.
+    /// Creates, changes or deletes an Endpoints object.
     fn endpoints(&mut self) -> Vec<Action> {
         let (choice, name) = (self.rng.u8(..6), format!("s{}", self.rng.usize(..SERVICES)));
         if !self.endpoints.contains(&name) {
@@ -268,7 +268,7 @@ impl Generator {
         Action::Create(json!({"kind": "Endpoints", "metadata": metadata, "subsets": self.subsets()}))
     }
 
-    /// Something of its own, or that it is not to be mirrored.
+    /// A random label, and sometimes skip-mirror.
     fn label(&mut self) -> Value {
         let is_skipped = (self.rng.u8(..8) == 0).then_some("true");
         json!({"endpointslice.kubernetes.io/skip-mirror": is_skipped, "team": self.rng.u8(..3).to_string()})
@@ -305,34 +305,34 @@ impl Generator {
         let Some(service) = self.rng.choice(self.services.keys()).cloned() else {
             return Vec::new();
         };
-        let labels = |labels: Value| Deed::Edit(json!({"metadata": {"labels": labels}}));
-        let deed = match choice {
-            0..3 => Deed::Delete,
-            3 => Deed::Edit(json!({"endpoints": []})),
-            4 => Deed::Edit(json!({"ports": [{"name": "odd", "port": 1}]})),
+        let labels = |labels: Value| SliceEdit::Edit(json!({"metadata": {"labels": labels}}));
+        let edit = match choice {
+            0..3 => SliceEdit::Delete,
+            3 => SliceEdit::Edit(json!({"endpoints": []})),
+            4 => SliceEdit::Edit(json!({"ports": [{"name": "odd", "port": 1}]})),
             5 => labels(json!({"foreign": "label"})),
             6 => labels(json!({"kubernetes.io/service-name": other})),
-            7 => labels(json!({"endpointslice.kubernetes.io/managed-by": "somebody-else"})),
-            8 => Deed::Readiness(self.rng.bool()),
-            9 => Deed::Edit(json!({"metadata": {"finalizers": ["example.com/held"]}})),
-            10 => Deed::Release,
-            _ => Deed::Duplicate {
+            7 => labels(json!({"endpointslice.kubernetes.io/managed-by": "other-manager"})),
+            8 => SliceEdit::Readiness(self.rng.bool()),
+            9 => SliceEdit::Edit(json!({"metadata": {"finalizers": ["example.com/held"]}})),
+            10 => SliceEdit::Release,
+            _ => SliceEdit::Duplicate {
                 name: format!("{service}-copy-{}", self.number()),
             },
         };
-        vec![Action::Slice { service, nth, deed }]
+        vec![Action::Slice { service, nth, edit }]
     }
 
     fn number(&mut self) -> usize {
-        self.named += 1;
-        self.named
+        self.last_number += 1;
+        self.last_number
     }
 
     fn one_of(&mut self, values: &[&'static str]) -> &'static str {
         values[self.rng.usize(..values.len())]
     }
 
-    /// One of them, but none once in so many times.
+    /// A random value; `None` once in `times`.
     fn one_of_or_none(&mut self, values: &[&'static str], times: u8) -> Option<&'static str> {
         let value = self.one_of(values);
         (self.rng.u8(..times) > 0).then_some(value)

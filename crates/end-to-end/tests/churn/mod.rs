@@ -1,11 +1,11 @@
-//! Random changes of everything for a while, and what became of the slices.
+//! Random changes of slices and all their inputs, checked by the oracle.
 //!
-//! `CHURN_SEED` chooses the sequence of changes, `CHURN_SECONDS` how long it goes on.
+//! `CHURN_SEED` sets the seed, `CHURN_SECONDS` the duration.
 
 mod action;
 mod generator;
-mod hand;
 mod model;
+mod operator;
 
 use std::{
     env,
@@ -15,30 +15,28 @@ use std::{
 use k8s_openapi::api::core::v1::{Namespace, Service};
 use kube::{Api, Client};
 use serde_json::json;
-use testenv::{
-    history::{Limits, Manager, Recorder, assert_clean},
-    objects::create,
-};
+use slice_oracle::{CheckConfig, Manager, Recorder, assert_clean};
+use testenv::objects::create;
 use tokio::time::MissedTickBehavior;
 
-use self::{generator::Generator, hand::Hand};
-use crate::programs::Ours;
+use self::{generator::Generator, operator::Operator};
+use crate::controllers::OurControllers;
 
 const NAMESPACE: &str = "churn";
-/// The same on every run, so that a failure comes with a change.
+/// Fixed, so that a new failure is caused by a change of the code.
 const SEED: u64 = 5;
-const QUIET: Duration = Duration::from_secs(3);
-/// Few enough that there are several slices.
+const IDLE: Duration = Duration::from_secs(3);
+/// Low, so that there are several slices.
 const MAX_ENDPOINTS: usize = 5;
 const MAX_ADDRESSES: usize = 6;
 
-/// Tells how to see a failure again, when it has happened.
-struct Told {
+/// Prints how to reproduce a failure when a test panics.
+struct SeedReport {
     seed: u64,
     steps: usize,
 }
 
-impl Drop for Told {
+impl Drop for SeedReport {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("failed with CHURN_SEED={}, after {} steps", self.seed, self.steps);
@@ -46,26 +44,26 @@ impl Drop for Told {
     }
 }
 
-/// Changes things for so many seconds, unless the environment says otherwise, with a step in each `pace` at most, and
-/// judges.
+/// Runs both controllers under random changes, at most one step per `pace`, for `seconds` or `CHURN_SECONDS`, and
+/// checks the history.
 pub(crate) async fn churn(client: Client, flag: &str, seconds: u64, pace: Duration) {
     let seed = number("CHURN_SEED").unwrap_or(SEED);
     let duration = Duration::from_secs(number("CHURN_SECONDS").unwrap_or(seconds));
     println!("CHURN_SEED={seed} CHURN_SECONDS={}", duration.as_secs());
-    let mut told = Told { seed, steps: 0 };
+    let mut seed_report = SeedReport { seed, steps: 0 };
     let namespace = json!({"metadata": {"name": NAMESPACE}});
     create(&Api::<Namespace>::all(client.clone()), namespace).await.unwrap();
-    // So that there is one without endpoints at the end.
-    let nobodys =
-        json!({"metadata": {"name": "nobodys"}, "spec": {"selector": {"app": "nobody"}, "ports": [{"port": 80}]}});
+    // A Service without endpoints, so that placeholders are checked.
+    let without_pods =
+        json!({"metadata": {"name": "no-pods"}, "spec": {"selector": {"app": "no-pods"}, "ports": [{"port": 80}]}});
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
-    create(&services, nobodys).await.unwrap();
-    let recorder = Recorder::start_in(client.clone(), NAMESPACE).await.unwrap();
+    create(&services, without_pods).await.unwrap();
+    let recorder = Recorder::start_namespaced(client.clone(), NAMESPACE).await.unwrap();
     let endpoints = format!("--max-endpoints-per-slice={MAX_ENDPOINTS}");
     let addresses = format!("--mirroring-max-endpoints-per-subset={MAX_ADDRESSES}");
-    let ours = Ours::start(&[flag], &[&endpoints], &[&addresses]).await;
+    let ours = OurControllers::start(&[flag], &[&endpoints], &[&addresses]).await;
 
-    let hand = Hand {
+    let operator = Operator {
         client,
         namespace: NAMESPACE,
         recorder: &recorder,
@@ -73,30 +71,35 @@ pub(crate) async fn churn(client: Client, flag: &str, seconds: u64, pace: Durati
     let mut generator = Generator::new(seed);
     let mut pace = tokio::time::interval(pace);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let begin = Instant::now();
-    while begin.elapsed() < duration {
+    let start = Instant::now();
+    while start.elapsed() < duration {
         pace.tick().await;
         for action in generator.next() {
-            hand.act(&action).await;
+            operator.execute(&action).await;
         }
-        told.steps += 1;
+        seed_report.steps += 1;
     }
-    hand.release_all().await;
-    recorder.settled(QUIET).await.unwrap();
-    println!("{} steps", told.steps);
-    let report = assert_clean(&recorder.history().unwrap(), &limits(), env!("CARGO_TARGET_TMPDIR"));
+    operator.release_all().await;
+    recorder.wait_quiescent(IDLE).await.unwrap();
+    println!("{} steps", seed_report.steps);
+    let report = assert_clean(&recorder.history().unwrap(), &config(), env!("CARGO_TARGET_TMPDIR"));
     println!("{report}");
-    assert_eq!(report.checks.len(), 7, "not everything was looked at: {report}");
+    assert_eq!(report.checks.len(), 7, "some invariants were not checked: {report}");
     ours.stop().await;
 }
 
-fn limits() -> Limits {
-    let usual = Limits::default();
-    let at_most = |manager: Option<Manager>, max_endpoints| manager.map(|usual| Manager { max_endpoints, ..usual });
-    Limits {
-        services: at_most(usual.services, MAX_ENDPOINTS),
-        mirroring: at_most(usual.mirroring, MAX_ADDRESSES),
-        ..Limits::default()
+fn config() -> CheckConfig {
+    let default = CheckConfig::default();
+    let at_most = |manager: Option<Manager>, max_endpoints| {
+        manager.map(|default| Manager {
+            max_endpoints,
+            ..default
+        })
+    };
+    CheckConfig {
+        services: at_most(default.services, MAX_ENDPOINTS),
+        mirroring: at_most(default.mirroring, MAX_ADDRESSES),
+        ..CheckConfig::default()
     }
 }
 
@@ -105,12 +108,12 @@ fn number(variable: &str) -> Option<u64> {
     Some(
         value
             .parse()
-            .unwrap_or_else(|_| panic!("{variable} is no number: {value}")),
+            .unwrap_or_else(|_| panic!("{variable} is not a number: {value}")),
     )
 }
 
 #[test]
-fn a_seed_gives_the_same_actions_and_another_one_others() {
+fn actions_depend_on_the_seed_only() {
     let actions = |seed| {
         let mut generator = Generator::new(seed);
         (0..2000).map(|_| generator.next()).collect::<Vec<_>>()

@@ -1,8 +1,8 @@
-//! The world as the generator believes it to be, object by object.
+//! The generator's model of the cluster.
 
 use serde_json::{Value, json};
 
-/// A node that is ready.
+/// A ready node.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) zone: Option<&'static str>,
@@ -34,7 +34,7 @@ pub(super) struct Pod {
 }
 
 impl Pod {
-    /// What a kubelet says of it.
+    /// The status as a kubelet writes it.
     pub(super) fn status(&self) -> Value {
         let ready = if self.ready { "True" } else { "False" };
         json!({"phase": self.phase, "conditions": [{"type": "Ready", "status": ready}]})
@@ -58,27 +58,27 @@ impl Pod {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is asked for by itself")]
+#[expect(clippy::struct_excessive_bools, reason = "independent options")]
 pub(super) struct Service {
-    /// For life.
+    /// Immutable.
     pub(super) headless: bool,
     pub(super) selector: Option<&'static str>,
-    /// One of so many kinds of ports.
+    /// Index of the port variant.
     pub(super) ports: usize,
     pub(super) dual_stack: bool,
-    pub(super) publishes_unready: bool,
+    pub(super) publish_not_ready: bool,
     pub(super) traffic_distribution: Option<&'static str>,
     pub(super) auto: bool,
     pub(super) label: Option<u8>,
 }
 
 impl Service {
-    /// How many kinds of ports a Service can have; the last only one that is headless.
-    pub(super) fn kinds_of_ports(&self) -> usize {
+    /// Number of port variants; the last one is only for headless Services.
+    pub(super) fn port_variants(&self) -> usize {
         if self.headless { 6 } else { 5 }
     }
 
-    /// All that can change, by a merge patch too.
+    /// The mutable fields; also valid as a merge patch.
     pub(super) fn object(&self) -> Value {
         let port = |name: &str, target: Value| json!({"name": name, "port": 80, "targetPort": target});
         let ports = [
@@ -103,7 +103,7 @@ impl Service {
             "spec": {
                 "ports": ports[self.ports],
                 "ipFamilyPolicy": policy,
-                "publishNotReadyAddresses": self.publishes_unready,
+                "publishNotReadyAddresses": self.publish_not_ready,
                 "trafficDistribution": self.traffic_distribution,
                 "selector": self.selector.map(|app| json!({"app": app})),
             },

@@ -1,4 +1,4 @@
-//! Credentials that change while the programs run.
+//! Credentials that change while the controllers run.
 
 use std::{fs, path::PathBuf};
 
@@ -12,14 +12,15 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use serde_json::json;
-use testenv::{ControlPlane, history::Window, objects::create, rule, until};
+use slice_oracle::Window;
+use testenv::{ControlPlane, objects::create, rule, until};
 
-use crate::{programs::Ours, world::World};
+use crate::{controllers::OurControllers, harness::Harness};
 
 const NAMESPACE: &str = "kube-system";
 const ACCOUNT: &str = "rotated";
 
-/// A token that lives as long as a secret of this name.
+/// A token that is bound to a new secret of this name.
 async fn token(client: &Client, secret: &str) -> String {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
     create(&secrets, json!({"metadata": {"name": secret}})).await.unwrap();
@@ -41,18 +42,18 @@ async fn token(client: &Client, secret: &str) -> String {
     answer.unwrap().status.unwrap().token.unwrap()
 }
 
-/// F21: a token file is read again before its token would have had to be replaced.
+/// A token file is read again before its token expires (F21).
 #[tokio::test]
-async fn f21_a_token_that_is_replaced_is_read_again() {
-    let world = World::new(ControlPlane::builder()).await;
+async fn f21_a_replaced_token_file_is_reloaded() {
+    let harness = Harness::new(ControlPlane::builder()).await;
     let everything = rule(&["*"], &["*"], &["*"]);
-    let control_plane = &world.control_plane;
+    let control_plane = &harness.control_plane;
     let account = control_plane.service_account(NAMESPACE, ACCOUNT, vec![everything]);
     let kubeconfig = control_plane.kubeconfig(&account.await.unwrap()).unwrap().path;
     let mut contents = Kubeconfig::read_from(&kubeconfig).unwrap();
     let user = contents.auth_infos[0].auth_info.as_mut().unwrap();
     let token_file = PathBuf::from(user.token_file.take().unwrap());
-    let first = token(&world.client, "first").await;
+    let first = token(&harness.client, "first").await;
     fs::write(&token_file, &first).unwrap();
     user.token = Some(first.into());
     let options = KubeConfigOptions::default();
@@ -61,17 +62,17 @@ async fn f21_a_token_that_is_replaced_is_read_again() {
     let namespaces: Api<Namespace> = Api::all(with_the_first);
     namespaces.list(&ListParams::default()).await.unwrap();
 
-    let ours = Ours::start(&[&format!("--kubeconfig={}", kubeconfig.display())], &[], &[]).await;
-    world.rest("the token is replaced", Window::Any).await;
-    fs::write(&token_file, token(&world.client, "second").await).unwrap();
-    let secrets: Api<Secret> = Api::namespaced(world.client.clone(), NAMESPACE);
+    let ours = OurControllers::start(&[&format!("--kubeconfig={}", kubeconfig.display())], &[], &[]).await;
+    harness.start_phase("the token is replaced", Window::Any).await;
+    fs::write(&token_file, token(&harness.client, "second").await).unwrap();
+    let secrets: Api<Secret> = Api::namespaced(harness.client.clone(), NAMESPACE);
     secrets.delete("first", &DeleteParams::default()).await.unwrap();
-    until("the first token is refused", async || {
+    until("the first token is rejected", async || {
         namespaces.list(&ListParams::default()).await.is_err()
     })
     .await
     .unwrap();
-    world.something_new("rotated").await;
-    world.judge().await;
+    harness.add_objects("rotated").await;
+    harness.assert_clean().await;
     ours.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The same metrics as kube-controller-manager's, after the same things have happened.
+//! Comparison with kube-controller-manager's metrics after the same workload.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,17 @@ use kube::{
     api::{DeleteParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
+use slice_oracle::Recorder;
 use testenv::{
     CONTROLLERS, ControlPlane,
-    history::Recorder,
     objects::{api, create},
 };
 
 use crate::{
-    kinds::{node, pod},
-    programs::Ours,
+    controllers::OurControllers,
+    fixtures::{node, pod},
+    harness::{IDLE, kubeconfig_flag, put},
     takeover::FAST,
-    world::{QUIET, kubeconfig_flag, put},
 };
 
 /// The names of our work queues.
@@ -30,20 +30,20 @@ const PREFIXES: [&str; 3] = [
 ];
 /// Labels whose values are enumerations.
 const ENUMERATIONS: [&str; 5] = ["name", "operation", "result", "topology", "traffic_distribution"];
-/// A stale list is no reason for us to give up (W13), so that we never say so.
+/// We do not abort a sync for a stale cache (W13), so that this result does not occur.
 const NOT_OURS: [(&str, &str, &str); 1] = [("endpoint_slice_controller_syncs", "result", "stale")];
 
-/// What is said of a metric, without its values.
+/// A metric family without its values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Family {
     help: String,
     kind: String,
-    /// The values of each label, of those that matter.
+    /// The values of each enumerated label.
     labels: BTreeMap<String, BTreeSet<String>>,
     buckets: BTreeSet<String>,
 }
 
-/// The families of a page that are about slices and their work queues.
+/// The metric families of slices and their work queues.
 fn families(page: &str) -> BTreeMap<String, Family> {
     let mut families: BTreeMap<String, Family> = BTreeMap::new();
     for line in page.lines() {
@@ -75,7 +75,7 @@ fn families(page: &str) -> BTreeMap<String, Family> {
     families
 }
 
-/// A line with a value: its name and its labels.
+/// Parses a sample line into name and labels.
 fn sample(line: &str) -> Option<(String, BTreeMap<String, String>)> {
     let (what, _value) = line.rsplit_once(' ')?;
     let Some((name, labels)) = what.split_once('{') else {
@@ -89,7 +89,7 @@ fn sample(line: &str) -> Option<(String, BTreeMap<String, String>)> {
     Some((name.to_owned(), labels.collect()))
 }
 
-/// What of theirs is not ours, for a person.
+/// Differences of our metrics from upstream's, as messages.
 fn difference(theirs: &BTreeMap<String, Family>, ours: &BTreeMap<String, Family>) -> Vec<String> {
     let mut problems = Vec::new();
     for (name, their) in theirs {
@@ -125,8 +125,8 @@ fn difference(theirs: &BTreeMap<String, Family>, ours: &BTreeMap<String, Family>
     problems
 }
 
-/// Does a bit of everything in a namespace of its own.
-async fn happen(client: &Client, namespace: &str, recorder: &Recorder) {
+/// Runs a workload in a new namespace that touches all metrics.
+async fn run_workload(client: &Client, namespace: &str, recorder: &Recorder) {
     let metadata = json!({"metadata": {"name": namespace}});
     create(&Api::<Namespace>::all(client.clone()), metadata).await.unwrap();
     let selecting = |name: &str, spec: Value, annotations: Value| {
@@ -154,15 +154,15 @@ async fn happen(client: &Client, namespace: &str, recorder: &Recorder) {
     for object in &objects {
         put(client, namespace, object).await;
     }
-    recorder.settled(QUIET).await.unwrap();
-    // Each slice is written, and of both kinds one is deleted.
+    recorder.wait_quiescent(IDLE).await.unwrap();
+    // Each slice is updated, and one of each controller is deleted.
     let change = async |kind: &str, name: &str, patch: Value| {
         let api = api(client, namespace, kind).unwrap();
         let patch = Patch::Merge(patch);
         api.patch(name, &PatchParams::default(), &patch).await.unwrap();
     };
     change("Pod", "web-1", json!({"metadata": {"labels": {"app": "other"}}})).await;
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(IDLE).await.unwrap();
     change("Service", "both", json!({"spec": {"ipFamilyPolicy": "SingleStack"}})).await;
     change(
         "Endpoints",
@@ -170,18 +170,18 @@ async fn happen(client: &Client, namespace: &str, recorder: &Recorder) {
         json!({"subsets": subsets(json!([{"ip": "10.2.0.2"}]))}),
     )
     .await;
-    recorder.settled(QUIET).await.unwrap();
+    recorder.wait_quiescent(IDLE).await.unwrap();
 }
 
-/// Removes the Services; the Endpoints go with theirs.
-async fn end(client: &Client, namespace: &str) {
+/// Deletes the Services; their Endpoints are deleted with them.
+async fn delete_services(client: &Client, namespace: &str) {
     for name in ["plain", "both", "close", "zone", "node", "auto", "db"] {
         let services = api(client, namespace, "Service").unwrap();
         services.delete(name, &DeleteParams::default()).await.unwrap();
     }
 }
 
-/// R127, R131, M112–M120, M125.
+/// Our metrics have upstream's names, types, help texts, labels and buckets (R127, R131, M112–M120, M125).
 #[tokio::test]
 async fn r127_the_metrics_are_those_of_upstream() {
     let control_plane = ControlPlane::start().await.unwrap();
@@ -190,31 +190,31 @@ async fn r127_the_metrics_are_those_of_upstream() {
     put(&client, "", &node("zone-b")).await;
 
     let manager = control_plane.controller_manager(&CONTROLLERS, &FAST).await.unwrap();
-    happen(&client, "upstream", &recorder).await;
-    let theirs = families(&manager.page("/metrics").await.unwrap());
+    run_workload(&client, "upstream", &recorder).await;
+    let theirs = families(&manager.get("/metrics").await.unwrap());
     manager.stop().await.unwrap();
-    end(&client, "upstream").await;
+    delete_services(&client, "upstream").await;
 
-    let ours = Ours::start(&[&kubeconfig_flag(&control_plane)], &[], &[]).await;
-    happen(&client, "ours", &recorder).await;
-    let mut found = families(&ours.services.page("/metrics").await.unwrap().1);
-    for (name, family) in families(&ours.mirroring.page("/metrics").await.unwrap().1) {
+    let ours = OurControllers::start(&[&kubeconfig_flag(&control_plane)], &[], &[]).await;
+    run_workload(&client, "ours", &recorder).await;
+    let mut found = families(&ours.services.get("/metrics").await.unwrap().1);
+    for (name, family) in families(&ours.mirroring.get("/metrics").await.unwrap().1) {
         let known = found.entry(name).or_insert_with(|| family.clone());
-        // The work queues are in both.
+        // Both controllers have work queue metrics.
         for (label, values) in family.labels {
             known.labels.entry(label).or_default().extend(values);
         }
     }
     ours.stop().await;
 
-    // Nine of each controller, and seven of the queues.
+    // Nine families of each controller, and seven of the work queues.
     assert!(theirs.len() >= 9 + 9 + 7, "{:?}", theirs.keys());
     let problems = difference(&theirs, &found);
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
 #[test]
-fn a_page_is_read_and_what_differs_is_named() {
+fn metric_differences_are_reported() {
     let page = "# HELP workqueue_adds_total Adds\n# TYPE workqueue_adds_total counter\n\
                 workqueue_adds_total{name=\"endpoint_slice\"} 3\nworkqueue_adds_total{name=\"other\"} 3\n\
                 # HELP workqueue_time Time\n# TYPE workqueue_time histogram\n\

@@ -1,4 +1,4 @@
-//! From kube-controller-manager's controllers to ours and back: nothing is written.
+//! Takeover from kube-controller-manager's controllers to ours and back, without writes.
 
 use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
 use kube::{
@@ -6,57 +6,60 @@ use kube::{
     api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use serde_json::json;
-use testenv::{CONTROLLERS, ControlPlane, history::Window};
+use slice_oracle::Window;
+use testenv::{CONTROLLERS, ControlPlane};
 
-use crate::{kinds::AUTO, looks, programs::Ours, world::World};
+use crate::{controllers::OurControllers, fixtures::AUTO, harness::Harness, sync_counts};
 
-/// Nobody should wait for upstream's limits.
+/// Raises upstream's client rate limits.
 pub(crate) const FAST: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
 
-/// I6: what upstream has made is taken over as it is, and given back as it is; so is what we have made.
+/// Slices written by upstream are taken over and handed back unchanged, and so are ours (I6).
 #[tokio::test]
-async fn i6_slices_are_taken_over_from_upstream_and_given_back_without_a_write() {
-    let world = World::new(ControlPlane::builder()).await;
-    assert!(world.services >= 50);
-    let flag = world.flag();
-    let manager = world
+async fn i6_takeover_from_upstream_and_back_writes_nothing() {
+    let harness = Harness::new(ControlPlane::builder()).await;
+    assert!(harness.services >= 50);
+    let flag = harness.flag();
+    let manager = harness
         .control_plane
         .controller_manager(&CONTROLLERS, &FAST)
         .await
         .unwrap();
-    looks::upstream_has(&manager, &world).await;
-    world.rest("from upstream to us", Window::NoWrites).await;
-    let made = world.slice_writes().await;
+    sync_counts::wait_for_upstream(&manager, &harness).await;
+    harness.start_phase("from upstream to us", Window::NoWrites).await;
+    let writes = harness.slice_writes().await;
     manager.stop().await.unwrap();
-    let ours = Ours::start(&[&flag], &[], &[]).await;
-    looks::ours_have(&ours, &world).await;
-    world.rest("hints go", Window::Any).await;
-    assert_eq!(world.slice_writes().await, made);
+    let ours = OurControllers::start(&[&flag], &[], &[]).await;
+    sync_counts::wait_for_ours(&ours, &harness).await;
+    harness.start_phase("hints are removed", Window::Any).await;
+    assert_eq!(harness.slice_writes().await, writes);
 
-    // Upstream takes the hints of Auto away and gives them back when it restarts, now and then (W19).
-    without_auto(&world).await;
-    world.rest("back to upstream", Window::NoWrites).await;
-    let made = world.slice_writes().await;
+    // Upstream sometimes removes the hints of Auto after a restart and adds them again (W19).
+    without_auto(&harness).await;
+    harness.start_phase("back to upstream", Window::NoWrites).await;
+    let writes = harness.slice_writes().await;
     ours.stop().await;
     manager.start().await.unwrap();
-    looks::upstream_has(&manager, &world).await;
-    world.rest("all slices go and come back", Window::Any).await;
-    assert_eq!(world.slice_writes().await, made);
+    sync_counts::wait_for_upstream(&manager, &harness).await;
+    harness
+        .start_phase("all slices are deleted and recreated", Window::Any)
+        .await;
+    assert_eq!(harness.slice_writes().await, writes);
     manager.stop().await.unwrap();
 
-    let ours = Ours::start(&[&flag], &[], &[]).await;
-    delete_all_slices(&world).await;
-    world.rest("ours to upstream", Window::NoWrites).await;
-    let made = world.slice_writes().await;
+    let ours = OurControllers::start(&[&flag], &[], &[]).await;
+    delete_all_slices(&harness).await;
+    harness.start_phase("ours to upstream", Window::NoWrites).await;
+    let writes = harness.slice_writes().await;
     ours.stop().await;
     manager.start().await.unwrap();
-    looks::upstream_has(&manager, &world).await;
-    world.judge().await;
-    assert_eq!(world.slice_writes().await, made);
+    sync_counts::wait_for_upstream(&manager, &harness).await;
+    harness.assert_clean().await;
+    assert_eq!(harness.slice_writes().await, writes);
 }
 
-async fn without_auto(world: &World) {
-    let services: Api<Service> = Api::default_namespaced(world.client.clone());
+async fn without_auto(harness: &Harness) {
+    let services: Api<Service> = Api::default_namespaced(harness.client.clone());
     let patch = Patch::Merge(json!({"metadata": {"annotations": null}}));
     for service in services.list(&ListParams::default()).await.unwrap() {
         let name = service.name_any();
@@ -66,10 +69,10 @@ async fn without_auto(world: &World) {
     }
 }
 
-async fn delete_all_slices(world: &World) {
-    let slices: Api<EndpointSlice> = Api::default_namespaced(world.client.clone());
+async fn delete_all_slices(harness: &Harness) {
+    let slices: Api<EndpointSlice> = Api::default_namespaced(harness.client.clone());
     for slice in slices.list(&ListParams::default()).await.unwrap() {
-        world.recorder.removed_by_hand(&slice);
+        harness.recorder.record_manual_deletion(&slice);
         slices
             .delete(&slice.name_any(), &DeleteParams::default())
             .await

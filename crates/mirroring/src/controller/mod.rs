@@ -2,6 +2,7 @@
 
 mod action;
 mod endpoints;
+mod events;
 mod index;
 mod metrics;
 mod slim;
@@ -13,13 +14,14 @@ use std::{num::NonZeroUsize, time::Duration};
 
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{
-    Controller, Event, EventContext, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError, SyncFailure,
-    SyncOutcome, SyncResult, WatchSpec,
+    Controller, Event, EventContext, EventSpec, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError,
+    SyncFailure, SyncOutcome, SyncResult, WatchSpec,
 };
 use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
 use crate::{check_eligible, has_selector};
 use endpoints::Endpoints;
+use events::EVENTS;
 use index::Index;
 use metrics::{METRICS, Metrics};
 
@@ -166,6 +168,10 @@ impl Controller for MirroringController {
 
     fn failure_event(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         self.failure_event_for(key, failures)
+    }
+
+    fn events(&self) -> &'static [&'static EventSpec] {
+        &EVENTS
     }
 
     fn metrics(&self) -> &'static [&'static MetricSpec] {

@@ -78,6 +78,13 @@ impl Metrics {
         metrics
     }
 
+    /// Names and descriptions of the metrics that the runtime records for a program, for reference documentation.
+    pub fn runtime_specs(subsystem: &str) -> impl Iterator<Item = (String, &'static MetricSpec)> {
+        let named = |prefix: &str, spec: &'static MetricSpec| (format!("{prefix}_{}", spec.name), spec);
+        let own = METRICS.iter().map(move |spec| named(subsystem, spec));
+        own.chain(QUEUE_METRICS.iter().map(move |spec| named("workqueue", spec)))
+    }
+
     /// All metrics in the text format of Prometheus.
     #[must_use]
     pub fn page(&self) -> String {

@@ -10,7 +10,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 use testenv::{
-    ControlPlane, Program,
+    ControlPlane, ControllerProcess,
     objects::{create, slices_of},
     until,
 };
@@ -18,13 +18,13 @@ use testenv::{
 const NAMESPACE: &str = "default";
 const STATUS: &str = "k8s.v1.cni.cncf.io/network-status";
 
-async fn start(control_plane: &ControlPlane) -> Program {
+async fn start(control_plane: &ControlPlane) -> ControllerProcess {
     let selection = ["--package", "slice-runtime", "--example", "annotated_pods"];
     let program = devtools::build(&selection, &["annotated_pods"]).unwrap().remove(0);
     let kubeconfig = control_plane.kubeconfig(control_plane.admin()).unwrap();
     let flag = format!("--kubeconfig={}", kubeconfig.path.display());
-    let program = Program::start(program, &[&flag]).await.unwrap();
-    program.ready().await.unwrap();
+    let program = ControllerProcess::start(program, &[&flag]).await.unwrap();
+    program.wait_ready().await.unwrap();
     program
 }
 
@@ -144,9 +144,9 @@ async fn annotated_pods_publishes_a_secondary_network_and_runs_as_a_program() {
     })
     .await
     .unwrap();
-    let (_, metrics) = program.page("/metrics").await.unwrap();
+    let (_, metrics) = program.get("/metrics").await.unwrap();
     assert!(metrics.contains("annotated_pods_keys_failing 0"), "{metrics}");
-    let (code, page) = program.page("/readyz?verbose").await.unwrap();
+    let (code, page) = program.get("/readyz?verbose").await.unwrap();
     assert_eq!(code, 200, "{page}");
     assert!(page.contains("[+]pods ok"), "{page}");
 

@@ -68,7 +68,7 @@ impl Controller for Namespaces {
         let stats = PlanStats {
             address_type: AddressType::IPv4,
             changes: EndpointCounts::default(),
-            endpoints: 0,
+            desired_endpoints: 0,
             slices: 0,
             min_slices: 0,
         };

@@ -5,15 +5,15 @@ use kube::Api;
 
 use super::{ControlPlane, flags};
 use crate::assets::Program;
+use crate::component::ComponentSpec;
 use crate::error::Error;
-use crate::files::{Files, programs};
-use crate::part::Spec;
+use crate::files::{Files, ensure_programs};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-/// The namespaces of every cluster.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Namespaces that kube-apiserver creates.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Says how a [`ControlPlane`] differs from the usual one.
+/// Options of a [`ControlPlane`].
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct ControlPlaneBuilder {
@@ -22,14 +22,13 @@ pub struct ControlPlaneBuilder {
 }
 
 impl ControlPlaneBuilder {
-    /// One more argument for etcd, like `--quota-backend-bytes=1000000`.
+    /// Adds an argument of etcd, such as `--quota-backend-bytes=1000000`.
     pub fn etcd_arg(mut self, argument: impl Into<String>) -> Self {
         self.etcd.push(argument.into());
         self
     }
 
-    /// One more argument for kube-apiserver; of a flag that is given twice,
-    /// the last counts.
+    /// Adds an argument of kube-apiserver; the last value of a repeated flag is used.
     pub fn apiserver_arg(mut self, argument: impl Into<String>) -> Self {
         self.apiserver.push(argument.into());
         self
@@ -37,14 +36,14 @@ impl ControlPlaneBuilder {
 
     /// Starts etcd and kube-apiserver and waits until they are ready.
     pub async fn start(self) -> Result<ControlPlane, Error> {
-        let assets = programs(&[Program::Etcd, Program::KubeApiserver]).await?;
+        let assets = ensure_programs(&[Program::Etcd, Program::KubeApiserver]).await?;
         let files = Files::new()?;
         let server = files.server()?;
         let admin = files.administrator("admin")?;
         flags::write_service_account_key(&files)?;
         let (etcd, etcd_port) = files
             .launch(Program::Etcd, |port| {
-                Ok(Spec {
+                Ok(ComponentSpec {
                     program: assets.path(Program::Etcd).to_owned(),
                     args: with(flags::etcd(&files, &server, port), &self.etcd),
                     probe: (files.config(&admin, "https", port)?, "/health"),
@@ -54,7 +53,7 @@ impl ControlPlaneBuilder {
         let (apiserver, port) = files
             .launch(Program::KubeApiserver, |port| {
                 let args = flags::apiserver(&files, &server, etcd_port, port);
-                Ok(Spec {
+                Ok(ComponentSpec {
                     program: assets.path(Program::KubeApiserver).to_owned(),
                     args: with(args, &self.apiserver),
                     probe: (files.config(&admin, "https", port)?, "/readyz"),
@@ -79,20 +78,19 @@ fn with(mut arguments: Vec<String>, more: &[String]) -> Vec<String> {
     arguments
 }
 
-/// kube-apiserver is ready some moments before it has created the objects that
-/// are always there.
+/// kube-apiserver is ready shortly before it has created its default objects.
 async fn wait_for_first_objects(control_plane: &ControlPlane) -> Result<(), Error> {
     let client = control_plane.client()?;
     let namespaces: Api<Namespace> = Api::all(client.clone());
     let services: Api<Service> = Api::default_namespaced(client);
-    let begin = Instant::now();
+    let start = Instant::now();
     for name in NAMESPACES {
         while !exists(&namespaces, name).await? {
-            patience(begin, || format!("the creation of the namespace {name}")).await?;
+            poll_until_timeout(start, || format!("creation of the namespace {name}")).await?;
         }
     }
     while !exists(&services, "kubernetes").await? {
-        patience(begin, || "the creation of the service kubernetes".to_owned()).await?;
+        poll_until_timeout(start, || "creation of the service kubernetes".to_owned()).await?;
     }
     Ok(())
 }
@@ -105,12 +103,12 @@ where
     Ok(found.map_err(Error::request(format!("get {name}")))?.is_some())
 }
 
-/// Waits a moment, or says that it has been too long.
-async fn patience(begin: Instant, what: impl Fn() -> String) -> Result<(), Error> {
-    if begin.elapsed() > PATIENCE {
+/// Sleeps for one poll interval; returns an error after the timeout.
+async fn poll_until_timeout(start: Instant, what: impl Fn() -> String) -> Result<(), Error> {
+    if start.elapsed() > TIMEOUT {
         return Err(Error::Timeout {
             what: what(),
-            seconds: PATIENCE.as_secs(),
+            seconds: TIMEOUT.as_secs(),
         });
     }
     tokio::time::sleep(Duration::from_millis(20)).await;

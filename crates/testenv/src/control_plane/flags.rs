@@ -1,4 +1,4 @@
-//! The usual arguments of etcd and kube-apiserver.
+//! Default arguments of etcd and kube-apiserver.
 
 use rcgen::KeyPair;
 
@@ -10,7 +10,7 @@ use crate::pki::PkiError;
 const SERVICE_ACCOUNT_KEY: &str = "service-account.key";
 const SERVICE_ACCOUNT_PUBLIC_KEY: &str = "service-account.pub";
 
-/// Writes the keys with which kube-apiserver signs and checks tokens.
+/// Writes the keys with which kube-apiserver signs and verifies tokens.
 pub(super) fn write_service_account_key(files: &Files) -> Result<(), Error> {
     let key = KeyPair::generate().map_err(PkiError::from)?;
     write_private(&files.path(SERVICE_ACCOUNT_KEY), &key.serialize_pem())?;
@@ -18,8 +18,7 @@ pub(super) fn write_service_account_key(files: &Files) -> Result<(), Error> {
 }
 
 pub(super) fn etcd(files: &Files, server: &ServerFiles, port: u16) -> Vec<String> {
-    // Nobody ever calls at the peers' address, so that no port is opened for
-    // what is advertised.
+    // The advertised peer address is never used, so no port is opened for it.
     let peer = "http://127.0.0.1:2380";
     vec![
         "--name=testenv".to_owned(),
@@ -29,8 +28,8 @@ pub(super) fn etcd(files: &Files, server: &ServerFiles, port: u16) -> Vec<String
         "--listen-peer-urls=http://127.0.0.1:0".to_owned(),
         format!("--initial-advertise-peer-urls={peer}"),
         format!("--initial-cluster=testenv={peer}"),
-        // Clients show a certificate, so that no kube-apiserver ever talks to
-        // the etcd of another environment that took the port before ours.
+        // Client certificates are required, so that no kube-apiserver connects to the etcd of another environment that
+        // took the port first.
         "--client-cert-auth".to_owned(),
         format!("--trusted-ca-file={}", text(&files.ca_file())),
         format!("--cert-file={}", text(&server.cert)),
@@ -67,8 +66,8 @@ pub(super) fn apiserver(files: &Files, server: &ServerFiles, etcd_port: u16, por
         "--service-cluster-ip-range=10.0.0.0/16,fd00:10::/108".to_owned(),
         // Tests see only what they, or the controllers they start, create.
         "--endpoint-reconciler-type=none".to_owned(),
-        // The first wants service accounts that a controller makes, the second
-        // taints nodes until a controller finds them ready.
+        // The first requires service accounts that a controller creates, the second taints nodes until a controller
+        // finds them ready.
         "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition".to_owned(),
     ]
 }

@@ -11,49 +11,48 @@ use kube::{Client, Config};
 
 pub use self::builder::ControlPlaneBuilder;
 use crate::access::{KubeconfigFile, User};
+use crate::component::{self, Component};
 use crate::error::Error;
 use crate::files::Files;
-use crate::part::{self, Part};
 use crate::pki::Pki;
 use crate::rbac;
 
-/// A running etcd and kube-apiserver. Both, and all that was started with them,
-/// end when this is dropped or the process ends, whatever way.
+/// A running etcd and kube-apiserver. Both, and all components started with them, are killed when this is dropped or
+/// the test process ends in any way.
 pub struct ControlPlane {
     files: Files,
-    etcd: Part,
+    etcd: Component,
     etcd_config: Config,
-    apiserver: Part,
+    apiserver: Component,
     url: String,
     admin: User,
 }
 
 impl ControlPlane {
-    /// Starts one with the usual arguments and waits until it is ready.
+    /// Starts a control plane with default arguments and waits until it is ready.
     pub async fn start() -> Result<Self, Error> {
         Self::builder().start().await
     }
 
-    /// To start one with more arguments than the usual.
+    /// A builder for a control plane with additional arguments.
     pub fn builder() -> ControlPlaneBuilder {
         ControlPlaneBuilder::default()
     }
 
-    /// A client for the administrator. A client belongs to the runtime that
-    /// it is made in, so that every test makes its own.
+    /// A client for the administrator. A client is bound to the tokio runtime that it is created in, so every test
+    /// creates its own.
     pub fn client(&self) -> Result<Client, Error> {
         self.client_for(&self.admin)
     }
 
-    /// A client for a user, which tries nothing twice.
+    /// A client for a user, without retries.
     pub fn client_for(&self, user: &User) -> Result<Client, Error> {
         self.client_at(user, &self.url)
     }
 
-    /// A client for a user at another address, say that of a proxy whose
-    /// certificate comes from [`pki`](Self::pki).
+    /// A client for a user at another address, such as a proxy with a certificate from [`pki`](Self::pki).
     pub fn client_at(&self, user: &User, url: &str) -> Result<Client, Error> {
-        part::client(&user.config(url, self.pki().ca_der())?)
+        component::client(&user.config(url, self.pki().ca_der())?)
     }
 
     /// A kubeconfig for a user.
@@ -66,14 +65,14 @@ impl ControlPlane {
         self.files.kubeconfig(user, url)
     }
 
-    /// The user that may do everything.
+    /// The administrator.
     #[must_use]
     pub fn admin(&self) -> &User {
         &self.admin
     }
 
-    /// Makes a user, known by a client certificate, that may do in all
-    /// namespaces exactly what these rules say. They hold when this returns.
+    /// Creates a user with a client certificate and exactly these RBAC rules in all namespaces. The rules are in effect
+    /// when this returns.
     pub async fn user(&self, name: &str, rules: Vec<PolicyRule>) -> Result<User, Error> {
         let identity = self.pki().client(name, None)?;
         let user = User::with_certificate(name, identity, &self.files.fresh_directory()?)?;
@@ -87,8 +86,8 @@ impl ControlPlane {
         Ok(user)
     }
 
-    /// Makes a service account in an existing namespace that may do in all
-    /// namespaces exactly what these rules say, known by a token for an hour.
+    /// Creates a service account in an existing namespace with exactly these RBAC rules in all namespaces, and a token
+    /// for an hour.
     pub async fn service_account(&self, namespace: &str, name: &str, rules: Vec<PolicyRule>) -> Result<User, Error> {
         let admin = self.client()?;
         let token = rbac::service_account(&admin, namespace, name).await?;
@@ -115,38 +114,37 @@ impl ControlPlane {
         self.pki().ca_pem()
     }
 
-    /// Makes certificates that clients of the API server trust.
+    /// The certificate authority that clients of the API server trust.
     #[must_use]
     pub fn pki(&self) -> &Pki {
         self.files.pki()
     }
 
-    /// Where everything is kept.
+    /// The directory of data, logs and credentials.
     #[must_use]
     pub fn directory(&self) -> &Path {
         self.files.directory()
     }
 
-    /// The store.
+    /// etcd.
     #[must_use]
-    pub fn etcd(&self) -> &Part {
+    pub fn etcd(&self) -> &Component {
         &self.etcd
     }
 
-    /// The API server.
+    /// kube-apiserver.
     #[must_use]
-    pub fn apiserver(&self) -> &Part {
+    pub fn apiserver(&self) -> &Component {
         &self.apiserver
     }
 
-    /// Makes etcd forget everything but the present and returns the revision
-    /// that is left.
+    /// Compacts etcd to the current revision and returns it.
     ///
-    /// kube-apiserver still answers from its own caches what etcd no longer
-    /// knows. `--feature-gates=ListFromCacheSnapshot=false` has it ask etcd for
-    /// the next page of a list, `--watch-cache=false` for everything.
+    /// kube-apiserver still serves compacted revisions from its watch cache. With
+    /// `--feature-gates=ListFromCacheSnapshot=false` it reads the next page of a list from etcd, with
+    /// `--watch-cache=false` everything.
     pub async fn compact_etcd(&self) -> Result<i64, Error> {
-        etcd::compact(&part::client(&self.etcd_config)?).await
+        etcd::compact(&component::client(&self.etcd_config)?).await
     }
 
     pub(crate) fn files(&self) -> &Files {
@@ -156,7 +154,7 @@ impl ControlPlane {
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        // Parts that somebody still holds keep nothing alive.
+        // Clones of components do not keep processes alive.
         self.files.shut_down();
     }
 }

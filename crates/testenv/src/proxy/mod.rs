@@ -1,4 +1,4 @@
-//! A proxy in front of the API server on which things go wrong: TLS in, TLS out.
+//! A fault-injecting proxy in front of the API server, with TLS on both sides.
 
 mod tls;
 mod upstream;
@@ -20,9 +20,9 @@ use crate::{
     error::Error,
 };
 
-/// Stands between a client and the API server of a control plane; ends when it is dropped.
+/// A fault-injecting proxy between clients and the API server of a control plane; stops when dropped.
 ///
-/// What goes wrong is said by rules on [`faults`](Self::faults), which also has the record of every request.
+/// Faults are rules on [`faults`](Self::faults), which also records every request.
 pub struct FaultProxy<'a> {
     control_plane: &'a ControlPlane,
     server: HttpServer,
@@ -31,7 +31,7 @@ pub struct FaultProxy<'a> {
 }
 
 impl<'a> FaultProxy<'a> {
-    /// Starts a proxy through which everything passes as it is.
+    /// Starts a proxy without faults.
     pub async fn start(control_plane: &'a ControlPlane) -> Result<Self, Error> {
         let ca_pem = control_plane.ca_pem();
         let acceptor = TlsAcceptor::from(tls::server(&control_plane.pki().server()?).map_err(proxy_error)?);
@@ -54,7 +54,7 @@ impl<'a> FaultProxy<'a> {
         })
     }
 
-    /// What goes wrong here, and what was asked for.
+    /// The faults, and the recorded requests.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
@@ -68,16 +68,17 @@ impl<'a> FaultProxy<'a> {
 
     /// A client for a user of the control plane, through the proxy.
     pub fn client_for(&self, user: &User) -> Result<Client, Error> {
-        self.control_plane.client_at(&self.admit(user)?, &self.url())
+        self.control_plane.client_at(&self.with_proxy_token(user)?, &self.url())
     }
 
     /// A kubeconfig for a user of the control plane, through the proxy.
     pub fn kubeconfig(&self, user: &User) -> Result<KubeconfigFile, Error> {
-        self.control_plane.kubeconfig_at(&self.admit(user)?, &self.url())
+        self.control_plane
+            .kubeconfig_at(&self.with_proxy_token(user)?, &self.url())
     }
 
-    /// A certificate ends at the proxy: its owner gets a token that stands for it here.
-    fn admit(&self, user: &User) -> Result<User, Error> {
+    /// Client certificates end at the proxy: the user gets a token that the proxy maps to the certificate.
+    fn with_proxy_token(&self, user: &User) -> Result<User, Error> {
         let Credentials::ClientCertificate { cert_pem, key_pem } = user.credentials() else {
             return Ok(user.clone());
         };

@@ -1,4 +1,4 @@
-//! Both ends of the proxy's encryption.
+//! TLS configuration of both sides of the proxy.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rustls::{
 
 use crate::pki::Identity;
 
-/// A certificate or a key that cannot be used.
+/// A certificate or key is invalid.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TlsError {
     #[error("cannot read a certificate or a key")]
@@ -22,7 +22,8 @@ pub(super) enum TlsError {
     Rejected(#[from] rustls::Error),
 }
 
-/// For the end that clients see. It speaks HTTP/1.1 only, so that a fault meets one connection and not all that share it.
+/// The side of the clients. HTTP/1.1 only, so that a fault affects one request and not all requests of a shared
+/// connection.
 pub(super) fn server(identity: &Identity) -> Result<Arc<ServerConfig>, TlsError> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
@@ -32,7 +33,7 @@ pub(super) fn server(identity: &Identity) -> Result<Arc<ServerConfig>, TlsError>
     Ok(Arc::new(config))
 }
 
-/// For the end that the API server sees, with a certificate and its key where a user has them.
+/// The side of the API server, with the user's certificate and key if there are any.
 pub(super) fn client(ca_pem: &str, identity: Option<(&str, &str)>) -> Result<ClientConfig, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(ca_pem)? {

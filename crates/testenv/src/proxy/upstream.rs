@@ -1,4 +1,4 @@
-//! The proxy's own way to the API server, once for each user.
+//! Connections of the proxy to the API server, one client per user.
 
 use std::{
     collections::HashMap,
@@ -20,10 +20,10 @@ use tower::Service;
 
 type TlsClient = Client<HttpsConnector<HttpConnector>, Body>;
 
-/// Sends requests on to the API server.
+/// Forwards requests to the API server.
 ///
-/// A client certificate ends at the proxy, so its owner shows the proxy a token instead, and the proxy shows the server
-/// that user's certificate. Tokens that the proxy did not hand out are the server's own and go on as they are.
+/// A client certificate ends at the proxy, so a user sends the proxy a token instead, and the proxy uses that user's
+/// certificate. Other tokens belong to the server and are forwarded.
 #[derive(Clone)]
 pub(super) struct Upstream {
     server: Authority,
@@ -40,7 +40,7 @@ impl Upstream {
         }
     }
 
-    /// Requests with `token` reach the server with the certificate in `identity`.
+    /// Maps a token to the certificate in `identity`.
     pub(super) fn register(&self, token: String, identity: ClientConfig) {
         self.by_token
             .lock()
@@ -48,7 +48,7 @@ impl Upstream {
             .insert(token, client(identity));
     }
 
-    fn client_of<B>(&self, request: &Request<B>) -> Option<TlsClient> {
+    fn client_for<B>(&self, request: &Request<B>) -> Option<TlsClient> {
         let token = request
             .headers()
             .get(AUTHORIZATION)?
@@ -59,7 +59,7 @@ impl Upstream {
         by_token.get(token).cloned()
     }
 
-    fn readdress(&self, address: &Uri) -> Result<Uri, http::uri::InvalidUriParts> {
+    fn rewrite_uri(&self, address: &Uri) -> Result<Uri, http::uri::InvalidUriParts> {
         let mut parts = address.clone().into_parts();
         parts.scheme = Some(Scheme::HTTPS);
         parts.authority = Some(self.server.clone());
@@ -86,14 +86,14 @@ impl Service<Request<Body>> for Upstream {
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let client = match self.client_of(&request) {
+        let client = match self.client_for(&request) {
             Some(client) => {
                 request.headers_mut().remove(AUTHORIZATION);
                 client
             }
             None => self.anonymous.clone(),
         };
-        let address = self.readdress(request.uri());
+        let address = self.rewrite_uri(request.uri());
         Box::pin(async move {
             *request.uri_mut() = address?;
             let response = client.request(request).await?;

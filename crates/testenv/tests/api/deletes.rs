@@ -1,16 +1,16 @@
-//! Deleting: preconditions, finalizers, grace, collections, dying namespaces (I8, F3, F22, F23, R107).
+//! Deletes: preconditions, finalizers, grace periods, collections, terminating namespaces (I8, F3, F22, F23, R107).
 
 use http::Method;
 use serde_json::json;
 
-use super::objects::{endpoints, node, pod, service, slice};
+use super::fixtures::{endpoints, node, pod, service, slice};
 use super::{Api, names, text, version, with};
 
 const SLICE_A: &str = "discovery.k8s.io/endpointslices \"a\"";
 
-/// The answer names what was deleted; then it is gone (F3).
+/// The response names the deleted object (F3).
 #[tokio::test]
-async fn f3_a_delete_answers_with_a_status() {
+async fn f3_a_delete_returns_a_status() {
     let api = Api::new().await;
     let created = api.create("endpointslices", &slice("a")).await.ok();
     let deleted = api.delete("endpointslices", "a", &json!({})).await.ok();
@@ -22,10 +22,10 @@ async fn f3_a_delete_answers_with_a_status() {
         (&json!("Status"), &json!("Success"), &details)
     );
     let again = api.delete("endpointslices", "a", &json!({})).await;
-    assert_eq!(again.refusal(), format!("404 NotFound {SLICE_A}"));
+    assert_eq!(again.error_summary(), format!("404 NotFound {SLICE_A}"));
 }
 
-/// I8, F23: a delete meant for one life of an object does not hit the next one.
+/// A delete with preconditions does not delete a recreated object (I8, F23).
 #[tokio::test]
 async fn i8_preconditions() {
     let api = Api::new().await;
@@ -40,10 +40,10 @@ async fn i8_preconditions() {
         json!({"uid": uid, "resourceVersion": version(&created)}),
         json!({"uid": other, "resourceVersion": version(&changed)}),
     ] {
-        let answer = api
+        let response = api
             .delete("endpointslices", "a", &json!({ "preconditions": preconditions }))
             .await;
-        answer.refused(
+        response.assert_rejected(
             "409 Conflict discovery.k8s.io/EndpointSlice \"a\"",
             "Operation cannot be fulfilled on EndpointSlice.discovery.k8s.io \"a\": ",
         );
@@ -53,16 +53,16 @@ async fn i8_preconditions() {
 }
 
 #[tokio::test]
-async fn preconditions_on_what_is_not_there() {
+async fn preconditions_on_a_missing_object() {
     let api = Api::new().await;
     let options = json!({"preconditions": {"uid": "1", "resourceVersion": "1"}});
-    let answer = api.delete("endpointslices", "a", &options).await;
-    assert_eq!(answer.refusal(), format!("404 NotFound {SLICE_A}"));
+    let response = api.delete("endpointslices", "a", &options).await;
+    assert_eq!(response.error_summary(), format!("404 NotFound {SLICE_A}"));
 }
 
-/// D8: what is held by a finalizer is only marked, and goes with its last finalizer.
+/// An object with a finalizer gets a deletion timestamp, and is deleted with its last finalizer (D8).
 #[tokio::test]
-async fn a_finalizer_holds_the_object() {
+async fn a_finalizer_delays_the_deletion() {
     let api = Api::new().await;
     let held = with(slice("a"), "metadata.finalizers", json!(["example.com/hold"]));
     let created = api.create("endpointslices", &held).await.ok();
@@ -89,9 +89,9 @@ async fn a_finalizer_holds_the_object() {
     assert_eq!(api.get("endpointslices", "a").await.code, 404);
 }
 
-/// M94, D8: an unconditional replacement wipes the finalizers of a terminating slice, which ends it.
+/// An unconditional update removes the finalizers of a terminating slice, which deletes it (M94, D8).
 #[tokio::test]
-async fn a_replacement_can_end_a_terminating_object() {
+async fn an_update_can_delete_a_terminating_object() {
     let api = Api::new().await;
     let held = with(slice("a"), "metadata.finalizers", json!(["example.com/hold"]));
     api.create("endpointslices", &held).await.ok();
@@ -104,21 +104,21 @@ async fn a_replacement_can_end_a_terminating_object() {
     assert_eq!(api.get("endpointslices", "a").await.code, 404);
 }
 
-/// R152: a terminating object keeps its name, the next one has to wait.
+/// A terminating object keeps its name: a create conflicts (R152).
 #[tokio::test]
-async fn a_terminating_object_is_in_the_way() {
+async fn a_create_conflicts_with_a_terminating_object() {
     let api = Api::new().await;
     let held = with(slice("a"), "metadata.finalizers", json!(["example.com/hold"]));
     api.create("endpointslices", &held).await.ok();
     api.delete("endpointslices", "a", &json!({})).await.ok();
     let next = api.create("endpointslices", &slice("a")).await;
-    next.refused(
+    next.assert_rejected(
         &format!("409 AlreadyExists {SLICE_A}"),
         "object is being deleted: endpointslices.discovery.k8s.io \"a\" already exists",
     );
 }
 
-/// R59: a pod on a node stays for its grace period, marked; one without a node goes at once.
+/// A pod on a node is terminating for its grace period; one without a node is deleted at once (R59).
 #[tokio::test]
 async fn pods_on_nodes_are_deleted_gracefully() {
     let api = Api::new().await;
@@ -149,9 +149,9 @@ async fn pods_on_nodes_are_deleted_gracefully() {
     assert_eq!(api.get("pods", "loose").await.code, 404);
 }
 
-/// A pod that has ended needs no grace.
+/// A pod in a terminal phase has no grace period.
 #[tokio::test]
-async fn ended_pods_are_deleted_at_once() {
+async fn terminal_pods_are_deleted_at_once() {
     let api = Api::new().await;
     api.create("pods", &with(pod("a"), "spec.nodeName", json!("node-1")))
         .await
@@ -162,9 +162,9 @@ async fn ended_pods_are_deleted_at_once() {
     assert_eq!(api.get("pods", "a").await.code, 404);
 }
 
-/// Some kinds answer with the object, others with a status.
+/// Some kinds return the object, others a status.
 #[tokio::test]
-async fn what_a_delete_answers_depends_on_the_kind() {
+async fn the_response_to_a_delete_depends_on_the_kind() {
     let api = Api::new().await;
     let node_name = format!("{}-node", api.namespace);
     for (resource, object, kind) in [
@@ -176,8 +176,8 @@ async fn what_a_delete_answers_depends_on_the_kind() {
     ] {
         api.create(resource, &object).await.ok();
         let name = text(&object, "/metadata/name");
-        let answer = api.delete(resource, &name, &json!({})).await.ok();
-        assert_eq!(text(&answer, "/kind"), kind, "{resource}");
+        let response = api.delete(resource, &name, &json!({})).await.ok();
+        assert_eq!(text(&response, "/kind"), kind, "{resource}");
     }
 }
 
@@ -197,36 +197,36 @@ async fn a_collection_is_deleted_by_selector() {
     assert_eq!(names(&api.list("endpointslices", "").await.ok()), ["b"]);
 }
 
-/// F22: in a namespace that is going nothing can be made any more, and the refusal says why.
+/// In a terminating namespace creates are rejected, with the cause (F22).
 #[tokio::test]
-async fn f22_a_terminating_namespace_takes_no_new_objects() {
+async fn f22_a_terminating_namespace_rejects_creates() {
     let api = Api::new().await;
-    // With what it holds the namespace itself is held.
+    // The object with a finalizer delays the deletion of the namespace.
     let held = with(slice("a"), "metadata.finalizers", json!(["example.com/hold"]));
     api.create("endpointslices", &held).await.ok();
     let going = api.delete("namespaces", &api.namespace, &json!({})).await.ok();
     assert_eq!(going["status"]["phase"], "Terminating");
-    let answer = api.create("endpointslices", &slice("b")).await;
-    answer.refused(
+    let response = api.create("endpointslices", &slice("b")).await;
+    response.assert_rejected(
         "403 Forbidden discovery.k8s.io/endpointslices \"b\"",
         "endpointslices.discovery.k8s.io \"b\" is forbidden: ",
     );
-    assert_eq!(answer.causes(), ["NamespaceTerminating metadata.namespace"]);
+    assert_eq!(response.causes(), ["NamespaceTerminating metadata.namespace"]);
     let patch = json!({"metadata": {"labels": {"a": "b"}}});
     let patched = api.patch("merge", "endpointslices", "a", &patch).await;
     assert_eq!(patched.code, 200, "what is there can still be written");
     assert_eq!(api.delete("endpointslices", "a", &json!({})).await.code, 200);
 }
 
-/// F23: the next life of an object has another uid and starts again at generation 1.
+/// A recreated object has another uid and generation 1 (F23).
 #[tokio::test]
-async fn f23_a_recreated_object_is_another_one() {
+async fn f23_a_recreated_object_has_another_uid() {
     let api = Api::new().await;
     let first = api.create("services", &service("a")).await.ok();
     api.delete("services", "a", &json!({})).await.ok();
     let second = api.create("services", &service("a")).await.ok();
     assert_ne!(first["metadata"]["uid"], second["metadata"]["uid"]);
     let stale = with(first, "metadata.labels", json!({"a": "b"}));
-    let answer = api.update("services", &stale).await;
-    assert_eq!(answer.refusal(), "409 Conflict /services \"a\"");
+    let response = api.update("services", &stale).await;
+    assert_eq!(response.error_summary(), "409 Conflict /services \"a\"");
 }

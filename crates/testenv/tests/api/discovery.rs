@@ -1,4 +1,4 @@
-//! The documents by which clients find resources.
+//! Discovery, version and health.
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ async fn groups_and_versions() {
 const ALL: &str = "create delete deletecollection get list patch update watch";
 const STATUS: &str = "get patch update";
 
-/// Group, name, kind, whether in a namespace, short name, and the verbs.
+/// Group, name, kind, whether namespaced, short name, and verbs.
 const RESOURCES: [(&str, &str, &str, bool, &str, &str); 16] = [
     ("v1", "endpoints", "Endpoints", true, "ep", ALL),
     ("v1", "events", "Event", true, "ev", ALL),
@@ -133,29 +133,29 @@ async fn the_version() {
 async fn health() {
     let api = Api::new().await;
     for path in ["/healthz", "/livez", "/readyz"] {
-        let answer = api.read(path).await;
-        assert_eq!((answer.code, &answer.body), (200, &json!("ok")), "{path}");
+        let response = api.read(path).await;
+        assert_eq!((response.code, &response.body), (200, &json!("ok")), "{path}");
     }
 }
 
 #[tokio::test]
-async fn what_is_not_served() {
+async fn unknown_paths_are_not_found() {
     let api = Api::new().await;
     for path in [
         "/apis/discovery.k8s.io/v1beta1/endpointslices",
         "/apis/discovery.k8s.io/v1/nonsense",
         "/apis/no.such.group/v1",
     ] {
-        let answer = api.read(path).await;
-        assert_eq!(answer.code, 404, "{path}: {answer:?}");
+        let response = api.read(path).await;
+        assert_eq!(response.code, 404, "{path}: {response:?}");
     }
 }
 
-/// A verb that the resource does not have.
+/// A verb that the resource does not support.
 #[tokio::test]
 async fn wrong_methods() {
     let api = Api::new().await;
     let path = api.collection("endpointslices");
-    let answer = api.send(http::Method::PUT, &path, &json!({})).await;
-    answer.refused("405 MethodNotAllowed", "");
+    let response = api.send(http::Method::PUT, &path, &json!({})).await;
+    response.assert_rejected("405 MethodNotAllowed", "");
 }

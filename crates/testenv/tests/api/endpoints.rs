@@ -1,10 +1,10 @@
-//! What a server makes of an Endpoints object, the input of mirroring (M8, M58–M61).
+//! Defaults and validation of Endpoints, the input of mirroring (M8, M58–M61).
 
 use http::Method;
 use serde_json::{Value, json};
 
-use super::objects::endpoints;
-use super::{Api, refuses, version, with};
+use super::fixtures::endpoints;
+use super::{Api, assert_all_rejected, version, with};
 
 fn of(name: &str, subsets: Value) -> Value {
     with(endpoints(name), "subsets", subsets)
@@ -20,7 +20,7 @@ async fn defaults() {
     );
 }
 
-/// M8: an object without subsets has none, in whatever way that was said.
+/// Missing, null and empty subsets are equal (M8).
 #[tokio::test]
 async fn m8_empty_subsets_are_absent() {
     let api = Api::new().await;
@@ -30,9 +30,9 @@ async fn m8_empty_subsets_are_absent() {
     }
 }
 
-/// M47: subsets, addresses and ports are kept as they were written.
+/// Subsets, addresses and ports are stored as written (M47).
 #[tokio::test]
-async fn subsets_come_back_as_they_were_sent() {
+async fn subsets_are_stored_unchanged() {
     let api = Api::new().await;
     let subsets = json!([
         {
@@ -50,7 +50,7 @@ async fn subsets_come_back_as_they_were_sent() {
     assert_eq!(created["metadata"]["generation"], json!(null));
 }
 
-/// Whatever is done with Endpoints is warned about.
+/// Every request for Endpoints gets a warning.
 #[tokio::test]
 async fn endpoints_are_deprecated() {
     let api = Api::new().await;
@@ -60,9 +60,9 @@ async fn endpoints_are_deprecated() {
     let read = api.get("endpoints", "a").await;
     let listed = api.list("endpoints", "").await;
     let deleted = api.delete("endpoints", "a", &json!({})).await;
-    for answer in [created, patched, read, listed, deleted] {
-        let [warning] = &answer.warnings[..] else {
-            panic!("{answer:?}")
+    for response in [created, patched, read, listed, deleted] {
+        let [warning] = &response.warnings[..] else {
+            panic!("{response:?}")
         };
         assert!(warning.starts_with("299 - \"v1 Endpoints is deprecated"), "{warning}");
     }
@@ -75,7 +75,7 @@ async fn validation() {
     let field =
         |name: &str, value: &str| with(endpoints("bad"), &format!("subsets.0.addresses.0.{name}"), json!(value));
     let ip = &["FieldValueInvalid subsets[0].addresses[0].ip"];
-    refuses(
+    assert_all_rejected(
         "endpoints",
         vec![
             (
@@ -131,7 +131,7 @@ async fn validation() {
     .await;
 }
 
-/// D3: two ports of one name are legal here, though not in a slice.
+/// Two ports with the same name are valid here, unlike in a slice (D3).
 #[tokio::test]
 async fn port_names_may_repeat() {
     let api = Api::new().await;
@@ -140,9 +140,9 @@ async fn port_names_may_repeat() {
     assert_eq!(api.create("endpoints", &of("a", twice)).await.code, 201);
 }
 
-/// R142 holds for Endpoints, too, and PUT does create them: the one kind here where it may.
+/// Updates without a version are unconditional for Endpoints, too, and a PUT creates them, unlike other kinds (R142).
 #[tokio::test]
-async fn a_replacement_creates_endpoints() {
+async fn an_update_creates_endpoints() {
     let api = Api::new().await;
     let path = format!("{}/a", api.collection("endpoints"));
     let created = api.send(Method::PUT, &path, &endpoints("a")).await;
@@ -152,7 +152,7 @@ async fn a_replacement_creates_endpoints() {
     assert_eq!(version(&again), version(&created), "nothing changed");
 }
 
-/// M13: annotations can be changed on their own.
+/// Annotations can change on their own (M13).
 #[tokio::test]
 async fn annotations_change_only_the_version() {
     let api = Api::new().await;

@@ -1,25 +1,28 @@
-//! Leases for leader election and the two views of an event.
+//! Leases of leader election, and the two API groups of events.
 
 use serde_json::{Value, json};
 
-use super::objects::{event, lease};
-use super::{Api, HISTORY, version, with};
+use super::fixtures::{event, lease};
+use super::{Api, COMPACTION_LOCK, version, with};
 
-/// Of two candidates that read the same lease one wins (F18: the frozen leader's late write is refused).
+/// Of two candidates that read the same lease, one wins: the late write of a frozen leader is rejected (F18).
 #[tokio::test]
-async fn f18_only_one_candidate_takes_a_lease() {
+async fn f18_only_one_candidate_acquires_a_lease() {
     let api = Api::new().await;
     let free = api.create("leases", &lease("a", "")).await.ok();
     let taken = |who: &str| with(free.clone(), "spec.holderIdentity", json!(who));
     let first = api.update("leases", &taken("first")).await.ok();
     let second = api.update("leases", &taken("second")).await;
-    assert_eq!(second.refusal(), "409 Conflict coordination.k8s.io/leases \"a\"");
+    assert_eq!(second.error_summary(), "409 Conflict coordination.k8s.io/leases \"a\"");
     assert_eq!(api.get("leases", "a").await.ok(), first);
     let both = api.create("leases", &lease("a", "third")).await;
-    assert_eq!(both.refusal(), "409 AlreadyExists coordination.k8s.io/leases \"a\"");
+    assert_eq!(
+        both.error_summary(),
+        "409 AlreadyExists coordination.k8s.io/leases \"a\""
+    );
 }
 
-/// Times of a lease have six digits behind the point, no more and no fewer.
+/// Times of a lease have exactly six fractional digits.
 #[tokio::test]
 async fn times_of_a_lease() {
     let api = Api::new().await;
@@ -36,10 +39,10 @@ async fn times_of_a_lease() {
         .ok();
     assert_eq!(created["spec"], spec);
     for short in ["2024-01-02T03:04:05Z", "2024-01-02T03:04:05.1Z", "2024-01-02"] {
-        let answer = api
+        let response = api
             .update("leases", &with(created.clone(), "spec.renewTime", json!(short)))
             .await;
-        answer.refused(
+        response.assert_rejected(
             "400 BadRequest",
             "Lease in version \"v1\" cannot be handled as a Lease: ",
         );
@@ -63,24 +66,24 @@ async fn bad_leases() {
         ("leaseTransitions", json!(-1), "FieldValueInvalid spec.leaseTransitions"),
     ] {
         let bad = with(lease("a", "me"), &format!("spec.{field}"), value);
-        let answer = api.create("leases", &bad).await;
-        assert_eq!(answer.refusal(), "422 Invalid coordination.k8s.io/Lease \"a\"");
-        assert_eq!(answer.causes(), [cause]);
+        let response = api.create("leases", &bad).await;
+        assert_eq!(response.error_summary(), "422 Invalid coordination.k8s.io/Lease \"a\"");
+        assert_eq!(response.causes(), [cause]);
     }
     let empty = with(lease("b", ""), "spec", json!({}));
     assert_eq!(api.create("leases", &empty).await.code, 201);
-    let answer = api
+    let response = api
         .update("leases", &with(lease("b", "me"), "metadata.resourceVersion", json!("")))
         .await;
     assert_eq!(
-        answer.refusal(),
+        response.error_summary(),
         "422 Invalid coordination.k8s.io/leases \"b\"",
         "a lease is never replaced without its version"
     );
-    assert_eq!(answer.causes(), ["FieldValueInvalid metadata.resourceVersion"]);
+    assert_eq!(response.causes(), ["FieldValueInvalid metadata.resourceVersion"]);
 }
 
-/// A core event read through the group of its own.
+/// A core event, read through events.k8s.io.
 #[tokio::test]
 async fn a_core_event_has_a_second_view() {
     let api = Api::new().await;
@@ -112,7 +115,7 @@ async fn a_core_event_has_a_second_view() {
     }
 }
 
-/// An event of the newer group read as a core event.
+/// An event of events.k8s.io, read as a core event.
 #[tokio::test]
 async fn an_event_of_the_newer_group_is_a_core_event() {
     let api = Api::new().await;
@@ -136,7 +139,7 @@ async fn an_event_of_the_newer_group_is_a_core_event() {
     assert_eq!(core["metadata"]["uid"], created["metadata"]["uid"]);
 }
 
-/// A recorder counts repetitions by patching a series.
+/// A recorder counts repetitions by patching the series.
 #[tokio::test]
 async fn a_series_is_patched() {
     let api = Api::new().await;
@@ -150,9 +153,9 @@ async fn a_series_is_patched() {
 async fn bad_events() {
     let api = Api::new().await;
     let elsewhere = event("a", "elsewhere");
-    let answer = api.create("events", &elsewhere).await;
-    assert_eq!(answer.refusal(), "422 Invalid /Event \"a\"");
-    assert_eq!(answer.causes(), ["FieldValueInvalid involvedObject.namespace"]);
+    let response = api.create("events", &elsewhere).await;
+    assert_eq!(response.error_summary(), "422 Invalid /Event \"a\"");
+    assert_eq!(response.causes(), ["FieldValueInvalid involvedObject.namespace"]);
     for (field, cause) in [
         ("eventTime", "FieldValueRequired eventTime"),
         ("reportingInstance", "FieldValueRequired reportingInstance"),
@@ -161,15 +164,15 @@ async fn bad_events() {
         ("type", "FieldValueInvalid type"),
     ] {
         let bare = with(new_event("a", &api.namespace), field, json!(null));
-        let answer = api.create("events.k8s.io", &bare).await;
-        assert_eq!((answer.code, answer.causes()), (422, vec![cause.into()]));
+        let response = api.create("events.k8s.io", &bare).await;
+        assert_eq!((response.code, response.causes()), (422, vec![cause.into()]));
     }
 }
 
-/// One store: both groups list and watch the same objects.
+/// Both groups list and watch the same objects.
 #[tokio::test]
 async fn both_groups_see_the_same_events() {
-    let _alone = HISTORY.lock().await;
+    let _alone = COMPACTION_LOCK.lock().await;
     let api = Api::new().await;
     let mut core = api.watch("events", "").await;
     let mut new = api.watch("events.k8s.io", "").await;
@@ -192,7 +195,7 @@ async fn events_about_an_object() {
     assert_eq!(super::names(&list), ["a"]);
 }
 
-/// Without what a server tells only in one view.
+/// Without fields that only one of the groups has.
 fn strip(value: &Value) -> Value {
     let mut value = value.clone();
     if let Some(object) = value.as_object_mut() {

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::objects::{event, node, pod, service, slice};
-use super::{Api, HISTORY, names, text, version, with};
+use super::fixtures::{event, node, pod, service, slice};
+use super::{Api, COMPACTION_LOCK, names, text, version, with};
 
-/// Makes slices with these names.
+/// Creates slices with these names.
 async fn slices(api: &Api, names: &[&str]) {
     for name in names {
         api.create("endpointslices", &slice(name)).await.ok();
@@ -57,7 +57,7 @@ async fn pages() {
         (names(&first), &first["metadata"]["remainingItemCount"]),
         (vec!["a".into(), "b".into()], &json!(3))
     );
-    // What is made meanwhile is not in the remaining pages, which have the version of the first.
+    // Objects created meanwhile are not in the remaining pages, which have the version of the first.
     slices(&api, &["bb", "f"]).await;
     let query = format!("limit=2&continue={}", text(&first, "/metadata/continue"));
     let second = api.list("endpointslices", &query).await.ok();
@@ -74,7 +74,7 @@ async fn pages() {
     assert_eq!(third["metadata"]["remainingItemCount"], json!(null));
 }
 
-/// With a selector the server does not count what remains.
+/// With a selector the server does not count the remaining items.
 #[tokio::test]
 async fn pages_of_a_selection() {
     let api = Api::new().await;
@@ -97,22 +97,26 @@ async fn pages_of_a_selection() {
 #[tokio::test]
 async fn a_page_token_must_be_one() {
     let api = Api::new().await;
-    let answer = api.list("endpointslices", "limit=2&continue=garbage").await;
-    assert_eq!(answer.refusal(), "400 BadRequest");
+    let response = api.list("endpointslices", "limit=2&continue=garbage").await;
+    assert_eq!(response.error_summary(), "400 BadRequest");
     slices(&api, &["a", "b"]).await;
     let first = api.list("endpointslices", "limit=1").await.ok();
     let query = format!(
         "limit=1&resourceVersion=5&continue={}",
         text(&first, "/metadata/continue")
     );
-    let answer = api.list("endpointslices", &query).await;
-    assert_eq!(answer.refusal(), "400 BadRequest", "a token holds its own version");
+    let response = api.list("endpointslices", &query).await;
+    assert_eq!(
+        response.error_summary(),
+        "400 BadRequest",
+        "a token holds its own version"
+    );
 }
 
-/// F11: a token whose version is forgotten is answered with a new one that goes on without consistency.
+/// An expired continue token is rejected with a new one that continues inconsistently (F11).
 #[tokio::test]
 async fn f11_expired_page_tokens() {
-    let _alone = HISTORY.lock().await;
+    let _alone = COMPACTION_LOCK.lock().await;
     let api = Api::new().await;
     for name in ["a", "b", "c"] {
         api.create("events", &event(name, &api.namespace)).await.ok();
@@ -121,9 +125,9 @@ async fn f11_expired_page_tokens() {
     api.create("events", &event("d", &api.namespace)).await.ok();
     api.compact().await;
     let query = format!("limit=1&continue={}", text(&first, "/metadata/continue"));
-    let answer = api.list("events", &query).await;
-    assert_eq!(answer.refusal(), "410 Expired");
-    let query = format!("limit=5&continue={}", text(&answer.body, "/metadata/continue"));
+    let response = api.list("events", &query).await;
+    assert_eq!(response.error_summary(), "410 Expired");
+    let query = format!("limit=5&continue={}", text(&response.body, "/metadata/continue"));
     assert_eq!(names(&api.list("events", &query).await.ok()), ["b", "c", "d"]);
 }
 
@@ -174,13 +178,13 @@ async fn bad_selectors() {
         "fieldSelector=a",
     ] {
         assert_eq!(
-            api.list("endpointslices", query).await.refusal(),
+            api.list("endpointslices", query).await.error_summary(),
             "400 BadRequest",
             "{query}"
         );
     }
-    let answer = api.list("endpointslices", "fieldSelector=spec.colour%3Dred").await;
-    answer.refused("400 BadRequest", "\"spec.colour\" is not a known field selector: only ");
+    let response = api.list("endpointslices", "fieldSelector=spec.colour%3Dred").await;
+    response.assert_rejected("400 BadRequest", "\"spec.colour\" is not a known field selector: only ");
 }
 
 #[tokio::test]
@@ -272,25 +276,25 @@ async fn resource_versions_in_lists() {
         at(&first, "Nonsense"),
     ] {
         assert_eq!(
-            api.list("endpointslices", &bad).await.refusal(),
+            api.list("endpointslices", &bad).await.error_summary(),
             "422 Invalid meta.k8s.io/ListOptions \"\"",
             "{bad}"
         );
     }
-    let answer = api.list("endpointslices", "resourceVersion=abc").await;
-    answer.refused("400 BadRequest", "invalid resource version: ");
+    let response = api.list("endpointslices", "resourceVersion=abc").await;
+    response.assert_rejected("400 BadRequest", "invalid resource version: ");
 }
 
-/// A version from the future is waited for, then refused with a hint when to come again.
+/// The server waits for a future version, then rejects the request with a retry hint.
 #[tokio::test]
 async fn a_version_from_the_future_times_out() {
     let api = Api::new().await;
     let list = api.list("endpointslices", "").await.ok();
     let future = version(&list).parse::<u64>().unwrap() + 1_000_000;
-    let answer = api.list("endpointslices", &format!("resourceVersion={future}")).await;
-    answer.refused("504 Timeout", "Timeout: Too large resource version: ");
-    assert_eq!(answer.causes(), ["ResourceVersionTooLarge "]);
-    assert_eq!(answer.body["details"]["retryAfterSeconds"], 1);
+    let response = api.list("endpointslices", &format!("resourceVersion={future}")).await;
+    response.assert_rejected("504 Timeout", "Timeout: Too large resource version: ");
+    assert_eq!(response.causes(), ["ResourceVersionTooLarge "]);
+    assert_eq!(response.body["details"]["retryAfterSeconds"], 1);
 }
 
 /// Percent-encodes a selector.

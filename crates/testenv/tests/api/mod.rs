@@ -1,17 +1,17 @@
-//! What the controllers expect of an API server, as tests that run unchanged against two of them.
+//! The API behaviour that the controllers rely on, as tests that run unchanged on two servers.
 //!
-//! The crate root of each target provides `Server`; everything below asks it for a client and speaks HTTP, so that
-//! a test sees null lists, warnings and status bodies as they are sent.
+//! The crate root of each target provides `Server` with a client. Tests send raw HTTP requests, so that they see null
+//! lists, warnings and status bodies as sent.
 
-mod answer;
 mod check;
-mod objects;
+mod fixtures;
+mod response;
 mod watch;
 
 mod deletes;
 mod discovery;
 mod endpoints;
-mod garbage;
+mod garbage_collection;
 mod leases_events;
 mod lists;
 mod pods_nodes;
@@ -29,13 +29,13 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-pub(crate) use answer::Answer;
-pub(crate) use check::{differences, refuses};
-pub(crate) use objects::with;
+pub(crate) use check::{assert_all_rejected, differences};
+pub(crate) use fixtures::with;
+pub(crate) use response::ApiResponse;
 pub(crate) use watch::Watch;
 
-/// Held by tests that forget history and by those that begin to follow events, which could lose their beginning.
-pub(crate) static HISTORY: Mutex<()> = Mutex::const_new(());
+/// Locked by tests that compact the history and by tests that start a watch, which could lose its first events.
+pub(crate) static COMPACTION_LOCK: Mutex<()> = Mutex::const_new(());
 
 /// A server with a namespace for one test.
 pub(crate) struct Api {
@@ -44,12 +44,12 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// Connects, and makes a namespace that no other test uses.
+    /// Connects and creates a namespace for this test.
     pub(crate) async fn new() -> Self {
         Self::of(crate::Server::start()).await
     }
 
-    /// Makes a namespace at a server.
+    /// Creates a namespace on a server.
     pub(crate) async fn of(server: crate::Server) -> Self {
         let mut api = Self {
             server,
@@ -61,7 +61,7 @@ impl Api {
         api
     }
 
-    /// The address of a collection in the test's namespace, or of a cluster-wide one.
+    /// The path of a collection in the test's namespace, or of a cluster-scoped one.
     pub(crate) fn collection(&self, resource: &str) -> String {
         let namespace = &self.namespace;
         let (group, namespaced, resource) = match resource {
@@ -78,62 +78,62 @@ impl Api {
         }
     }
 
-    pub(crate) async fn create(&self, resource: &str, object: &Value) -> Answer {
+    pub(crate) async fn create(&self, resource: &str, object: &Value) -> ApiResponse {
         self.send(Method::POST, &self.collection(resource), object).await
     }
 
-    pub(crate) async fn get(&self, resource: &str, name: &str) -> Answer {
+    pub(crate) async fn get(&self, resource: &str, name: &str) -> ApiResponse {
         self.read(&format!("{}/{name}", self.collection(resource))).await
     }
 
-    /// Lists the collection; `query` is what stands behind the `?`.
-    pub(crate) async fn list(&self, resource: &str, query: &str) -> Answer {
+    /// Lists the collection; `query` is the part after the `?`.
+    pub(crate) async fn list(&self, resource: &str, query: &str) -> ApiResponse {
         self.read(&format!("{}?{query}", self.collection(resource))).await
     }
 
-    /// Replaces the object under its own name.
-    pub(crate) async fn update(&self, resource: &str, object: &Value) -> Answer {
+    /// Updates the object.
+    pub(crate) async fn update(&self, resource: &str, object: &Value) -> ApiResponse {
         self.put(resource, &text(object, "/metadata/name"), object).await
     }
 
-    pub(crate) async fn put(&self, resource: &str, name: &str, object: &Value) -> Answer {
+    pub(crate) async fn put(&self, resource: &str, name: &str, object: &Value) -> ApiResponse {
         let path = format!("{}/{name}", self.collection(resource));
         self.send(Method::PUT, &path, object).await
     }
 
-    /// Sends a patch of the kind `json`, `merge` or `strategic-merge`.
-    pub(crate) async fn patch(&self, kind: &str, resource: &str, name: &str, patch: &Value) -> Answer {
+    /// Sends a patch of the type `json`, `merge` or `strategic-merge`.
+    pub(crate) async fn patch(&self, kind: &str, resource: &str, name: &str, patch: &Value) -> ApiResponse {
         let address = format!("{}/{name}", self.collection(resource));
         let media = format!("application/{kind}-patch+json");
         self.request(Method::PATCH, &address, &media, Some(patch)).await
     }
 
-    pub(crate) async fn delete(&self, resource: &str, name: &str, options: &Value) -> Answer {
+    pub(crate) async fn delete(&self, resource: &str, name: &str, options: &Value) -> ApiResponse {
         let path = format!("{}/{name}", self.collection(resource));
         self.send(Method::DELETE, &path, options).await
     }
 
-    /// Follows the collection.
+    /// Watches the collection.
     pub(crate) async fn watch(&self, resource: &str, query: &str) -> Watch {
         let path = format!("{}?watch=true&{query}", self.collection(resource));
         let request = Request::get(path).body(Body::empty()).unwrap();
         Watch::new(self.server.client.send(request).await.unwrap()).await
     }
 
-    /// Makes the server forget all history. A real one still has it in its caches, but keeps none of events.
+    /// Compacts the history. A real server still serves it from its watch caches, except for events.
     pub(crate) async fn compact(&self) {
         self.server.compact().await;
     }
 
-    pub(crate) async fn read(&self, path: &str) -> Answer {
+    pub(crate) async fn read(&self, path: &str) -> ApiResponse {
         self.request(Method::GET, path, "application/json", None).await
     }
 
-    pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> Answer {
+    pub(crate) async fn send(&self, method: Method, path: &str, body: &Value) -> ApiResponse {
         self.request(method, path, "application/json", Some(body)).await
     }
 
-    async fn request(&self, method: Method, path: &str, content: &str, body: Option<&Value>) -> Answer {
+    async fn request(&self, method: Method, path: &str, content: &str, body: Option<&Value>) -> ApiResponse {
         let body = body.map_or_else(Vec::new, |body| serde_json::to_vec(body).unwrap());
         let request = Request::builder()
             .method(method)
@@ -142,7 +142,7 @@ impl Api {
             .header("accept", "application/json")
             .body(Body::from(body))
             .unwrap();
-        Answer::read(self.server.client.send(request).await.unwrap()).await
+        ApiResponse::read(self.server.client.send(request).await.unwrap()).await
     }
 }
 

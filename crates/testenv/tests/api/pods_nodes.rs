@@ -1,8 +1,8 @@
-//! Pods and Nodes as far as slices are made of them (R57–R65).
+//! Pods and Nodes, as inputs of slices (R57–R65).
 
 use serde_json::{Value, json};
 
-use super::objects::{node, pod};
+use super::fixtures::{node, pod};
 use super::{Api, version, with};
 
 /// The name of a node of this test.
@@ -11,7 +11,7 @@ fn node_name(api: &Api) -> String {
 }
 
 #[tokio::test]
-async fn a_new_pod_is_pending_whatever_it_says() {
+async fn a_new_pod_is_pending() {
     let api = Api::new().await;
     let status = json!({"phase": "Running", "podIP": "10.1.2.3", "podIPs": [{"ip": "10.1.2.3"}]});
     let created = api.create("pods", &with(pod("a"), "status", status)).await.ok();
@@ -21,7 +21,7 @@ async fn a_new_pod_is_pending_whatever_it_says() {
 }
 
 #[tokio::test]
-async fn what_slices_are_made_of_is_kept() {
+async fn inputs_of_slices_are_stored() {
     let api = Api::new().await;
     let spec = json!({
         "nodeName": "node-1",
@@ -46,9 +46,9 @@ async fn what_slices_are_made_of_is_kept() {
     assert_eq!(created["spec"]["restartPolicy"], "Always");
 }
 
-/// What a kubelet does, as a test does it.
+/// The status update of a kubelet.
 #[tokio::test]
-async fn a_status_makes_a_pod_ready() {
+async fn a_status_update_makes_a_pod_ready() {
     let api = Api::new().await;
     api.create("pods", &pod("a")).await.ok();
     let transition = "2024-01-02T03:04:05Z";
@@ -94,11 +94,11 @@ async fn labels_of_a_pod_can_change_but_not_its_node() {
     let moved = api
         .update("pods", &with(labelled, "spec.nodeName", json!("node-2")))
         .await;
-    assert_eq!(moved.refusal(), "422 Invalid /Pod \"a\"");
+    assert_eq!(moved.error_summary(), "422 Invalid /Pod \"a\"");
     assert_eq!(moved.causes(), ["FieldValueForbidden spec"]);
 }
 
-/// R59: a terminating pod can still be written by its kubelet.
+/// The status of a terminating pod can still be updated (R59).
 #[tokio::test]
 async fn r59_a_terminating_pod_keeps_its_status() {
     let api = Api::new().await;
@@ -118,15 +118,15 @@ async fn r59_a_terminating_pod_keeps_its_status() {
 }
 
 #[tokio::test]
-async fn a_pod_without_containers_is_refused() {
+async fn a_pod_without_containers_is_rejected() {
     let api = Api::new().await;
-    let answer = api.create("pods", &with(pod("a"), "spec.containers", json!([]))).await;
-    assert_eq!(answer.refusal(), "422 Invalid /Pod \"a\"");
-    assert_eq!(answer.causes(), ["FieldValueRequired spec.containers"]);
+    let response = api.create("pods", &with(pod("a"), "spec.containers", json!([]))).await;
+    assert_eq!(response.error_summary(), "422 Invalid /Pod \"a\"");
+    assert_eq!(response.causes(), ["FieldValueRequired spec.containers"]);
 }
 
 #[tokio::test]
-async fn nodes_take_labels_and_status_apart() {
+async fn labels_and_status_of_a_node_are_updated_separately() {
     let api = Api::new().await;
     let name = node_name(&api);
     let zoned = with(
@@ -154,12 +154,12 @@ async fn nodes_take_labels_and_status_apart() {
     );
     api.delete("nodes", &name, &json!({})).await.ok();
     assert_eq!(
-        api.get("nodes", &name).await.refusal(),
+        api.get("nodes", &name).await.error_summary(),
         format!("404 NotFound /nodes {name:?}")
     );
 }
 
-/// A Node that is written without a change does not wake anybody.
+/// A no-op update of a Node causes no watch event.
 #[tokio::test]
 async fn an_equal_status_keeps_the_version() {
     let api = Api::new().await;

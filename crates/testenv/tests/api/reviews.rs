@@ -1,4 +1,4 @@
-//! Who is asking and what they may: the reviews that the metrics endpoint delegates to.
+//! Token and access reviews, to which a secure metrics endpoint delegates.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -8,27 +8,27 @@ use super::Api;
 async fn review(api: &Api, group: &str, resource: &str, kind: &str, spec: Value) -> Value {
     let group = format!("{group}.k8s.io/v1");
     let body = json!({"apiVersion": group, "kind": kind, "spec": spec});
-    let answer = api
+    let response = api
         .send(Method::POST, &format!("/apis/{group}/{resource}"), &body)
         .await;
-    assert_eq!(answer.code, 201, "{answer:?}");
-    answer.body
+    assert_eq!(response.code, 201, "{response:?}");
+    response.body
 }
 
 #[tokio::test]
 async fn an_unknown_token_is_not_authenticated() {
     let api = Api::new().await;
-    let answer = review(
+    let response = review(
         &api,
         "authentication",
         "tokenreviews",
         "TokenReview",
-        json!({"token": "nobody's"}),
+        json!({"token": "unknown"}),
     )
     .await;
-    assert_eq!(answer["kind"], "TokenReview");
+    assert_eq!(response["kind"], "TokenReview");
     assert_eq!(
-        (&answer["status"]["authenticated"], &answer["status"]["user"]),
+        (&response["status"]["authenticated"], &response["status"]["user"]),
         (&json!(null), &json!({}))
     );
 }
@@ -37,7 +37,7 @@ async fn an_unknown_token_is_not_authenticated() {
 async fn the_admin_may_do_everything() {
     let api = Api::new().await;
     let spec = json!({"resourceAttributes": {"namespace": "x", "verb": "delete", "group": "discovery.k8s.io", "resource": "endpointslices"}});
-    let answer = review(
+    let response = review(
         &api,
         "authorization",
         "selfsubjectaccessreviews",
@@ -45,9 +45,12 @@ async fn the_admin_may_do_everything() {
         spec.clone(),
     )
     .await;
-    assert_eq!((&answer["spec"], &answer["status"]["allowed"]), (&spec, &json!(true)));
+    assert_eq!(
+        (&response["spec"], &response["status"]["allowed"]),
+        (&spec, &json!(true))
+    );
     let spec = json!({"nonResourceAttributes": {"path": "/metrics", "verb": "get"}, "user": "root", "groups": ["system:masters"]});
-    let answer = review(
+    let response = review(
         &api,
         "authorization",
         "subjectaccessreviews",
@@ -55,14 +58,14 @@ async fn the_admin_may_do_everything() {
         spec,
     )
     .await;
-    assert_eq!(answer["status"]["allowed"], true);
+    assert_eq!(response["status"]["allowed"], true);
 }
 
 #[tokio::test]
-async fn reviews_need_a_question() {
+async fn reviews_need_a_spec() {
     let api = Api::new().await;
     let body = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {"user": "a"}});
-    let answer = api
+    let response = api
         .send(
             Method::POST,
             "/apis/authorization.k8s.io/v1/subjectaccessreviews",
@@ -70,12 +73,12 @@ async fn reviews_need_a_question() {
         )
         .await;
     assert_eq!(
-        (answer.code, answer.causes()),
+        (response.code, response.causes()),
         (422, vec!["FieldValueInvalid spec.resourceAttributes".into()])
     );
     let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {}});
-    let answer = api
+    let response = api
         .send(Method::POST, "/apis/authentication.k8s.io/v1/tokenreviews", &body)
         .await;
-    assert_eq!(answer.code, 400);
+    assert_eq!(response.code, 400);
 }

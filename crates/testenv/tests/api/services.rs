@@ -1,16 +1,16 @@
-//! What a server makes of a Service (R56a, R110, H3, traps 29 and 30).
+//! Defaults and validation of Services (R56a, R110, H3, traps 29 and 30).
 
 use serde_json::{Value, json};
 
-use super::objects::{endpoints, service};
-use super::{Api, refuses, text, with};
+use super::fixtures::{endpoints, service};
+use super::{Api, assert_all_rejected, text, with};
 
 /// A Service whose spec is exactly this.
 fn of(name: &str, spec: Value) -> Value {
     with(service(name), "spec", spec)
 }
 
-/// The spec without the addresses, whose values are the server's choice.
+/// The stored spec without the addresses, which the server allocates.
 async fn stored(api: &Api, service: &Value) -> Value {
     let mut spec = api.create("services", service).await.ok()["spec"].clone();
     for choice in ["clusterIP", "clusterIPs"] {
@@ -58,7 +58,7 @@ async fn defaults_of_other_types() {
     assert_eq!(balanced["spec"]["allocateLoadBalancerNodePorts"], true);
 }
 
-/// Which families a Service gets decides which slices it has (R56a).
+/// The families of a Service determine its slices (R56a).
 #[tokio::test]
 async fn r56a_families() {
     let api = Api::new().await;
@@ -85,18 +85,18 @@ async fn r56a_families() {
         ),
     ];
     for (name, fields, families, policy) in cases {
-        let mut wanted = service(name);
-        wanted["spec"]
+        let mut requested = service(name);
+        requested["spec"]
             .as_object_mut()
             .unwrap()
             .extend(fields.as_object().unwrap().clone());
-        let answer = api.create("services", &wanted).await;
+        let response = api.create("services", &requested).await;
         if name == "c" {
-            // Two families need a policy that allows two.
-            assert_eq!(answer.causes(), ["FieldValueInvalid spec.ipFamilyPolicy"]);
+            // Two families need a dual-stack policy.
+            assert_eq!(response.causes(), ["FieldValueInvalid spec.ipFamilyPolicy"]);
             continue;
         }
-        let spec = answer.ok()["spec"].clone();
+        let spec = response.ok()["spec"].clone();
         assert_eq!(
             (&spec["ipFamilies"], &spec["ipFamilyPolicy"]),
             (&families, &json!(policy)),
@@ -145,7 +145,7 @@ async fn headless_services() {
     );
 }
 
-/// Trap 29, M8: `{}` comes back as absent.
+/// An empty selector is dropped (trap 29, M8).
 #[tokio::test]
 async fn an_empty_selector_is_none() {
     let api = Api::new().await;
@@ -170,7 +170,7 @@ async fn an_empty_selector_is_none() {
 }
 
 #[tokio::test]
-async fn what_the_controllers_read_is_kept() {
+async fn inputs_of_the_controllers_are_stored() {
     let api = Api::new().await;
     let spec = json!({
         "selector": {"app": "a"},
@@ -186,7 +186,7 @@ async fn what_the_controllers_read_is_kept() {
     }
 }
 
-/// H3: the values that the controllers turn into hints.
+/// Values of trafficDistribution that the controllers turn into hints (H3).
 #[tokio::test]
 async fn h3_traffic_distribution() {
     let api = Api::new().await;
@@ -208,7 +208,7 @@ async fn h3_traffic_distribution() {
 #[tokio::test]
 async fn bad_ports() {
     let ports = |ports: Value| of("bad", json!({ "ports": ports }));
-    refuses(
+    assert_all_rejected(
         "services",
         vec![
             (ports(json!([])), &["FieldValueRequired spec.ports"]),
@@ -266,7 +266,7 @@ async fn bad_ports() {
 #[tokio::test]
 async fn bad_specs() {
     let spec = |path: &str, value: Value| with(service("bad"), &format!("spec.{path}"), value);
-    refuses(
+    assert_all_rejected(
         "services",
         vec![
             (spec("type", json!("Nonsense")), &["FieldValueNotSupported spec.type"]),
@@ -319,7 +319,7 @@ async fn bad_specs() {
     .await;
 }
 
-/// R110a, R156: a name may begin with a digit, so names of slices may, too.
+/// A name may start with a digit, so names of slices may, too (R110a, R156).
 #[tokio::test]
 async fn a_name_may_begin_with_a_digit() {
     let api = Api::new().await;
@@ -327,16 +327,16 @@ async fn a_name_may_begin_with_a_digit() {
 }
 
 #[tokio::test]
-async fn a_refusal_names_the_service() {
+async fn an_error_names_the_service() {
     let api = Api::new().await;
-    let answer = api.create("services", &of("bad", json!({"ports": []}))).await;
-    answer.refused(
+    let response = api.create("services", &of("bad", json!({"ports": []}))).await;
+    response.assert_rejected(
         "422 Invalid /Service \"bad\"",
         "Service \"bad\" is invalid: spec.ports: Required value",
     );
 }
 
-/// The address stays; everything that the controllers look at can change.
+/// The cluster IP is immutable; all inputs of the controllers can change.
 #[tokio::test]
 async fn updates() {
     let api = Api::new().await;
@@ -351,7 +351,7 @@ async fn updates() {
     let updated = api.update("services", &fresh).await.ok();
     assert_eq!(
         updated["spec"]["clusterIPs"], created["spec"]["clusterIPs"],
-        "kept when the client says nothing"
+        "kept when the client omits it"
     );
     assert_eq!(updated["spec"]["selector"], json!({"app": "b"}));
     let both = with(updated, "spec.ipFamilyPolicy", json!("PreferDualStack"));
@@ -361,9 +361,9 @@ async fn updates() {
     assert_eq!(both["spec"]["clusterIP"], created["spec"]["clusterIP"]);
 }
 
-/// Trap 30: a Service can leave our scope and come back.
+/// A Service can become an `ExternalName` and back (trap 30).
 #[tokio::test]
-async fn a_service_can_become_a_name_and_a_service_again() {
+async fn a_service_can_become_an_external_name_and_back() {
     let api = Api::new().await;
     let created = api.create("services", &service("a")).await.ok();
     assert_ne!(text(&created, "/spec/clusterIP"), "");
@@ -381,15 +381,15 @@ async fn two_services_have_two_addresses() {
     let first = api.create("services", &service("a")).await.ok();
     let second = api.create("services", &service("b")).await.ok();
     assert_ne!(first["spec"]["clusterIP"], second["spec"]["clusterIP"]);
-    let wanted = with(service("c"), "spec.clusterIP", first["spec"]["clusterIP"].clone());
-    let answer = api.create("services", &wanted).await;
-    assert_eq!(answer.refusal(), "422 Invalid /Service \"c\"");
-    assert_eq!(answer.causes(), ["FieldValueInvalid spec.clusterIPs"]);
+    let requested = with(service("c"), "spec.clusterIP", first["spec"]["clusterIP"].clone());
+    let response = api.create("services", &requested).await;
+    assert_eq!(response.error_summary(), "422 Invalid /Service \"c\"");
+    assert_eq!(response.causes(), ["FieldValueInvalid spec.clusterIPs"]);
 }
 
-/// R155: a Service takes the Endpoints of its name with it, with or without a selector and without any controller.
+/// Deleting a Service deletes its Endpoints, with or without a selector and without a controller (R155).
 #[tokio::test]
-async fn a_deleted_service_takes_its_endpoints_along() {
+async fn deleting_a_service_deletes_its_endpoints() {
     let api = Api::new().await;
     for (name, selector) in [("a", json!({"app": "a"})), ("b", json!(null))] {
         api.create("services", &with(service(name), "spec.selector", selector))
@@ -398,7 +398,7 @@ async fn a_deleted_service_takes_its_endpoints_along() {
         api.create("endpoints", &endpoints(name)).await.ok();
         api.delete("services", name, &json!({})).await.ok();
         assert_eq!(
-            api.get("endpoints", name).await.refusal(),
+            api.get("endpoints", name).await.error_summary(),
             format!("404 NotFound /endpoints {name:?}")
         );
     }

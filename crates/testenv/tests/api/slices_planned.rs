@@ -1,4 +1,4 @@
-//! What the reconciler leaves out of slices is what a server refuses, and nothing else (F25, R143–R146).
+//! The reconciler rejects exactly the slice content that a server rejects (F25, R143–R146).
 
 use std::{collections::BTreeSet, net::Ipv4Addr, num::NonZeroUsize};
 
@@ -10,10 +10,10 @@ use slice_reconciler::{
     TriggerTime, label_value, plan,
 };
 
-use super::objects::{slice, slice_of};
+use super::fixtures::{slice, slice_of};
 use super::{Api, with};
 
-/// Texts of all kinds: as names, labels, ports and addresses, most are good somewhere and bad elsewhere.
+/// Texts of all kinds: as names, labels, ports and addresses, most are valid in some fields only.
 fn texts() -> Vec<String> {
     let long = [
         "a".repeat(63),
@@ -73,7 +73,7 @@ fn texts() -> Vec<String> {
     short.map(ToOwned::to_owned).into_iter().chain(long).collect()
 }
 
-/// Slices that are odd in one respect each.
+/// Slices with one unusual field each.
 fn odd_slices() -> Vec<Value> {
     let mut slices = Vec::new();
     for text in texts() {
@@ -105,7 +105,7 @@ fn odd_slices() -> Vec<Value> {
     slices
 }
 
-/// Whether the reconciler would write such a slice as it is.
+/// Whether the reconciler writes this slice unchanged.
 fn is_planned(slice: &Value) -> bool {
     let slice: EndpointSlice = serde_json::from_value(slice.clone()).unwrap();
     let slice = CompactSlice::from(&slice);
@@ -113,7 +113,7 @@ fn is_planned(slice: &Value) -> bool {
     let mut endpoints = EndpointSet::default();
     endpoints.extend(&slice.endpoints);
     let metadata = MetadataPolicy {
-        labels: slice.metadata.labels.clone().unwrap_or_default(),
+        copied_labels: slice.metadata.labels.clone().unwrap_or_default(),
         ..MetadataPolicy::default()
     };
     let request = PlanRequest {
@@ -151,36 +151,36 @@ fn is_planned(slice: &Value) -> bool {
     plan(request, &options).unwrap().rejected.is_empty()
 }
 
-/// Servers take an IPv4 address for a domain name; somebody who wants one published so is mistaken.
+/// Servers accept an IPv4 address as an FQDN; the reconciler rejects it on purpose.
 fn is_address_for_a_name(slice: &Value) -> bool {
     let address = slice["endpoints"][0]["addresses"][0].as_str().unwrap_or_default();
     slice["addressType"] == "FQDN" && address.parse::<Ipv4Addr>().is_ok()
 }
 
 #[tokio::test]
-async fn f25_what_is_left_out_is_what_is_refused() {
+async fn f25_the_reconciler_rejects_what_the_server_rejects() {
     let api = Api::new().await;
     let path = format!("{}?dryRun=All", api.collection("endpointslices"));
     let mut differences = Vec::new();
     for slice in odd_slices() {
-        let answer = api.send(http::Method::POST, &path, &slice).await;
-        let is_taken = answer.code == 201 && !is_address_for_a_name(&slice);
+        let response = api.send(http::Method::POST, &path, &slice).await;
+        let is_taken = response.code == 201 && !is_address_for_a_name(&slice);
         if is_taken != is_planned(&slice) {
             let short: String = slice.to_string().chars().take(300).collect();
-            differences.push(format!("{} for {short}: {}", answer.code, answer.body["message"]));
+            differences.push(format!("{} for {short}: {}", response.code, response.body["message"]));
         }
     }
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
-/// G38: whatever an owner is called, its slices can be labelled with it.
+/// Every valid owner name is a valid label value (G38).
 #[tokio::test]
 async fn g38_any_name_becomes_a_label() {
     let api = Api::new().await;
     let path = format!("{}?dryRun=All", api.collection("endpointslices"));
     for text in texts() {
         let labelled = with(slice("odd"), "metadata.labels.key", json!(label_value(&text)));
-        let answer = api.send(http::Method::POST, &path, &labelled).await;
-        assert_eq!(answer.code, 201, "{text:?}: {}", answer.body["message"]);
+        let response = api.send(http::Method::POST, &path, &labelled).await;
+        assert_eq!(response.code, 201, "{text:?}: {}", response.body["message"]);
     }
 }

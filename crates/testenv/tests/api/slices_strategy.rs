@@ -1,12 +1,12 @@
-//! What a server does to an EndpointSlice on its way in and out (R140–R148).
+//! Defaults, generation and dropped fields of an EndpointSlice (R140–R148).
 
 use http::Method;
 use serde_json::{Value, json};
 
-use super::objects::{slice, slice_of};
+use super::fixtures::{slice, slice_of};
 use super::{Api, version, with};
 
-/// T-API-06: also where hints for nodes were stored already.
+/// Hints for nodes are kept, also on update (T-API-06).
 #[tokio::test]
 async fn t_api_01_04_and_06_hints_are_kept() {
     let api = Api::new().await;
@@ -20,7 +20,7 @@ async fn t_api_01_04_and_06_hints_are_kept() {
     assert_eq!(updated["endpoints"][0]["hints"], nodes);
 }
 
-/// R125, R140, M26: content and labels count, the other metadata does not.
+/// Content and labels increase the generation, other metadata does not (R125, R140, M26).
 #[tokio::test]
 async fn t_api_07_to_09_generation_counts_content_and_labels() {
     let api = Api::new().await;
@@ -44,13 +44,13 @@ async fn t_api_07_to_09_generation_counts_content_and_labels() {
         ("generateName", "metadata.generateName", json!("a-"), 7),
     ];
     for (change, path, value, generation) in changes {
-        let answer = api.update("endpointslices", &with(stored, path, value)).await;
-        stored = answer.ok();
+        let response = api.update("endpointslices", &with(stored, path, value)).await;
+        stored = response.ok();
         assert_eq!(stored["metadata"]["generation"], generation, "{change}");
     }
 }
 
-/// M26: marking for deletion is a change, too.
+/// A deletion timestamp increases the generation (M26).
 #[tokio::test]
 async fn generation_counts_the_deletion_mark() {
     let api = Api::new().await;
@@ -60,7 +60,7 @@ async fn generation_counts_the_deletion_mark() {
     assert_eq!(marked["metadata"]["generation"], 2);
 }
 
-/// R147.
+/// deprecatedTopology is dropped in v1 (R147).
 #[tokio::test]
 async fn t_api_10_and_12_deprecated_topology_is_dropped() {
     let api = Api::new().await;
@@ -73,7 +73,7 @@ async fn t_api_10_and_12_deprecated_topology_is_dropped() {
     assert_eq!(updated["endpoints"], slice("a")["endpoints"].clone().defaulted());
 }
 
-/// T-API-11, -13, -15, -17: the version that knew the topology is gone, and takes nothing.
+/// The version with topology, v1beta1, is not served (T-API-11, -13, -15, -17).
 #[tokio::test]
 async fn t_api_11_13_15_and_17_v1beta1_is_not_served() {
     let api = Api::new().await;
@@ -81,12 +81,12 @@ async fn t_api_11_13_15_and_17_v1beta1_is_not_served() {
     let collection = api.collection("endpointslices").replace("/v1/", "/v1beta1/");
     let object = format!("{collection}/a");
     for (method, path) in [(Method::POST, &collection), (Method::PUT, &object)] {
-        let answer = api.send(method, path, &slice("a")).await;
-        assert_eq!(answer.code, 404, "{path}: {answer:?}");
+        let response = api.send(method, path, &slice("a")).await;
+        assert_eq!(response.code, 404, "{path}: {response:?}");
     }
 }
 
-/// What a server adds to an endpoint list that says nothing about conditions.
+/// The defaults of an endpoint list without conditions.
 trait Defaulted {
     fn defaulted(self) -> Value;
 }
@@ -105,11 +105,11 @@ async fn t_api_28_to_30_only_names_as_addresses_are_warned_about() {
         ("b", slice_of("b", "IPv4", &["10.1.2.3"]), 0),
         ("c", slice_of("c", "IPv6", &["fd00::1"]), 0),
     ] {
-        let answer = api.create("endpointslices", &slice).await;
+        let response = api.create("endpointslices", &slice).await;
         assert_eq!(
-            (answer.code, answer.warnings.len()),
+            (response.code, response.warnings.len()),
             (201, warnings),
-            "{name}: {answer:?}"
+            "{name}: {response:?}"
         );
     }
     let again = api
@@ -122,11 +122,11 @@ async fn t_api_28_to_30_only_names_as_addresses_are_warned_about() {
 #[tokio::test]
 async fn a_warning_is_a_quoted_header() {
     let api = Api::new().await;
-    let answer = api
+    let response = api
         .create("endpointslices", &slice_of("a", "FQDN", &["example.com"]))
         .await;
-    let [warning] = &answer.warnings[..] else {
-        panic!("{answer:?}")
+    let [warning] = &response.warnings[..] else {
+        panic!("{response:?}")
     };
     assert!(warning.starts_with("299 - \"") && warning.ends_with('"'), "{warning}");
 }
@@ -140,8 +140,8 @@ async fn t_api_31_and_32_good_addresses_give_no_warning() {
         slice_of("b", "IPv4", &["1.2.3.4"]),
         slice_of("c", "IPv6", &["fd00::1234"]),
     ] {
-        let answer = api.create("endpointslices", &slice).await;
-        assert_eq!((answer.code, answer.warnings), (201, vec![]));
+        let response = api.create("endpointslices", &slice).await;
+        assert_eq!((response.code, response.warnings), (201, vec![]));
     }
 }
 
@@ -164,8 +164,8 @@ async fn t_api_35_to_40_creates() {
         ),
     ];
     for (slice, causes) in cases {
-        let answer = api.create("endpointslices", &slice).await;
-        assert_eq!(answer.causes(), causes, "{answer:?}");
+        let response = api.create("endpointslices", &slice).await;
+        assert_eq!(response.causes(), causes, "{response:?}");
     }
 }
 
@@ -193,12 +193,12 @@ async fn t_api_41_to_45_updates() {
     for (path, value, causes) in cases {
         let changed = with(stored.clone(), path, value);
         let changed = with(changed, "metadata.resourceVersion", json!(""));
-        let answer = api.update("endpointslices", &changed).await;
-        assert_eq!(answer.causes(), causes, "{path}: {answer:?}");
+        let response = api.update("endpointslices", &changed).await;
+        assert_eq!(response.causes(), causes, "{path}: {response:?}");
     }
 }
 
-/// R74, R145: an unset port name is empty, an unset protocol TCP; conditions are there but say nothing.
+/// A missing port name is empty, a missing protocol is TCP; conditions are an empty object (R74, R145).
 #[tokio::test]
 async fn r145_defaults() {
     let api = Api::new().await;
@@ -214,7 +214,7 @@ async fn r145_defaults() {
     assert_eq!(created["ports"], json!([{"name": "", "protocol": "TCP"}]));
 }
 
-/// R148, trap 23: absent, null and empty lists are one and the same; they are read as null.
+/// Absent, null and empty lists are equal and returned as null (R148, trap 23).
 #[tokio::test]
 async fn r148_empty_lists_are_read_as_null() {
     let api = Api::new().await;
@@ -239,7 +239,7 @@ async fn r148_empty_lists_are_read_as_null() {
     assert_eq!((&created["ports"], &created["endpoints"]), (&json!(null), &json!(null)));
 }
 
-/// Fields that no type knows vanish; a `status` does, too.
+/// Unknown fields are dropped, and so is `status`.
 #[tokio::test]
 async fn unknown_fields_are_dropped() {
     let api = Api::new().await;
@@ -253,7 +253,7 @@ async fn unknown_fields_are_dropped() {
     );
 }
 
-/// The metadata that the server fills in, whatever the client says about it.
+/// Metadata that the server sets, whatever the client sends.
 #[tokio::test]
 async fn the_server_owns_some_metadata() {
     let api = Api::new().await;
@@ -272,9 +272,9 @@ async fn the_server_owns_some_metadata() {
     assert!(version(&created).parse::<u64>().unwrap() > 0);
 }
 
-/// The controllers never write what is there already: conditions and the rest come back as they were sent.
+/// Conditions and all other fields are returned as sent, so that a comparison finds no difference.
 #[tokio::test]
-async fn a_full_slice_comes_back_as_it_was_sent() {
+async fn a_full_slice_is_stored_unchanged() {
     let api = Api::new().await;
     let full = json!({
         "addresses": ["10.1.2.3"],

@@ -1,11 +1,11 @@
-//! Which EndpointSlices a server takes (R143–R146).
+//! Validation of EndpointSlices (R143–R146).
 
 use serde_json::{Value, json};
 
-use super::objects::{slice, slice_of};
+use super::fixtures::{slice, slice_of};
 use super::{Api, differences, with};
 
-/// Creates each slice and compares the causes of the refusal; none means that the slice is taken.
+/// Creates each slice and compares the causes of its rejection; none means that it is accepted.
 async fn check(cases: Vec<(&str, Value, &[&str])>) {
     let differences = differences("endpointslices", cases).await;
     assert!(differences.is_empty(), "{differences:#?}");
@@ -204,7 +204,7 @@ async fn t_val_28_to_32_42_and_43_addresses() {
     .await;
 }
 
-/// H5.
+/// Limits and names of hints (H5).
 #[tokio::test]
 async fn t_val_34_to_39_hints() {
     let zones = |names: &[&str]| endpoint("v-zones", "hints", json!({"forZones": named(names)}));
@@ -266,7 +266,7 @@ async fn t_val_49_and_51_to_55_updates() {
     let api = Api::new().await;
     let stored = api.create("endpointslices", &slice("a")).await.ok();
     let update = |path: &str, value: Value| with(stored.clone(), path, value);
-    // 53: the endpoints do not fit the new type, but unchanged they are not looked at again (R144).
+    // 53: the endpoints do not match the new type, but unchanged endpoints are not validated again (R144).
     let cases: [(&str, Value, &[&str]); 7] = [
         ("49", stored.clone(), &[]),
         (
@@ -301,23 +301,23 @@ async fn t_val_49_and_51_to_55_updates() {
         ),
     ];
     for (case, slice, causes) in cases {
-        let answer = api.update("endpointslices", &slice).await;
-        assert_eq!(answer.causes(), causes, "{case}: {answer:?}");
+        let response = api.update("endpointslices", &slice).await;
+        assert_eq!(response.causes(), causes, "{case}: {response:?}");
     }
 }
 
 #[tokio::test]
-async fn an_invalid_slice_is_refused_with_the_whole_story() {
+async fn an_invalid_slice_is_rejected_with_all_causes() {
     let api = Api::new().await;
     let bad = endpoint("bad", "hostname", json!("--"));
-    let answer = api.create("endpointslices", &bad).await;
-    answer.refused(
+    let response = api.create("endpointslices", &bad).await;
+    response.assert_rejected(
         "422 Invalid discovery.k8s.io/EndpointSlice \"bad\"",
         "EndpointSlice.discovery.k8s.io \"bad\" is invalid: endpoints[0].hostname: Invalid value: \"--\": ",
     );
     let bad = with(bad, "ports.0.protocol", json!("foo"));
-    let answer = api.create("endpointslices", &bad).await;
-    answer.refused(
+    let response = api.create("endpointslices", &bad).await;
+    response.assert_rejected(
         "422 Invalid discovery.k8s.io/EndpointSlice \"bad\"",
         "EndpointSlice.discovery.k8s.io \"bad\" is invalid: [",
     );

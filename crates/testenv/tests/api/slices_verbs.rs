@@ -1,12 +1,12 @@
-//! Everything that can be done to slices, in one go.
+//! Every verb of slices.
 
 use http::Method;
 use serde_json::json;
 
-use super::objects::slice;
+use super::fixtures::slice;
 use super::{Api, names, text, version, with};
 
-/// T-E2E-03: found by discovery, then made, read, listed, watched, changed and removed. No controller takes part.
+/// Slices are discovered, created, read, listed, watched, updated and deleted, without a controller (T-E2E-03).
 #[tokio::test]
 async fn t_e2e_03_every_verb() {
     let api = Api::new().await;

@@ -7,9 +7,9 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use serde_json::Value;
 
-use super::{Answer, text};
+use super::{ApiResponse, text};
 
-/// How long a server may be silent before a test gives up.
+/// Timeout for the next event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A stream of watch events.
@@ -25,11 +25,11 @@ impl Watch {
                 body: response.into_body(),
                 unread: Vec::new(),
             },
-            _ => panic!("watch refused: {:#?}", Answer::read(response).await),
+            _ => panic!("watch rejected: {:#?}", ApiResponse::read(response).await),
         }
     }
 
-    /// The next event, or nothing when the server ended the stream.
+    /// The next event; `None` if the server ended the stream.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.unread.iter().position(|&byte| byte == b'\n') {
@@ -51,7 +51,7 @@ impl Watch {
         (line.trim_end().to_owned(), event["object"].clone())
     }
 
-    /// Checks the next events, given as `TYPE name`.
+    /// Asserts the next events, given as `TYPE name`.
     pub(crate) async fn expect(&mut self, lines: &[&str]) {
         for line in lines {
             assert_eq!(self.event().await.0, *line);

@@ -1,9 +1,9 @@
-//! Watches: where they begin, what they show, how they end (F8, F11, I11).
+//! Watches: start, events and end (F8, F11, I11).
 
 use serde_json::{Value, json};
 
-use super::objects::{event, node, pod, service, slice};
-use super::{Api, HISTORY, text, version, with};
+use super::fixtures::{event, node, pod, service, slice};
+use super::{Api, COMPACTION_LOCK, text, version, with};
 
 fn labelled(name: &str, team: &str) -> Value {
     with(slice(name), "metadata.labels", json!({"team": team}))
@@ -29,11 +29,11 @@ async fn from_a_version_everything_later_in_order() {
     );
     let third = api.create("endpointslices", &slice("c")).await.ok();
     assert_eq!(watch.event().await, ("ADDED c".into(), third));
-    // The deleted object carries the version of its deletion, so that it can be told from older news.
+    // The deleted object has the version of its deletion, so that it can be ordered after older events.
     assert!(version(&gone).parse::<u64>().unwrap() > version(&changed).parse::<u64>().unwrap());
 }
 
-/// F8: whoever goes on at the last version seen misses nothing and sees nothing twice.
+/// A watch resumed at the last version gets every later event exactly once (F8).
 #[tokio::test]
 async fn f8_a_watch_can_be_resumed() {
     let api = Api::new().await;
@@ -53,7 +53,7 @@ async fn f8_a_watch_can_be_resumed() {
 }
 
 #[tokio::test]
-async fn from_nowhere_begin_with_what_is_there() {
+async fn a_watch_without_version_starts_with_existing_objects() {
     let api = Api::new().await;
     api.create("endpointslices", &slice("b")).await.ok();
     api.create("endpointslices", &slice("a")).await.ok();
@@ -69,7 +69,7 @@ async fn from_nowhere_begin_with_what_is_there() {
     }
 }
 
-/// To a watcher with a selector an object appears and disappears with its labels.
+/// A watch with a selector adds and deletes objects as their labels change.
 #[tokio::test]
 async fn objects_enter_and_leave_a_selection() {
     let api = Api::new().await;
@@ -89,7 +89,7 @@ async fn objects_enter_and_leave_a_selection() {
     watch.expect(&["ADDED a", "MODIFIED a"]).await;
     let (line, gone) = watch.event().await;
     assert_eq!(line, "DELETED a");
-    // It shows the object as it last matched, at the version at which it ceased to.
+    // The event has the last matching object, with the version of the change.
     assert_eq!(
         (&gone["metadata"]["labels"]["team"], &gone["ports"][0]["port"]),
         (&json!("x"), &json!(81))
@@ -123,9 +123,9 @@ async fn field_selectors_in_watches() {
     bound.expect(&["ADDED c"]).await;
 }
 
-/// R153: a finalizer makes two steps of a deletion: a change and, later, the end.
+/// With a finalizer, a deletion is an update and, later, a delete (R153).
 #[tokio::test]
-async fn a_held_deletion_is_seen_twice() {
+async fn a_deletion_with_finalizer_is_two_events() {
     let api = Api::new().await;
     let held = with(slice("a"), "metadata.finalizers", json!(["example.com/hold"]));
     let created = api.create("endpointslices", &held).await.ok();
@@ -156,9 +156,9 @@ async fn of_all_namespaces_and_cluster_wide() {
     nodes.expect(&[&format!("MODIFIED {name}")]).await;
 }
 
-/// The server ends a watch after the time that the client asked for, silently.
+/// The server ends a watch after timeoutSeconds, without an event.
 #[tokio::test]
-async fn a_watch_ends_when_its_time_is_over() {
+async fn a_watch_ends_after_its_timeout() {
     let api = Api::new().await;
     api.create("endpointslices", &slice("a")).await.ok();
     let mut watch = api.watch("endpointslices", "timeoutSeconds=1").await;
@@ -166,7 +166,7 @@ async fn a_watch_ends_when_its_time_is_over() {
     assert_eq!(watch.next().await, None);
 }
 
-/// Before the end of a watch a bookmark tells how far it got, if the client wants to know.
+/// A watch with allowWatchBookmarks ends with a bookmark.
 #[tokio::test]
 async fn a_bookmark_at_the_end() {
     let api = Api::new().await;
@@ -184,7 +184,7 @@ async fn a_bookmark_at_the_end() {
     assert!(version(&bookmark).parse::<u64>().unwrap() >= version(&created).parse::<u64>().unwrap());
 }
 
-/// A list as a stream: what is there, then a bookmark that says so, then what comes.
+/// A streaming list: existing objects, a bookmark that ends the initial list, then events.
 #[tokio::test]
 async fn watch_list() {
     let api = Api::new().await;
@@ -211,7 +211,7 @@ async fn watch_list() {
 }
 
 #[tokio::test]
-async fn watch_list_of_nothing() {
+async fn watch_list_without_objects() {
     let api = Api::new().await;
     let query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
     let mut watch = api.watch("services", query).await;
@@ -225,22 +225,26 @@ async fn watch_list_of_nothing() {
 }
 
 #[tokio::test]
-async fn watch_list_without_its_companions_is_refused() {
+async fn watch_list_without_required_options_is_rejected() {
     let api = Api::new().await;
     for query in [
         "sendInitialEvents=true",
         "sendInitialEvents=true&resourceVersionMatch=Exact&resourceVersion=1",
         "resourceVersionMatch=NotOlderThan",
     ] {
-        let answer = api.list("endpointslices", &format!("watch=true&{query}")).await;
-        assert_eq!(answer.refusal(), "422 Invalid meta.k8s.io/ListOptions \"\"", "{query}");
+        let response = api.list("endpointslices", &format!("watch=true&{query}")).await;
+        assert_eq!(
+            response.error_summary(),
+            "422 Invalid meta.k8s.io/ListOptions \"\"",
+            "{query}"
+        );
     }
 }
 
-/// F11, R154: a version that is forgotten ends the watch with an error that asks for a new list.
+/// A compacted version ends the watch with 410 Gone (F11, R154).
 #[tokio::test]
-async fn f11_a_forgotten_version() {
-    let _alone = HISTORY.lock().await;
+async fn f11_a_compacted_version_is_gone() {
+    let _alone = COMPACTION_LOCK.lock().await;
     let api = Api::new().await;
     let first = api.create("events", &event("a", &api.namespace)).await.ok();
     api.create("events", &event("b", &api.namespace)).await.ok();

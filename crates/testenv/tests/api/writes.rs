@@ -1,12 +1,12 @@
-//! Creating, replacing and patching (R105, R142, M94, I6, I8, F1, F2, trap 12, trap 28).
+//! Creates, updates and patches (R105, R142, M94, I6, I8, F1, F2, trap 12, trap 28).
 
 use http::Method;
 use serde_json::{Value, json};
 
-use super::objects::{lease, node, pod, service, slice};
+use super::fixtures::{lease, node, pod, service, slice};
 use super::{Api, text, version, with};
 
-/// R142, trap 28, G4: at most 58 characters of the prefix and 5 random ones.
+/// At most 58 characters of the prefix and 5 random ones (R142, trap 28, G4).
 #[tokio::test]
 async fn r142_generated_names() {
     let api = Api::new().await;
@@ -35,62 +35,62 @@ async fn a_name_wins_over_a_prefix() {
     let created = api.create("endpointslices", &both).await.ok();
     assert_eq!(text(&created, "/metadata/name"), "a");
     let again = api.create("endpointslices", &both).await;
-    again.refused(
+    again.assert_rejected(
         "409 AlreadyExists discovery.k8s.io/endpointslices \"a\"",
         "endpointslices.discovery.k8s.io \"a\" already exists",
     );
 }
 
 #[tokio::test]
-async fn creating_twice_is_refused() {
+async fn creating_twice_is_rejected() {
     let api = Api::new().await;
     api.create("services", &service("a")).await.ok();
     let again = api.create("services", &service("a")).await;
-    again.refused("409 AlreadyExists /services \"a\"", "services \"a\" already exists");
+    again.assert_rejected("409 AlreadyExists /services \"a\"", "services \"a\" already exists");
     let other = with(service("b"), "metadata.resourceVersion", json!("5"));
     let versioned = api.create("services", &other).await;
-    versioned.refused("500", "");
+    versioned.assert_rejected("500", "");
 }
 
 #[tokio::test]
-async fn the_namespace_of_the_object_must_be_that_of_the_address() {
+async fn the_namespace_of_the_object_must_match_the_path() {
     let api = Api::new().await;
     let elsewhere = with(slice("a"), "metadata.namespace", json!("elsewhere"));
-    let answer = api.create("endpointslices", &elsewhere).await;
-    answer.refused("400 BadRequest", "");
+    let response = api.create("endpointslices", &elsewhere).await;
+    response.assert_rejected("400 BadRequest", "");
     let nowhere = "/apis/discovery.k8s.io/v1/namespaces/nowhere-at-all/endpointslices";
-    let answer = api.send(Method::POST, nowhere, &slice("a")).await;
-    answer.refused(
+    let response = api.send(Method::POST, nowhere, &slice("a")).await;
+    response.assert_rejected(
         "404 NotFound /namespaces \"nowhere-at-all\"",
         "namespaces \"nowhere-at-all\" not found",
     );
 }
 
 #[tokio::test]
-async fn a_body_of_another_kind_is_refused() {
+async fn a_body_of_another_kind_is_rejected() {
     let api = Api::new().await;
-    let answer = api.create("endpointslices", &service("a")).await;
-    answer.refused(
+    let response = api.create("endpointslices", &service("a")).await;
+    response.assert_rejected(
         "400 BadRequest",
         "Service in version \"v1\" cannot be handled as a EndpointSlice",
     );
     let wrong = with(slice("a"), "endpoints", json!("many"));
-    let answer = api.create("endpointslices", &wrong).await;
-    answer.refused(
+    let response = api.create("endpointslices", &wrong).await;
+    response.assert_rejected(
         "400 BadRequest",
         "EndpointSlice in version \"v1\" cannot be handled as a EndpointSlice",
     );
 }
 
 #[tokio::test]
-async fn a_replacement_needs_the_name_of_the_address() {
+async fn the_name_of_an_update_must_match_the_path() {
     let api = Api::new().await;
     api.create("endpointslices", &slice("a")).await.ok();
-    let answer = api.put("endpointslices", "a", &slice("b")).await;
-    answer.refused("400 BadRequest", "");
+    let response = api.put("endpointslices", "a", &slice("b")).await;
+    response.assert_rejected("400 BadRequest", "");
 }
 
-/// F1, I8: the version of the reader must be the version of the store.
+/// An update with a stale version conflicts (F1, I8).
 #[tokio::test]
 async fn f1_a_stale_version_conflicts() {
     let api = Api::new().await;
@@ -109,7 +109,7 @@ async fn f1_a_stale_version_conflicts() {
         } else {
             format!("{resource}.{group}")
         };
-        api.update(resource, &stale).await.refused(
+        api.update(resource, &stale).await.assert_rejected(
             &format!("409 Conflict {group}/{resource} \"a\""),
             &format!("Operation cannot be fulfilled on {full} \"a\": "),
         );
@@ -117,9 +117,9 @@ async fn f1_a_stale_version_conflicts() {
     }
 }
 
-/// R142: without a version a replacement always wins, and wipes what it does not name (R105, M94).
+/// An update without a version is unconditional and removes the fields that it omits (R142, R105, M94).
 #[tokio::test]
-async fn r142_a_replacement_without_version_is_unconditional() {
+async fn r142_an_update_without_version_is_unconditional() {
     let api = Api::new().await;
     let old = with(slice("a"), "metadata.annotations", json!({"a": "b"}));
     let old = with(old, "metadata.finalizers", json!(["example.com/hold"]));
@@ -134,9 +134,9 @@ async fn r142_a_replacement_without_version_is_unconditional() {
     }
 }
 
-/// Trap 12, R150: a uid in the object is a precondition even without a version.
+/// A uid in the object is a precondition even without a version (trap 12, R150).
 #[tokio::test]
-async fn a_replacement_of_another_uid_conflicts() {
+async fn an_update_with_another_uid_conflicts() {
     let api = Api::new().await;
     api.create("endpointslices", &slice("a")).await.ok();
     let other = with(
@@ -144,18 +144,18 @@ async fn a_replacement_of_another_uid_conflicts() {
         "metadata.uid",
         json!("4c1d0d5c-0000-0000-0000-000000000000"),
     );
-    let answer = api.update("endpointslices", &other).await;
-    answer.refused(
+    let response = api.update("endpointslices", &other).await;
+    response.assert_rejected(
         "409 Conflict discovery.k8s.io/endpointslices \"a\"",
         "Operation cannot be fulfilled on endpointslices.discovery.k8s.io \"a\": ",
     );
 }
 
-/// F2: a slice that was deleted is not found, also with its uid; where PUT creates, the uid finds nothing to agree with.
+/// A deleted slice is not found, even with its uid; where PUT creates, the uid precondition fails (F2).
 #[tokio::test]
-async fn f2_replacing_what_was_deleted() {
+async fn f2_update_of_a_deleted_object() {
     let api = Api::new().await;
-    for (resource, object, refusal) in [
+    for (resource, object, error) in [
         (
             "endpointslices",
             slice("a"),
@@ -169,33 +169,39 @@ async fn f2_replacing_what_was_deleted() {
     ] {
         let created = api.create(resource, &object).await.ok();
         api.delete(resource, "a", &json!({})).await.ok();
-        assert_eq!(api.update(resource, &created).await.refusal(), refusal);
+        assert_eq!(api.update(resource, &created).await.error_summary(), error);
     }
 }
 
-/// F2, R142: PUT never creates.
+/// PUT never creates (F2, R142).
 #[tokio::test]
-async fn f2_writing_to_what_is_not_there() {
+async fn f2_writes_to_a_missing_object() {
     let api = Api::new().await;
     let line = "404 NotFound discovery.k8s.io/endpointslices \"a\"";
-    let told = "endpointslices.discovery.k8s.io \"a\" not found";
-    api.update("endpointslices", &slice("a")).await.refused(line, told);
-    api.get("endpointslices", "a").await.refused(line, told);
-    api.delete("endpointslices", "a", &json!({})).await.refused(line, told);
+    let message = "endpointslices.discovery.k8s.io \"a\" not found";
+    api.update("endpointslices", &slice("a"))
+        .await
+        .assert_rejected(line, message);
+    api.get("endpointslices", "a").await.assert_rejected(line, message);
+    api.delete("endpointslices", "a", &json!({}))
+        .await
+        .assert_rejected(line, message);
     let patch = json!({"metadata": {"labels": {"a": "b"}}});
     api.patch("merge", "endpointslices", "a", &patch)
         .await
-        .refused(line, told);
+        .assert_rejected(line, message);
     api.get("pods", "a")
         .await
-        .refused("404 NotFound /pods \"a\"", "pods \"a\" not found");
+        .assert_rejected("404 NotFound /pods \"a\"", "pods \"a\" not found");
     let versioned = with(slice("a"), "metadata.resourceVersion", json!("1"));
-    api.update("endpointslices", &versioned).await.refused(line, told);
+    api.update("endpointslices", &versioned)
+        .await
+        .assert_rejected(line, message);
 }
 
-/// I6, R151: a write that changes nothing keeps the version, and nobody hears of it.
+/// A no-op write keeps the version and causes no watch event (I6, R151).
 #[tokio::test]
-async fn a_write_of_what_is_stored_keeps_the_version() {
+async fn a_noop_write_keeps_the_version() {
     let api = Api::new().await;
     for (resource, object) in [
         ("endpointslices", slice("a")),
@@ -215,7 +221,7 @@ async fn a_write_of_what_is_stored_keeps_the_version() {
     }
 }
 
-/// The unconditional replacement by an equal object is a no-op, too (R105).
+/// An unconditional update with an equal object is a no-op, too (R105).
 #[tokio::test]
 async fn an_equal_object_without_version_keeps_the_version() {
     let api = Api::new().await;
@@ -239,7 +245,7 @@ async fn patches() {
     let patched = api.patch("json", "services", "a", &json).await.ok();
     assert_eq!(patched["metadata"]["labels"], json!({"y": "2", "z": "4"}));
     let again = api.patch("json", "services", "a", &json).await;
-    assert_eq!(again.refusal(), "422 Invalid");
+    assert_eq!(again.error_summary(), "422 Invalid");
     let lists = json!({"spec": {"ports": [{"port": 81, "name": "second"}, {"port": 80, "name": "first"}]}});
     let strategic = api.patch("strategic-merge", "services", "a", &lists).await.ok();
     let ports = strategic["spec"]["ports"].as_array().unwrap();
@@ -268,10 +274,13 @@ async fn a_patch_can_carry_a_version_or_a_uid() {
             &with(labels(&version(&created)), "metadata.labels.a", json!("c")),
         )
         .await;
-    assert_eq!(stale.refusal(), line);
+    assert_eq!(stale.error_summary(), line);
     let other = json!({"metadata": {"uid": "4c1d0d5c-0000-0000-0000-000000000000", "labels": {"a": "d"}}});
     let other = api.patch("merge", "endpointslices", "a", &other).await;
-    assert_eq!(other.refusal(), "422 Invalid discovery.k8s.io/EndpointSlice \"a\"");
+    assert_eq!(
+        other.error_summary(),
+        "422 Invalid discovery.k8s.io/EndpointSlice \"a\""
+    );
     assert_eq!(other.causes(), ["FieldValueInvalid metadata.uid"]);
 }
 
@@ -280,14 +289,17 @@ async fn patches_are_validated() {
     let api = Api::new().await;
     api.create("endpointslices", &slice("a")).await.ok();
     let bad = json!({"addressType": "IPv6"});
-    let answer = api.patch("merge", "endpointslices", "a", &bad).await;
-    assert_eq!(answer.refusal(), "422 Invalid discovery.k8s.io/EndpointSlice \"a\"");
-    assert_eq!(answer.causes(), ["FieldValueInvalid addressType"]);
+    let response = api.patch("merge", "endpointslices", "a", &bad).await;
+    assert_eq!(
+        response.error_summary(),
+        "422 Invalid discovery.k8s.io/EndpointSlice \"a\""
+    );
+    assert_eq!(response.causes(), ["FieldValueInvalid addressType"]);
 }
 
-/// The status has an address of its own: each of the two leaves the other part alone. Labels go both ways.
+/// The status is a subresource: spec and status are updated separately. Labels are updated by both.
 #[tokio::test]
-async fn status_and_spec_are_written_apart() {
+async fn status_and_spec_are_updated_separately() {
     let api = Api::new().await;
     let created = api.create("pods", &pod("a")).await.ok();
     let image = "spec.containers.0.image";
@@ -333,8 +345,8 @@ async fn conditions_in_a_status_patch_merge_by_type() {
 async fn a_dry_run_changes_nothing() {
     let api = Api::new().await;
     let path = format!("{}?dryRun=All", api.collection("endpointslices"));
-    let answer = api.send(Method::POST, &path, &slice("a")).await;
-    assert_eq!(answer.code, 201);
+    let response = api.send(Method::POST, &path, &slice("a")).await;
+    assert_eq!(response.code, 201);
     assert_eq!(api.get("endpointslices", "a").await.code, 404);
 }
 

@@ -1,4 +1,4 @@
-//! Who may do what, and how they get in.
+//! Users, credentials and RBAC rules.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -13,7 +13,7 @@ fn list_pods() -> Vec<PolicyRule> {
     vec![rule(&[""], &["pods"], &["list"])]
 }
 
-/// What comes of listing pods and services: 200, or the code of the refusal.
+/// Status codes of listing pods and services.
 async fn list_both(client: Client) -> (u16, u16) {
     fn code<T>(result: kube::Result<T>) -> u16 {
         match result {
@@ -42,29 +42,29 @@ async fn client_from_file(control_plane: &ControlPlane, user: &User) -> Client {
 }
 
 #[tokio::test]
-async fn everybody_may_do_what_their_rules_say_and_nothing_else() {
+async fn users_have_exactly_the_access_of_their_rules() {
     let control_plane = ControlPlane::start().await.unwrap();
     let user = control_plane.user("jane", list_pods()).await.unwrap();
     let account = control_plane
         .service_account("kube-system", "robot", list_pods())
         .await
         .unwrap();
-    let nobody = control_plane.user("nobody", Vec::new()).await.unwrap();
+    let without_rules = control_plane.user("without-rules", Vec::new()).await.unwrap();
     assert_eq!(user.name(), "jane");
     assert_eq!(account.name(), "system:serviceaccount:kube-system:robot");
     assert!(matches!(user.credentials(), Credentials::ClientCertificate { .. }));
     assert!(matches!(account.credentials(), Credentials::Token(_)));
 
-    for (who, expected) in [
+    for (user, expected) in [
         (control_plane.admin(), (200, 200)),
         (&user, (200, 403)),
         (&account, (200, 403)),
-        (&nobody, (403, 403)),
+        (&without_rules, (403, 403)),
     ] {
-        let client = control_plane.client_for(who).unwrap();
-        assert_eq!(list_both(client).await, expected, "{}", who.name());
-        let client = client_from_file(&control_plane, who).await;
-        assert_eq!(list_both(client).await, expected, "{} by kubeconfig", who.name());
+        let client = control_plane.client_for(user).unwrap();
+        assert_eq!(list_both(client).await, expected, "{}", user.name());
+        let client = client_from_file(&control_plane, user).await;
+        assert_eq!(list_both(client).await, expected, "{} by kubeconfig", user.name());
     }
 }
 

@@ -1,4 +1,4 @@
-//! The whole small cluster.
+//! The small cluster.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
 use kube::api::ListParams;
-use testenv::{Cluster, Rolling};
+use testenv::{Cluster, RollingDeployment};
 
 const REPLICAS: usize = 10;
 
-/// How many pods there are in each zone.
-async fn pods_by_zone(rolling: &Rolling, nodes: &Api<Node>) -> BTreeMap<String, usize> {
+/// Number of pods in each zone.
+async fn pods_by_zone(rolling: &RollingDeployment, nodes: &Api<Node>) -> BTreeMap<String, usize> {
     let zones: BTreeMap<_, _> = nodes
         .list(&ListParams::default())
         .await
@@ -37,7 +37,9 @@ async fn a_deployment_of_ten_pods_rolls_over_three_zones() {
     let client = cluster.control_plane().client().unwrap();
     let nodes: Api<Node> = Api::all(client.clone());
 
-    let rolling = Rolling::start(&client, "web", "web:1", REPLICAS).await.unwrap();
+    let rolling = RollingDeployment::start(&client, "web", "web:1", REPLICAS)
+        .await
+        .unwrap();
     let zones = pods_by_zone(&rolling, &nodes).await;
     let mut counts: Vec<_> = zones.values().copied().collect();
     counts.sort_unstable();
@@ -48,7 +50,7 @@ async fn a_deployment_of_ten_pods_rolls_over_three_zones() {
 
     let slices: Api<EndpointSlice> = Api::all(client);
     let list = slices.list(&ListParams::default()).await.unwrap();
-    assert_eq!(list.items, [], "nobody should make slices here");
+    assert_eq!(list.items, [], "no slice controller runs here");
     for part in [cluster.controller_manager(), cluster.scheduler(), cluster.kwok()] {
         assert!(part.is_running());
     }

@@ -28,7 +28,7 @@ async fn chosen_controllers_collect_garbage_and_empty_namespaces() {
     }]);
     maps.create(&post, &dependent).await.unwrap();
     maps.delete("owner", &delete).await.unwrap();
-    until("the owned object is collected", async || {
+    until("the owned object is garbage-collected", async || {
         maps.get_opt("owned").await.unwrap().is_none()
     })
     .await;
@@ -56,9 +56,9 @@ async fn chosen_controllers_collect_garbage_and_empty_namespaces() {
 async fn an_unknown_controller_is_an_error() {
     let control_plane = ControlPlane::start().await.unwrap();
     let result = control_plane.controller_manager(&["nonsense"], &[]).await;
-    let Err(Error::Ended { part, log, .. }) = result else {
+    let Err(Error::Ended { component, log, .. }) = result else {
         panic!("it started");
     };
-    assert_eq!(part, "kube-controller-manager");
+    assert_eq!(component, "kube-controller-manager");
     assert!(log.contains("is not in the list of known controllers"), "{log}");
 }

@@ -1,4 +1,4 @@
-//! What an API server does about slices when features are off that are on today: a cluster may have been set up so.
+//! Behaviour of an API server with feature gates disabled that are enabled by default.
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::Api;
@@ -19,9 +19,9 @@ fn hints(slice: &EndpointSlice) -> Value {
     json!(slice.endpoints.as_ref().unwrap()[0].hints)
 }
 
-/// T-API-02, -03, -05: hints for nodes are dropped, those for zones are kept. T-VAL-14: leading zeros are taken.
+/// Hints for nodes are dropped, those for zones are kept (T-API-02, -03, -05). Leading zeros are accepted (T-VAL-14).
 #[tokio::test]
-async fn features_of_today_can_be_off() {
+async fn disabled_feature_gates_drop_node_hints_and_accept_leading_zeros() {
     let control_plane = ControlPlane::builder()
         .apiserver_arg("--emulated-version=1.34")
         .apiserver_arg("--feature-gates=PreferSameTrafficDistribution=false,StrictIPCIDRValidation=false")

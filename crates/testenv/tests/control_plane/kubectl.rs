@@ -1,4 +1,4 @@
-//! The real kubectl finds its way about the in-memory API server.
+//! The real kubectl on the in-memory API server.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -21,7 +21,7 @@ ports: [{name: http, port: 80}]
 endpoints: [{addresses: [10.1.0.1]}, {addresses: [10.1.0.2]}]
 ";
 
-/// A simulated API server with a kubectl that knows it.
+/// An in-memory API server and a kubectl that is configured for it.
 struct Kubectl {
     program: PathBuf,
     address: String,
@@ -53,7 +53,7 @@ impl Kubectl {
         command
     }
 
-    /// Runs kubectl with `input` and answers what it prints.
+    /// Runs kubectl with `input` and returns its output.
     async fn run(&self, arguments: &str, input: &'static str) -> Output {
         let mut command = self.command(arguments);
         tokio::task::spawn_blocking(move || {
@@ -134,7 +134,7 @@ async fn kubectl_watches() {
     );
     let mut lines = BufReader::new(watching.0.stdout.take().unwrap()).lines();
     let mut next = async || tokio::task::block_in_place(|| lines.next().unwrap().unwrap());
-    // The first line says that the watch has begun: what follows is seen.
+    // The first line means that the watch has started: later events are printed.
     assert_eq!(next().await, "ADDED/web-1");
     kubectl.succeed("label endpointslice web-1 tier=front").await;
     assert_eq!(next().await, "MODIFIED/web-1");
@@ -143,22 +143,22 @@ async fn kubectl_watches() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn kubectl_shows_why_an_object_was_refused() {
+async fn kubectl_prints_the_validation_error() {
     let kubectl = Kubectl::new().await;
-    let refused = kubectl
+    let output = kubectl
         .run(
             "create -f -",
             "{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a}, addressType: IPv5, endpoints: []}",
         )
         .await;
-    let message = String::from_utf8(refused.stderr).unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
     assert!(
         message.starts_with("The EndpointSlice \"a\" is invalid: addressType: Unsupported value: \"IPv5\""),
         "{message}"
     );
 }
 
-/// Ends with the test, also with one that fails.
+/// Killed with the test, even if it fails.
 struct Watching(Child);
 
 impl Drop for Watching {

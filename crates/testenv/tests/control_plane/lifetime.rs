@@ -1,4 +1,4 @@
-//! Nothing outlives its environment, whatever way that ends.
+//! No process or file outlives its environment, however it ends.
 
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::CommandExt as _;
@@ -12,11 +12,11 @@ use testenv::ControlPlane;
 
 use crate::until;
 
-/// Set in the process that [`hold`] runs in.
+/// Set in the child process that runs [`run_control_plane`].
 const HOLD: &str = "TESTENV_HOLD";
 
-/// The processes that have `directory` in their arguments: the programs and
-/// the watchdog, but not the test itself. Zombies have no arguments.
+/// The processes with `directory` in their arguments: the components and the watchdog, but not the test itself. Zombies
+/// have no arguments.
 fn processes_of(directory: &Path) -> Vec<String> {
     let directory = directory.to_str().unwrap();
     std::fs::read_dir("/proc")
@@ -28,7 +28,7 @@ fn processes_of(directory: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_drop_ends_all_also_what_is_frozen_or_still_held() {
+async fn drop_kills_all_processes_even_frozen_ones() {
     let control_plane = ControlPlane::start().await.unwrap();
     let directory = control_plane.directory().to_owned();
     let manager = control_plane
@@ -47,7 +47,7 @@ async fn a_drop_ends_all_also_what_is_frozen_or_still_held() {
 }
 
 #[tokio::test]
-async fn a_panic_ends_all() {
+async fn a_panic_kills_all_processes() {
     let control_plane = ControlPlane::start().await.unwrap();
     let directory = control_plane.directory().to_owned();
     let test = AssertUnwindSafe(async move {
@@ -59,11 +59,10 @@ async fn a_panic_ends_all() {
     assert!(!directory.exists());
 }
 
-/// Not a test of its own: a process that holds a control plane until somebody
-/// ends it.
+/// Not a test: runs a control plane in a child process until it is killed.
 #[tokio::test]
 #[ignore = "the other tests start it and kill it"]
-async fn hold() {
+async fn run_control_plane() {
     if std::env::var_os(HOLD).is_none() {
         return;
     }
@@ -72,29 +71,29 @@ async fn hold() {
     std::future::pending::<()>().await;
 }
 
-/// Runs [`hold`] in a process that leads a group of its own.
-fn start_holder() -> (Child, PathBuf) {
-    let mut holder = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "lifetime::hold", "--ignored", "--nocapture"])
+/// Starts [`run_control_plane`] in a child process with its own process group.
+fn start_child() -> (Child, PathBuf) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "lifetime::run_control_plane", "--ignored", "--nocapture"])
         .env(HOLD, "1")
         .process_group(0)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let output = BufReader::new(holder.stdout.take().unwrap());
+    let output = BufReader::new(child.stdout.take().unwrap());
     let directory = output
         .lines()
         .find_map(|line| Some(PathBuf::from(line.unwrap().strip_prefix(HOLD)?.trim())))
-        .expect("the holder says where its control plane is");
-    (holder, directory)
+        .expect("the child prints the directory of its control plane");
+    (child, directory)
 }
 
-async fn everything_goes_after(end: impl FnOnce(Pid)) {
-    let (mut holder, directory) = start_holder();
+async fn assert_cleaned_up_after(end: impl FnOnce(Pid)) {
+    let (mut child, directory) = start_child();
     assert!(directory.exists());
     assert_eq!(processes_of(&directory).len(), 3);
-    end(Pid::from_child(&holder));
-    assert!(!holder.wait().unwrap().success());
+    end(Pid::from_child(&child));
+    assert!(!child.wait().unwrap().success());
     until("the processes and the directory are gone", async || {
         processes_of(&directory).is_empty() && !directory.exists()
     })
@@ -103,10 +102,10 @@ async fn everything_goes_after(end: impl FnOnce(Pid)) {
 
 #[tokio::test]
 async fn a_killed_test_process_leaves_nothing() {
-    everything_goes_after(|holder| kill_process(holder, Signal::KILL).unwrap()).await;
+    assert_cleaned_up_after(|child| kill_process(child, Signal::KILL).unwrap()).await;
 }
 
 #[tokio::test]
 async fn ctrl_c_leaves_nothing() {
-    everything_goes_after(|holder| kill_process_group(holder, Signal::INT).unwrap()).await;
+    assert_cleaned_up_after(|child| kill_process_group(child, Signal::INT).unwrap()).await;
 }

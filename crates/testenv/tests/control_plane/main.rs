@@ -1,23 +1,22 @@
-//! The environment itself, on the real programs: this target needs Go.
+//! Tests of testenv with the real control-plane binaries. This target needs Go.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
 
 mod access;
 mod cluster;
+mod components;
 mod controllers;
+mod fault_proxy;
 #[path = "../faults/mod.rs"]
 mod faults;
 mod gates;
-mod history;
 mod kubectl;
 mod lifetime;
-mod parts;
-mod through_the_proxy;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::ObjectMeta;
 
-/// Waits until `condition` holds, and fails the test when it never does.
+/// Waits until `condition` holds; fails the test after the timeout.
 async fn until(what: &str, condition: impl AsyncFnMut() -> bool) {
     testenv::until(what, condition).await.unwrap();
 }

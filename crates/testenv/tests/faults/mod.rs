@@ -1,5 +1,5 @@
-//! Every fault, as a plain client meets it. The same stories run against the simulator and, through the proxy, against
-//! the real kube-apiserver: one vocabulary, one meaning.
+//! Every fault, as a plain client observes it. The same scenarios run on the simulator and, through the proxy, on a
+//! real kube-apiserver.
 
 pub(crate) mod requests;
 pub(crate) mod streams;
@@ -14,71 +14,71 @@ use kube::{
     api::{ObjectMeta, PostParams, WatchEvent, WatchParams},
 };
 
-/// A way to an API server on which things go wrong.
-pub(crate) struct Way {
-    /// A client that meets the faults.
+/// An API server with fault injection.
+pub(crate) struct FaultHarness {
+    /// A client with faults.
     pub(crate) faulty: Client,
-    /// A client that goes past them.
-    pub(crate) sound: Client,
-    /// What goes wrong.
+    /// A client without faults.
+    pub(crate) direct: Client,
+    /// The fault rules.
     pub(crate) faults: Faults,
-    /// A namespace of its own, so that stories do not meet.
+    /// The namespace of the scenario.
     pub(crate) namespace: String,
-    /// What has to live as long as the way is used.
+    /// Keeps the server alive.
     pub(crate) _server: Option<Box<dyn Any + Send>>,
 }
 
-impl Way {
+impl FaultHarness {
     fn leases(&self) -> Api<Lease> {
         Api::namespaced(self.faulty.clone(), &self.namespace)
     }
 
-    fn sound_leases(&self) -> Api<Lease> {
-        Api::namespaced(self.sound.clone(), &self.namespace)
+    fn direct_leases(&self) -> Api<Lease> {
+        Api::namespaced(self.direct.clone(), &self.namespace)
     }
 
     async fn exists(&self, name: &str) -> bool {
-        self.sound_leases().get_opt(name).await.unwrap().is_some()
+        self.direct_leases().get_opt(name).await.unwrap().is_some()
     }
 }
 
-/// Runs every story in a `#[tokio::test]` of its own, each on the way that `$way` makes.
-macro_rules! stories {
-    ($way:path: $($module:ident::$story:ident),* $(,)?) => {
+/// Runs every scenario in its own `#[tokio::test]`, on a harness from `$harness`.
+macro_rules! scenarios {
+    ($harness:path: $($module:ident::$scenario:ident),* $(,)?) => {
         $(#[tokio::test]
-        async fn $story() {
-            crate::faults::$module::$story($way(stringify!($story)).await).await;
+        async fn $scenario() {
+            crate::faults::$module::$scenario($harness(stringify!($scenario)).await).await;
         })*
     };
 }
 
-macro_rules! all_stories {
-    ($way:path) => {
-        crate::faults::stories! { $way:
-            requests::an_answer_in_place_of_the_servers,
-            requests::an_answer_with_headers,
-            requests::the_nth_match_and_no_more_than_so_often,
-            requests::only_the_object_of_that_name,
-            requests::a_delayed_request_lets_others_pass,
+macro_rules! all_scenarios {
+    ($harness:path) => {
+        crate::faults::scenarios! { $harness:
+            requests::a_response_instead_of_the_servers,
+            requests::a_response_with_headers,
+            requests::only_the_nth_match_and_a_limited_number,
+            requests::only_the_object_with_that_name,
+            requests::a_delayed_request_does_not_block_others,
             requests::a_held_request_reaches_the_server_on_release,
             requests::a_dropped_request_never_reaches_the_server,
-            requests::a_dropped_answer_leaves_the_object_behind,
+            requests::a_dropped_response_leaves_the_object_in_place,
             requests::every_request_is_recorded,
             streams::a_cut_stream_ends_between_events,
             streams::a_stream_cut_in_mid_event_is_resumed_without_loss,
             streams::a_held_stream_delivers_everything_on_release,
             streams::a_half_open_stream_neither_delivers_nor_ends,
-            streams::a_stream_that_is_already_open_breaks_too,
-            streams::a_refused_watch,
+            streams::a_fault_affects_an_open_stream,
+            streams::a_rejected_watch,
         }
     };
 }
 
-pub(crate) use {all_stories, stories};
+pub(crate) use {all_scenarios, scenarios};
 
-/// Makes the namespace of a story.
-pub(crate) async fn namespace(client: &Client, story: &str) -> String {
-    let name = story.replace('_', "-");
+/// Creates the namespace of a scenario.
+pub(crate) async fn namespace(client: &Client, scenario: &str) -> String {
+    let name = scenario.replace('_', "-");
     let namespace = Namespace {
         metadata: ObjectMeta {
             name: Some(name.clone()),
@@ -110,11 +110,11 @@ async fn create(leases: &Api<Lease>, name: &str) -> Result<Lease, Error> {
 fn status_of(error: Error) -> (u16, String) {
     match error {
         Error::Api(status) => (status.code, status.reason),
-        other => panic!("an answer was expected, not {other:?}"),
+        other => panic!("expected a response, not {other:?}"),
     }
 }
 
-/// A watch from now on.
+/// A watch from the current resource version.
 async fn watch(
     leases: &Api<Lease>,
 ) -> impl TryStream<Ok = WatchEvent<Lease>, Error = Error, Item = Result<WatchEvent<Lease>, Error>> + Unpin + use<> {
@@ -136,7 +136,7 @@ async fn watch_from(
     Box::pin(leases.watch(&parameters, version).await.unwrap())
 }
 
-/// The name of the next object that is added; `None` when the stream ends instead, in whatever way.
+/// The name of the next added object; `None` if the stream ends or fails.
 async fn next_added<S>(stream: &mut S) -> Option<String>
 where
     S: TryStream<Ok = WatchEvent<Lease>> + Unpin,
@@ -144,13 +144,13 @@ where
 {
     match stream.try_next().await {
         Ok(Some(WatchEvent::Added(lease))) => Some(lease.name_any()),
-        Ok(Some(other)) => panic!("an added object was expected, not {other:?}"),
+        Ok(Some(other)) => panic!("expected an added object, not {other:?}"),
         Ok(None) | Err(_) => None,
     }
 }
 
-/// Whether nothing comes for a while.
-async fn is_silent<S>(stream: &mut S) -> bool
+/// Whether no event arrives for a while.
+async fn has_no_events<S>(stream: &mut S) -> bool
 where
     S: TryStream<Ok = WatchEvent<Lease>> + Unpin,
     S::Error: Debug,

@@ -1,4 +1,4 @@
-//! Faults that meet single requests.
+//! Faults of single requests.
 
 use std::time::Duration;
 
@@ -9,56 +9,59 @@ use apisim::{
 use http::{Request, StatusCode, header::RETRY_AFTER};
 use kube::client::Body;
 
-use super::{Way, create, lease, status_of};
+use super::{FaultHarness, create, lease, status_of};
 
-pub(crate) async fn an_answer_in_place_of_the_servers(way: Way) {
-    let refusal = Answer::status(403).reason("Forbidden").message("quota exceeded");
-    let rule = way.faults.add(Rule::on(Verb::Create, "leases").answer(refusal));
-    let error = create(&way.leases(), "a").await.unwrap_err();
+pub(crate) async fn a_response_instead_of_the_servers(harness: FaultHarness) {
+    let rejection = Answer::status(403).reason("Forbidden").message("quota exceeded");
+    let rule = harness.faults.add(Rule::on(Verb::Create, "leases").answer(rejection));
+    let error = create(&harness.leases(), "a").await.unwrap_err();
     assert!(error.to_string().contains("quota exceeded"), "{error}");
     assert_eq!(status_of(error), (403, "Forbidden".into()));
     assert_eq!(rule.hits(), 1);
-    assert!(!way.exists("a").await);
+    assert!(!harness.exists("a").await);
     rule.remove();
-    create(&way.leases(), "a").await.unwrap();
+    create(&harness.leases(), "a").await.unwrap();
 }
 
-pub(crate) async fn an_answer_with_headers(way: Way) {
+pub(crate) async fn a_response_with_headers(harness: FaultHarness) {
     let later = Answer::status(429)
         .header(RETRY_AFTER, 7.into())
         .delay(Duration::from_millis(1));
-    way.faults.add(Rule::on(Verb::Get, "leases").answer(later));
-    let address = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/a", way.namespace);
+    harness.faults.add(Rule::on(Verb::Get, "leases").answer(later));
+    let address = format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases/a", harness.namespace);
     let request = Request::get(address).body(Body::empty()).unwrap();
-    let response = way.faulty.send(request).await.unwrap();
+    let response = harness.faulty.send(request).await.unwrap();
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(response.headers()[RETRY_AFTER], "7");
 }
 
-pub(crate) async fn the_nth_match_and_no_more_than_so_often(way: Way) {
-    way.faults
+pub(crate) async fn only_the_nth_match_and_a_limited_number(harness: FaultHarness) {
+    harness
+        .faults
         .add(Rule::on(Verb::Create, "leases").nth(2).times(1).answer(503));
-    let leases = way.leases();
+    let leases = harness.leases();
     create(&leases, "a").await.unwrap();
     let error = create(&leases, "b").await.unwrap_err();
     assert_eq!(status_of(error), (503, "ServiceUnavailable".into()));
     create(&leases, "b").await.unwrap();
 }
 
-pub(crate) async fn only_the_object_of_that_name(way: Way) {
-    way.faults.add(Rule::on(Verb::Create, "leases").name("b").answer(500));
-    let leases = way.leases();
+pub(crate) async fn only_the_object_with_that_name(harness: FaultHarness) {
+    harness
+        .faults
+        .add(Rule::on(Verb::Create, "leases").name("b").answer(500));
+    let leases = harness.leases();
     create(&leases, "a").await.unwrap();
     assert_eq!(status_of(create(&leases, "b").await.unwrap_err()).0, 500);
 }
 
-pub(crate) async fn a_delayed_request_lets_others_pass(way: Way) {
-    let rule = way.faults.add(
+pub(crate) async fn a_delayed_request_does_not_block_others(harness: FaultHarness) {
+    let rule = harness.faults.add(
         Rule::on(Verb::Create, "leases")
             .name("late")
             .delay(Duration::from_secs(3600)),
     );
-    let leases = way.leases();
+    let leases = harness.leases();
     let late = tokio::spawn({
         let leases = leases.clone();
         async move { create(&leases, "late").await }
@@ -68,44 +71,48 @@ pub(crate) async fn a_delayed_request_lets_others_pass(way: Way) {
     }
     create(&leases, "other").await.unwrap();
     assert!(!late.is_finished());
-    assert!(!way.exists("late").await);
+    assert!(!harness.exists("late").await);
     late.abort();
 }
 
-pub(crate) async fn a_held_request_reaches_the_server_on_release(way: Way) {
-    let rule = way.faults.add(Rule::on(Verb::Create, "leases").hold_request());
+pub(crate) async fn a_held_request_reaches_the_server_on_release(harness: FaultHarness) {
+    let rule = harness.faults.add(Rule::on(Verb::Create, "leases").hold_request());
     let held = tokio::spawn({
-        let leases = way.leases();
+        let leases = harness.leases();
         async move { create(&leases, "a").await }
     });
     while rule.hits() == 0 {
         tokio::task::yield_now().await;
     }
-    assert!(!way.exists("a").await);
+    assert!(!harness.exists("a").await);
     rule.remove();
     held.await.unwrap().unwrap();
-    assert!(way.exists("a").await);
+    assert!(harness.exists("a").await);
 }
 
-pub(crate) async fn a_dropped_request_never_reaches_the_server(way: Way) {
-    way.faults.add(Rule::on(Verb::Create, "leases").times(1).drop_request());
-    let error = create(&way.leases(), "a").await.unwrap_err();
+pub(crate) async fn a_dropped_request_never_reaches_the_server(harness: FaultHarness) {
+    harness
+        .faults
+        .add(Rule::on(Verb::Create, "leases").times(1).drop_request());
+    let error = create(&harness.leases(), "a").await.unwrap_err();
     assert!(!matches!(error, kube::Error::Api(_)), "{error:?}");
-    assert!(!way.exists("a").await);
+    assert!(!harness.exists("a").await);
 }
 
-pub(crate) async fn a_dropped_answer_leaves_the_object_behind(way: Way) {
-    way.faults.add(Rule::on(Verb::Create, "leases").times(1).drop_answer());
-    let error = create(&way.leases(), "a").await.unwrap_err();
+pub(crate) async fn a_dropped_response_leaves_the_object_in_place(harness: FaultHarness) {
+    harness
+        .faults
+        .add(Rule::on(Verb::Create, "leases").times(1).drop_answer());
+    let error = create(&harness.leases(), "a").await.unwrap_err();
     assert!(!matches!(error, kube::Error::Api(_)), "{error:?}");
-    assert!(way.exists("a").await);
-    let again = create(&way.leases(), "a").await.unwrap_err();
+    assert!(harness.exists("a").await);
+    let again = create(&harness.leases(), "a").await.unwrap_err();
     assert_eq!(status_of(again), (409, "AlreadyExists".into()));
 }
 
-pub(crate) async fn every_request_is_recorded(way: Way) {
-    way.faults.add(Rule::on(Verb::Delete, "leases").drop_request());
-    let leases = way.leases();
+pub(crate) async fn every_request_is_recorded(harness: FaultHarness) {
+    harness.faults.add(Rule::on(Verb::Delete, "leases").drop_request());
+    let leases = harness.leases();
     create(&leases, "a").await.unwrap();
     create(&leases, "a").await.unwrap_err();
     leases.get("a").await.unwrap();
@@ -113,7 +120,7 @@ pub(crate) async fn every_request_is_recorded(way: Way) {
         .delete("a", &kube::api::DeleteParams::default())
         .await
         .unwrap_err();
-    let writes = way.faults.requests(&Match::writes().resource("leases").name("a"));
+    let writes = harness.faults.requests(&Match::writes().resource("leases").name("a"));
     let seen: Vec<_> = writes.iter().map(|write| (write.request.verb, write.status)).collect();
     assert_eq!(
         seen,
@@ -125,7 +132,7 @@ pub(crate) async fn every_request_is_recorded(way: Way) {
     );
     let sent: k8s_openapi::api::coordination::v1::Lease = serde_json::from_slice(&writes[0].body).unwrap();
     assert_eq!(sent, lease("a"));
-    assert_eq!(way.faults.count(&Match::verb(Verb::Get)), 1);
-    way.faults.clear_log();
-    assert_eq!(way.faults.count(&Match::default()), 0);
+    assert_eq!(harness.faults.count(&Match::verb(Verb::Get)), 1);
+    harness.faults.clear_log();
+    assert_eq!(harness.faults.count(&Match::default()), 0);
 }

@@ -1,11 +1,11 @@
-//! What two servers must agree on: everything but what each chooses by itself.
+//! Compares responses, except for values that a server chooses.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::generate::Request;
-use crate::api::{Answer, Api, text};
+use crate::api::{Api, ApiResponse, text};
 
 /// One of the two servers.
 pub(super) struct Side {
@@ -17,8 +17,8 @@ impl Side {
         Self { api }
     }
 
-    /// Sends a request in the words of this side, the first or the second.
-    pub(super) async fn send(&self, request: &Request, side: usize) -> Answer {
+    /// Sends a request with the body for this side, the first or the second.
+    pub(super) async fn send(&self, request: &Request, side: usize) -> ApiResponse {
         let (resource, body) = (request.resource, &request.bodies[side]);
         let name = request.name.clone().unwrap_or_default();
         match request.verb {
@@ -31,50 +31,50 @@ impl Side {
         }
     }
 
-    /// The part of an answer that must be the same at both.
-    pub(super) fn comparable(&self, request: &Request, answer: &Answer) -> Value {
-        if answer.code >= 400 {
+    /// The part of a response that must be equal on both.
+    pub(super) fn comparable(&self, request: &Request, response: &ApiResponse) -> Value {
+        if response.code >= 400 {
             let prefix = text(&request.bodies[0], "/metadata/generateName");
-            let refusal = without_random(&answer.refusal(), &prefix);
-            return json!({"refusal": refusal, "causes": answer.causes()});
+            let error = without_random(&response.error_summary(), &prefix);
+            return json!({"error": error, "causes": response.causes()});
         }
-        let body = answer.body.to_string();
+        let body = response.body.to_string();
         let body = body.replace(&self.api.namespace, "NAMESPACE");
         let mut body: Value = serde_json::from_str(&body).unwrap();
         if let Some(items) = body.get_mut("items").and_then(Value::as_array_mut) {
-            items.iter_mut().for_each(level);
+            items.iter_mut().for_each(normalize);
             items.sort_by_key(|item| text(item, "/metadata/name"));
         }
-        level(&mut body);
-        json!({"code": answer.code, "warnings": answer.warnings.len(), "body": body})
+        normalize(&mut body);
+        json!({"code": response.code, "warnings": response.warnings.len(), "body": body})
     }
 }
 
 /// The text with a star for the random end of a name that was generated from a prefix.
-fn without_random(told: &str, prefix: &str) -> String {
-    let kept = &prefix[..prefix.len().min(58)];
-    match told.split_once(kept) {
-        Some((before, after)) if !kept.is_empty() => format!("{before}{kept}*{}", &after[5..]),
-        _ => told.to_owned(),
+fn without_random(message: &str, prefix: &str) -> String {
+    let prefix_end = &prefix[..prefix.len().min(58)];
+    match message.split_once(prefix_end) {
+        Some((before, after)) if !prefix_end.is_empty() => format!("{before}{prefix_end}*{}", &after[5..]),
+        _ => message.to_owned(),
     }
 }
 
 /// Where two values differ, as JSON pointers.
-pub(super) fn differing(at: &str, one: &Value, other: &Value, places: &mut Vec<String>) {
+pub(super) fn collect_differences(at: &str, one: &Value, other: &Value, differences_at: &mut Vec<String>) {
     match (one, other) {
         (Value::Object(left), Value::Object(right)) => {
             let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
             for key in keys {
-                differing(&format!("{at}/{key}"), &one[key], &other[key], places);
+                collect_differences(&format!("{at}/{key}"), &one[key], &other[key], differences_at);
             }
         }
         _ if one == other => {}
-        _ => places.push(format!("{at}: {one} and {other}")),
+        _ => differences_at.push(format!("{at}: {one} and {other}")),
     }
 }
 
-/// Replaces what a server chooses by a word that says whether it is there.
-fn level(object: &mut Value) {
+/// Replaces server-chosen values by a marker of their presence.
+fn normalize(object: &mut Value) {
     let prefix = text(object, "/metadata/generateName");
     let name = without_random(&text(object, "/metadata/name"), &prefix);
     if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -97,11 +97,11 @@ fn level(object: &mut Value) {
     if object["kind"] == "Status" {
         object["details"]["uid"] = json!("set");
     }
-    level_service(object);
+    normalize_service(object);
 }
 
-/// Cluster addresses are told by their family, node ports by being there.
-fn level_service(object: &mut Value) {
+/// Replaces cluster addresses by their family, and node ports by a marker of their presence.
+fn normalize_service(object: &mut Value) {
     let family = |address: &Value| match address.as_str().unwrap_or_default() {
         chosen if chosen.contains(':') => json!("IPv6"),
         chosen if chosen.contains('.') => json!("IPv4"),

@@ -1,4 +1,4 @@
-//! The next request, made from chance and from what the servers hold by now.
+//! Generates the next request from random numbers and the objects on the servers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,14 +7,14 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use super::objects;
-use crate::api::{Answer, version, with};
+use crate::api::{ApiResponse, version, with};
 
 const RESOURCES: [&str; 3] = ["endpointslices", "services", "endpoints"];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// A request, with one body for each server because versions and uids differ.
 pub(super) struct Request {
-    /// A verb, or the kind of a patch.
+    /// A verb, or the type of a patch.
     pub(super) verb: &'static str,
     pub(super) resource: &'static str,
     pub(super) name: Option<String>,
@@ -40,22 +40,22 @@ impl fmt::Display for Request {
     }
 }
 
-/// An object as each server holds it.
+/// An object as stored on each server.
 type Pair = [Value; 2];
 
-/// The objects that both servers hold, each with its history.
+/// The objects on both servers, each with its history.
 #[derive(Default)]
 pub(super) struct Known(BTreeMap<(&'static str, String), Vec<Pair>>);
 
 impl Known {
-    /// Notes what a request did that both servers answered alike.
-    pub(super) fn learn(&mut self, request: &Request, answers: &[Answer; 2]) {
+    /// Records the effect of a request to which both servers responded alike.
+    pub(super) fn record(&mut self, request: &Request, responses: &[ApiResponse; 2]) {
         let Some(name) = &request.name else { return };
         let key = (request.resource, name.clone());
-        if answers[0].code == 404 || (request.verb == "delete" && answers[0].code == 200) {
+        if responses[0].code == 404 || (request.verb == "delete" && responses[0].code == 200) {
             self.0.remove(&key);
-        } else if answers[0].code < 300 && request.verb != "delete" {
-            let pair = [answers[0].body.clone(), answers[1].body.clone()];
+        } else if responses[0].code < 300 && request.verb != "delete" {
+            let pair = [responses[0].body.clone(), responses[1].body.clone()];
             self.0.entry(key).or_default().push(pair);
         }
     }
@@ -69,7 +69,7 @@ impl Known {
     }
 }
 
-/// Draws a request.
+/// Generates a request.
 pub(super) fn next(rng: &mut Rng, known: &Known, number: u64) -> Request {
     let resource = RESOURCES[rng.usize(..RESOURCES.len())];
     let name = NAMES[rng.usize(..NAMES.len())];
@@ -77,8 +77,12 @@ pub(super) fn next(rng: &mut Rng, known: &Known, number: u64) -> Request {
     let (verb, query, bodies) = match (history, rng.u8(..100)) {
         (_, 0..10) => return list(rng, resource),
         (_, 10..20) => ("get", String::new(), [json!(null), json!(null)]),
-        (None, 20..90) => ("create", String::new(), twice(objects::any(rng, resource, name))),
-        (None, _) | (Some(_), 90..) => return unusual(rng, resource, name, number),
+        (None, 20..90) => (
+            "create",
+            String::new(),
+            same_for_both(objects::any(rng, resource, name)),
+        ),
+        (None, _) | (Some(_), 90..) => return edge_case(rng, resource, name, number),
         (Some(history), 20..30) => ("delete", String::new(), deletion(rng, history)),
         (Some(history), 30..70) => ("update", String::new(), replacement(rng, resource, name, history)),
         (Some(history), _) => {
@@ -96,19 +100,19 @@ pub(super) fn next(rng: &mut Rng, known: &Known, number: u64) -> Request {
     }
 }
 
-fn twice(body: Value) -> [Value; 2] {
+fn same_for_both(body: Value) -> [Value; 2] {
     [body.clone(), body]
 }
 
-/// What is refused or rarely done: creating again, replacing and deleting what may not be there, generated names.
-fn unusual(rng: &mut Rng, resource: &'static str, name: &str, number: u64) -> Request {
+/// Rejected or rare requests: creating again, replacing and deleting objects that may not exist, generated names.
+fn edge_case(rng: &mut Rng, resource: &'static str, name: &str, number: u64) -> Request {
     let object = objects::any(rng, resource, name);
     let request = |verb, name: Option<String>, body| Request {
         verb,
         resource,
         name,
         query: String::new(),
-        bodies: twice(body),
+        bodies: same_for_both(body),
     };
     match rng.u8(..5) {
         0 => request("create", Some(name.to_owned()), object),
@@ -120,7 +124,7 @@ fn unusual(rng: &mut Rng, resource: &'static str, name: &str, number: u64) -> Re
             json!({"metadata": {"labels": {"team": "x"}}}),
         ),
         _ => {
-            // Nobody asks for it again: its name is different at each server.
+            // The object is not used again: its name differs between the servers.
             let prefix = format!("generated-{number}-{}", "x".repeat(rng.usize(..60)));
             let object = with(object, "metadata.name", json!(null));
             request("create", None, with(object, "metadata.generateName", json!(prefix)))
@@ -153,7 +157,7 @@ fn list(rng: &mut Rng, resource: &'static str) -> Request {
         resource,
         name: None,
         query: format!("labelSelector={label}&fieldSelector={field}"),
-        bodies: twice(json!(null)),
+        bodies: same_for_both(json!(null)),
     }
 }
 
@@ -180,13 +184,13 @@ fn deletion(rng: &mut Rng, history: &[Pair]) -> [Value; 2] {
 fn replacement(rng: &mut Rng, resource: &'static str, name: &str, history: &[Pair]) -> [Value; 2] {
     let fresh = objects::any(rng, resource, name);
     if rng.u8(..3) == 0 {
-        return twice(fresh);
+        return same_for_both(fresh);
     }
     let base = match rng.u8(..6) {
         0 => &history[rng.usize(..history.len())],
         _ => &history[history.len() - 1],
     };
-    // Take over some parts of the fresh object; none makes a write that changes nothing.
+    // Copy some parts of the fresh object; with none of them, the write is a no-op.
     let parts: Vec<&str> = objects::parts(resource)
         .iter()
         .copied()
@@ -201,7 +205,7 @@ fn replacement(rng: &mut Rng, resource: &'static str, name: &str, history: &[Pai
     })
 }
 
-/// A patch of one of the three kinds, now and then with a version.
+/// A patch of one of the three types, sometimes with a resource version.
 fn patch(rng: &mut Rng, resource: &'static str, history: &[Pair]) -> (&'static str, [Value; 2]) {
     let fresh = objects::any(rng, resource, "unused");
     let parts = objects::parts(resource);
@@ -210,13 +214,13 @@ fn patch(rng: &mut Rng, resource: &'static str, history: &[Pair]) -> (&'static s
     let value = fresh.pointer(&pointer).cloned().unwrap_or_default();
     if rng.u8(..4) == 0 {
         let operation = json!([{"op": "add", "path": pointer, "value": value}]);
-        return ("json", twice(operation));
+        return ("json", same_for_both(operation));
     }
     let change = with(json!({}), part, value);
     let stale = history[rng.usize(..history.len())].each_ref().map(version);
     let kind = if rng.bool() { "merge" } else { "strategic-merge" };
     if rng.u8(..4) > 0 {
-        return (kind, twice(change));
+        return (kind, same_for_both(change));
     }
     (
         kind,

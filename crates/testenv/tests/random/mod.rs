@@ -1,6 +1,6 @@
-//! Random requests to the real server and to the in-memory one, whose answers must be alike.
+//! Random requests to the real and the in-memory server, whose responses must be equal.
 //!
-//! `SUITE_SEED` repeats or varies a run, `SUITE_REQUESTS` lengthens it.
+//! `SUITE_SEED` sets the seed, `SUITE_REQUESTS` the number of requests.
 
 mod compare;
 mod generate;
@@ -10,21 +10,21 @@ use serde_json::json;
 
 use crate::Server;
 use crate::api::Api;
-use compare::{Side, differing};
+use compare::{Side, collect_differences};
 use generate::{Known, Request, next};
 
-/// What a run begins with unless told otherwise: the same every time, so that a failure is nobody's bad luck.
+/// The default seed: fixed, so that a new failure is caused by a change of the code.
 const SEED: u64 = 36;
 const REQUESTS: u64 = 500;
-/// After so many differences the rest adds nothing.
-const ENOUGH: usize = 20;
+/// The run stops after this many differences.
+const MAX_DIFFERENCES: usize = 20;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().unwrap())
 }
 
 #[tokio::test]
-async fn both_servers_answer_alike() {
+async fn both_servers_respond_alike() {
     let seed = setting("SUITE_SEED", SEED);
     println!("SUITE_SEED={seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
@@ -36,20 +36,20 @@ async fn both_servers_answer_alike() {
     let mut differences = Vec::new();
     for number in 0..setting("SUITE_REQUESTS", REQUESTS) {
         let request = next(&mut rng, &known, number);
-        let answers = [sides[0].send(&request, 0).await, sides[1].send(&request, 1).await];
-        let alike = [0, 1].map(|side: usize| sides[side].comparable(&request, &answers[side]));
-        if alike[0] == alike[1] {
-            known.learn(&request, &answers);
+        let responses = [sides[0].send(&request, 0).await, sides[1].send(&request, 1).await];
+        let comparable = [0, 1].map(|side: usize| sides[side].comparable(&request, &responses[side]));
+        if comparable[0] == comparable[1] {
+            known.record(&request, &responses);
             continue;
         }
-        let mut places = Vec::new();
-        differing("", &alike[0], &alike[1], &mut places);
-        let [real, sim] = alike;
+        let mut differences_at = Vec::new();
+        collect_differences("", &comparable[0], &comparable[1], &mut differences_at);
+        let [real, sim] = comparable;
         differences.push(format!(
-            "request {number}: {request}\nreal: {real}\nsim: {sim}\nreal and sim differ at {places:#?}\n"
+            "request {number}: {request}\nreal: {real}\nsim: {sim}\nreal and sim differ at {differences_at:#?}\n"
         ));
-        start_over(&sides, &request, &mut known).await;
-        if differences.len() == ENOUGH {
+        delete_from_both(&sides, &request, &mut known).await;
+        if differences.len() == MAX_DIFFERENCES {
             break;
         }
     }
@@ -60,8 +60,8 @@ async fn both_servers_answer_alike() {
     );
 }
 
-/// Removes the object of a request from both servers, so that one difference does not bring the next.
-async fn start_over(sides: &[Side; 2], request: &Request, known: &mut Known) {
+/// Deletes the object of a request from both servers, so that one difference does not cause the next.
+async fn delete_from_both(sides: &[Side; 2], request: &Request, known: &mut Known) {
     let Some(name) = &request.name else { return };
     for side in sides {
         let free = json!({"metadata": {"finalizers": null}});

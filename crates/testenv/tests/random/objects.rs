@@ -1,4 +1,4 @@
-//! Random objects, most of them good and the rest nearly so.
+//! Random objects, most of them valid and the rest nearly valid.
 
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub(super) fn any(rng: &mut Rng, resource: &str, name: &str) -> Value {
     object
 }
 
-/// The parts of an object that a change can take from another.
+/// The parts of an object that an update can copy from another one.
 pub(super) fn parts(resource: &str) -> &'static [&'static str] {
     match resource {
         "endpointslices" => &[
@@ -37,12 +37,12 @@ pub(super) fn parts(resource: &str) -> &'static [&'static str] {
     }
 }
 
-/// One of the good values, or rarely one of the bad.
-fn choose(rng: &mut Rng, good: &[Value], bad: &[Value]) -> Value {
-    let pool = if !bad.is_empty() && rng.u8(..40) == 0 {
-        bad
+/// A valid value, or rarely an invalid one.
+fn choose(rng: &mut Rng, valid: &[Value], invalid: &[Value]) -> Value {
+    let pool = if !invalid.is_empty() && rng.u8(..40) == 0 {
+        invalid
     } else {
-        good
+        valid
     };
     pool[rng.usize(..pool.len())].clone()
 }
@@ -51,8 +51,8 @@ fn values(texts: &[&str]) -> Vec<Value> {
     texts.iter().map(|text| json!(text)).collect()
 }
 
-fn word(rng: &mut Rng, good: &[&str], bad: &[&str]) -> Value {
-    choose(rng, &values(good), &values(bad))
+fn word(rng: &mut Rng, valid: &[&str], invalid: &[&str]) -> Value {
+    choose(rng, &values(valid), &values(invalid))
 }
 
 /// Sets a field half of the time.
@@ -99,8 +99,8 @@ fn slice(rng: &mut Rng) -> Value {
     slice
 }
 
-fn endpoint(rng: &mut Rng, (good, bad): (&[&str], &[&str])) -> Value {
-    let addresses: Vec<Value> = (0..rng.u8(1..3)).map(|_| word(rng, good, bad)).collect();
+fn endpoint(rng: &mut Rng, (valid, invalid): (&[&str], &[&str])) -> Value {
+    let addresses: Vec<Value> = (0..rng.u8(1..3)).map(|_| word(rng, valid, invalid)).collect();
     let mut endpoint = json!({"addresses": choose(rng, &[json!(addresses)], &[json!([]), json!(null)])});
     let conditions = choose(
         rng,
@@ -213,9 +213,9 @@ fn endpoints(rng: &mut Rng) -> Value {
 }
 
 fn subset(rng: &mut Rng) -> Value {
-    let bad = ["127.0.0.1", "::1", "nonsense", "010.1.2.3", "0.0.0.0"];
+    let invalid = ["127.0.0.1", "::1", "nonsense", "010.1.2.3", "0.0.0.0"];
     let mut address = || {
-        let mut address = json!({"ip": word(rng, &["10.1.2.3", "10.1.2.4", "fd00::1"], &bad)});
+        let mut address = json!({"ip": word(rng, &["10.1.2.3", "10.1.2.4", "fd00::1"], &invalid)});
         let hostname = word(rng, &["web-0"], &["--"]);
         maybe(rng, &mut address, "hostname", hostname);
         let node = word(rng, &["node-1"], &["Node"]);

@@ -92,7 +92,12 @@ impl Harness {
             reserved_names: &self.reserved_names,
             now: self.now,
         };
-        self.controller.sync(&key(), &context).unwrap()
+        let result = self.controller.sync(&key(), &context).unwrap();
+        for event in &result.events {
+            let mut described = self.controller.events().iter();
+            assert!(described.any(|spec| event.is_described_by(spec)), "{event:?}");
+        }
+        result
     }
 
     /// Syncs the key and executes the plan. Returns the writes as text.

@@ -181,7 +181,7 @@ impl Harness {
             return false;
         }
         let is_done = |index: &usize, expected: bool| matches!(&states[*index], WriteState::Done { success } if *success == expected);
-        let dependencies = &writes[write].after;
+        let dependencies = &writes[write].depends_on;
         let dependency_failed = dependencies.iter().any(|index| is_done(index, false));
         let ready = dependencies.iter().all(|index| is_done(index, true));
         if dependency_failed {

@@ -108,7 +108,7 @@ fn resync_enqueues_keys_with_desired_or_existing_slices() {
     let stats = slice_reconciler::PlanStats {
         address_type: slice_core::AddressType::IPv4,
         changes: slice_reconciler::EndpointCounts::default(),
-        endpoints: 0,
+        desired_endpoints: 0,
         slices: 0,
         min_slices: 0,
     };

@@ -148,7 +148,10 @@ pub(super) fn one_write() -> Plan {
     let operation = Operation::Delete(DeleteSlice::default());
     let after = Vec::new();
     Plan {
-        writes: vec![Write { operation, after }],
+        writes: vec![Write {
+            operation,
+            depends_on: after,
+        }],
         ..Plan::default()
     }
 }

@@ -1,0 +1,120 @@
+//! A control plane with Services of every kind, and a recorder.
+
+use std::time::Duration;
+
+use kube::{
+    Client,
+    api::{DeleteParams, Patch, PatchParams},
+};
+use serde_json::{Value, json};
+use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
+use testenv::{
+    ControlPlane, ControlPlaneBuilder,
+    objects::{api, create, ready_addresses, slices_of},
+    until,
+};
+
+use crate::{fixtures, sync_counts::total};
+
+/// The cluster is quiescent after this long without a slice event.
+pub(crate) const IDLE: Duration = Duration::from_secs(3);
+const NAMESPACE: &str = "default";
+
+/// A control plane with Services of every kind.
+pub(crate) struct Harness {
+    pub(crate) control_plane: ControlPlane,
+    pub(crate) recorder: Recorder,
+    pub(crate) client: Client,
+    /// Number of Services.
+    pub(crate) services: usize,
+    /// Number of Endpoints objects.
+    pub(crate) endpoints: usize,
+}
+
+impl Harness {
+    /// Starts a control plane and creates all inputs, without a slice controller.
+    pub(crate) async fn new(builder: ControlPlaneBuilder) -> Self {
+        let control_plane = builder.start().await.unwrap();
+        let client = control_plane.client().unwrap();
+        let recorder = Recorder::start(client.clone()).await.unwrap();
+        let objects = fixtures::all();
+        for object in &objects {
+            put(&client, NAMESPACE, object).await;
+        }
+        let count = |kind: &str| objects.iter().filter(|object| object["kind"] == kind).count();
+        Self {
+            control_plane,
+            recorder,
+            client,
+            // Plus the Service `kubernetes`.
+            services: count("Service") + 1,
+            endpoints: count("Endpoints"),
+        }
+    }
+
+    /// The `--kubeconfig` flag for our controllers.
+    pub(crate) fn flag(&self) -> String {
+        kubeconfig_flag(&self.control_plane)
+    }
+
+    /// Waits until the cluster is quiescent and adds a mark with the allowed writes.
+    pub(crate) async fn start_phase(&self, next: &str, window: Window) {
+        self.recorder.wait_quiescent(IDLE).await.unwrap();
+        self.recorder.mark(next, window).await.unwrap();
+    }
+
+    /// Number of slice write requests at the API server, including no-op and failed ones.
+    pub(crate) async fn slice_writes(&self) -> usize {
+        let page = self.control_plane.apiserver().get("/metrics").await.unwrap();
+        total(&page, "apiserver_request_total", |labels| {
+            let is_write = ["POST", "PUT", "PATCH", "DELETE", "DELETECOLLECTION"]
+                .iter()
+                .any(|verb| labels.contains(&format!("verb=\"{verb}\"")));
+            is_write && labels.contains("resource=\"endpointslices\"")
+        })
+    }
+
+    /// Adds a Service with a pod and one with Endpoints, and waits until both are published.
+    pub(crate) async fn add_objects(&self, name: &str) {
+        for object in fixtures::additional(name) {
+            put(&self.client, NAMESPACE, &object).await;
+        }
+        for service in [name.to_owned(), format!("{name}-mirror")] {
+            let is_published = async || {
+                let slices = slices_of(&self.client, NAMESPACE, &service).await.unwrap();
+                ready_addresses(&slices).is_some_and(|addresses| !addresses.is_empty())
+            };
+            until(&format!("{service} is published"), is_published).await.unwrap();
+        }
+    }
+
+    /// Waits until the cluster is quiescent and checks the history.
+    pub(crate) async fn assert_clean(&self) {
+        self.recorder.wait_quiescent(IDLE).await.unwrap();
+        let history = self.recorder.history().unwrap();
+        println!(
+            "{}",
+            assert_clean(&history, &CheckConfig::default(), env!("CARGO_TARGET_TMPDIR"))
+        );
+    }
+}
+
+/// The `--kubeconfig` flag for an API server, as administrator.
+pub(crate) fn kubeconfig_flag(control_plane: &ControlPlane) -> String {
+    let kubeconfig = control_plane.kubeconfig(control_plane.admin()).unwrap();
+    format!("--kubeconfig={}", kubeconfig.path.display())
+}
+
+/// Creates an object with its status.
+pub(crate) async fn put(client: &Client, namespace: &str, object: &Value) {
+    let api = api(client, namespace, object["kind"].as_str().unwrap()).unwrap();
+    let name = object["metadata"]["name"].as_str().unwrap();
+    create(&api, object.clone()).await.unwrap();
+    if let Some(status) = object.get("status") {
+        let patch = Patch::Merge(json!({"status": status}));
+        api.patch_status(name, &PatchParams::default(), &patch).await.unwrap();
+    }
+    if fixtures::is_to_terminate(object) {
+        api.delete(name, &DeleteParams::default()).await.unwrap();
+    }
+}

@@ -58,7 +58,7 @@ pub fn excuses() -> BTreeSet<&'static str> {
 pub fn run(args: &Args) -> Result<()> {
     if args.list {
         played().for_each(|(name, rules)| println!("{name}: {rules}"));
-        println!("rules that no scenario, recorded step or test covers: cargo xtask catalogue --uncovered");
+        println!("rules that no scenario, recorded step or test covers: cargo xtask spec-coverage --uncovered");
         return Ok(());
     }
     let chosen = choose(&args.scenarios)?;

@@ -16,7 +16,7 @@
 //! In the order in which a change passes through them:
 //!
 //! * Decode: `controller/slim.rs` reads only the needed fields of a watched object.
-//! * Compact form: `pod.rs`, `pod_addresses.rs`, `service.rs`, `node.rs`, `quantity.rs`.
+//! * Compact form: `pod/`, `pod_addresses.rs`, `service.rs`, `node.rs`, `quantity.rs`.
 //! * Index and enqueue: `controller/mod.rs`, with the lookups of `controller/index/` and `controller/node_cache.rs`.
 //! * Sync of one Service: `controller/sync.rs`, `options.rs`; its metrics: `controller/metrics.rs`.
 //! * Desired endpoints: `desired/`, `groups.rs`, `pod_endpoint.rs`.

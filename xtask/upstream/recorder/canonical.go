@@ -108,7 +108,7 @@ func sortByContent(list []*discovery.EndpointSlice) {
 	slices.SortFunc(list, func(a, b *discovery.EndpointSlice) int { return strings.Compare(content(a), content(b)) })
 }
 
-// content is a slice without what tells it from a copy of itself.
+// content is a slice without its identity, so that copies are equal.
 func content(slice *discovery.EndpointSlice) string {
 	bare := slice.DeepCopy()
 	bare.Name, bare.UID, bare.Generation = "", "", 0

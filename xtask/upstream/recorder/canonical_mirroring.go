@@ -27,7 +27,7 @@ func canonicalMirroring(s *step, a *answer, maximum int32) (*answer, error) {
 	return answerOf(all, a), nil
 }
 
-// portsDiffer tells a mirrored slice that took over an old one: those that
+// portsDiffer identifies a mirrored slice that took over an old one: those that
 // upstream rewrites for the same ports keep them.
 func portsDiffer(before, after *discovery.EndpointSlice) bool { return !samePorts(before, after) }
 
@@ -46,7 +46,7 @@ func recyclesBothFamilies(all []*slicePlace) bool {
 	return recycled && len(types) > 1
 }
 
-// drawsLots: upstream tells ports with an appProtocol apart by the address of
+// drawsLots: upstream compares ports with an appProtocol by the address of
 // that string in memory. Subsets of equal ports then stay apart, each with the
 // maximum for itself, and fall together again later: what is too much goes at
 // random.

@@ -122,7 +122,7 @@ func alikes(group []*slicePlace) [][]*slicePlace {
 	return slices.Collect(maps.Values(byLikeness))
 }
 
-// touched tells whether a slice would be written without any new endpoint.
+// touched reports whether a slice would be written without any new endpoint.
 func touched(place *slicePlace) bool {
 	if !place.written {
 		return false

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// change lets something happen to the world, and says what.
+// change applies one random change and returns its description.
 func (w *mirroringWorld) change() string {
 	if w.endpoints == nil {
 		w.newEndpoints()
@@ -30,13 +30,13 @@ func (w *mirroringWorld) change() string {
 }
 
 func (w *mirroringWorld) changes() []weighted[func() string] {
-	byHand := hand{dice: w.dice, store: w.store, service: w.service.Name, managedBy: mirroringController}
+	manual := hand{dice: w.dice, store: w.store, service: w.service.Name, managedBy: mirroringController}
 	return []weighted[func() string]{
 		{4, func() string { return "nothing" }},
 		{8, w.replaceSubsets}, {8, w.addSubset}, {6, w.removeSubset}, {3, w.reorder}, {2, w.empty},
 		{10, w.changeAddresses}, {6, w.swapReadiness}, {10, w.changePorts}, {4, w.editAddress},
 		{5, w.relabel}, {5, w.reannotate}, {2, w.deleteEndpoints}, {3, w.recreate}, {1, w.startDeleting},
-		{2, w.selectorChanges}, {14, byHand.edit},
+		{2, w.selectorChanges}, {14, manual.edit},
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// change lets something happen to the world, and says what.
+// change applies one random change and returns its description.
 func (w *serviceWorld) change() string {
 	happened := []string{}
 	if w.percent(60) && w.collectLostPods() {
@@ -20,7 +20,7 @@ func (w *serviceWorld) change() string {
 }
 
 func (w *serviceWorld) changes() []weighted[func() string] {
-	byHand := hand{dice: w.dice, store: w.store, service: w.service.Name, managedBy: serviceController}
+	manual := hand{dice: w.dice, store: w.store, service: w.service.Name, managedBy: serviceController}
 	return []weighted[func() string]{
 		{5, func() string { return "nothing" }},
 		{12, w.addPods}, {9, w.removePods}, {2, w.removeEveryPod}, {5, w.recreatePods}, {7, w.rollPods},
@@ -29,7 +29,7 @@ func (w *serviceWorld) changes() []weighted[func() string] {
 		{4, w.refamily}, {3, w.recreateService}, {1, w.deleteService},
 		{3, w.nodeAdded}, {3, w.nodeVanishes}, {2, w.zoneVanishes}, {3, w.nodeRezoned}, {1, w.nodeLosesZone},
 		{2, w.nodeReadinessChanges}, {2, w.nodeResized},
-		{16, byHand.edit},
+		{16, manual.edit},
 	}
 }
 

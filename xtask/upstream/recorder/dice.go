@@ -22,7 +22,7 @@ func (d dice) some(n, length int) []int {
 	return d.Perm(length)[:min(n, length)]
 }
 
-// weighted is a choice that is made as often as its weight says.
+// weighted is a choice with a weight.
 type weighted[T any] struct {
 	weight int
 	value  T

@@ -84,7 +84,7 @@ func (w *serviceWorld) zoneVanishes() string {
 	return fmt.Sprintf("zone %q vanished, its pods are still listed", zone)
 }
 
-// collectLostPods removes the pods on nodes that are not there, and tells
+// collectLostPods removes the pods on nodes that do not exist, and returns
 // whether there were any.
 func (w *serviceWorld) collectLostPods() bool {
 	known := newNodeLister(w.nodes)

@@ -117,7 +117,7 @@ func terminate(pod *corev1.Pod) {
 	pod.DeletionGracePeriodSeconds = ptr.To[int64](30)
 }
 
-// eachOfSome changes a few pods and says how many.
+// eachOfSome changes a few pods and returns how many.
 func (w *serviceWorld) eachOfSome(change string, do func(*corev1.Pod)) string {
 	chosen := w.some(w.few(), len(w.pods))
 	slices.Sort(chosen)

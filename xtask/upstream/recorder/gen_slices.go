@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// hand is somebody who edits slices that a controller keeps.
+// hand is a client that edits slices of a controller.
 type hand struct {
 	dice
 	store     *store
@@ -17,7 +17,7 @@ type hand struct {
 	managedBy string
 }
 
-// edit does one thing to the slices, and says what. With no slice at hand it
+// edit applies one change and returns its description. Without a slice it
 // can only add a foreign one.
 func (h hand) edit() string {
 	if len(h.store.slices) == 0 {
@@ -217,7 +217,7 @@ func (h hand) merge(slice *discovery.EndpointSlice) string {
 }
 
 // addForeign adds a slice that carries the labels of ours and belongs to
-// somebody else, or is of a type that no controller writes.
+// another client, or is of a type that no controller writes.
 func (h hand) addForeign() string {
 	slice := &discovery.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{

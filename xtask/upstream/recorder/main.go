@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	// Upstream's own log says nothing that the answers do not say.
+	// Upstream's own log adds nothing to the results.
 	klog.SetLogger(logr.Discard())
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintf(os.Stderr, "recorder: %v\n", err)

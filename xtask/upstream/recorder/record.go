@@ -18,7 +18,7 @@ type recordOptions struct {
 	file  string
 }
 
-// record writes count chains, and leaves out those that upstream answers in
+// record writes count chains, and skips those that upstream answers in
 // more than one way. Chain after chain is numbered, so the same options give
 // the same file.
 func record(options recordOptions, progress io.Writer) error {

@@ -25,7 +25,7 @@ const (
 	// An Endpoints object behind the one of the step in upstream's queue. It
 	// holds nothing but an address that cannot be mirrored, so that upstream
 	// reports it and writes nothing: with one worker, and events in order, its
-	// event says that the step is done and that no event of it is under way.
+	// event shows that the step is done and that no event of it is in flight.
 	marker = "the-step-before-is-done"
 
 	// Far beyond what a step takes; only a fault in here can reach it.

@@ -36,7 +36,7 @@ func (s *store) add(slice *discovery.EndpointSlice) {
 	s.sort()
 }
 
-// replace carries out an update: the stored identity stays, and the generation
+// replace executes an update: the stored identity stays, and the generation
 // counts changes of what is not metadata.
 func (s *store) replace(sent *discovery.EndpointSlice) {
 	for i, old := range s.slices {

@@ -1,0 +1,158 @@
+//! Decoding of lists and of the lines of a watch stream.
+
+use std::{borrow::Cow, collections::HashMap};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use slice_controller::{Decoded, ObjectRef};
+
+use crate::{client::ApiError, escape::Escaped};
+
+/// One line of a watch stream.
+pub(super) enum Frame<O> {
+    Apply(Decoded<O>),
+    Delete(ObjectRef),
+    /// All events up to this resourceVersion were sent.
+    Bookmark {
+        version: Box<str>,
+        /// Whether it ends the initial events of a streaming list.
+        initial_events_end: bool,
+    },
+    /// An ERROR event, which ends the watch.
+    Error(ApiError),
+    /// An object that cannot be decoded; the watch goes on.
+    Undecodable(Undecodable),
+}
+
+/// An object that cannot be decoded.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot decode {}: {}", display_name(object_ref.as_ref()), Escaped(error))]
+pub(super) struct Undecodable {
+    /// None if the metadata cannot be decoded either.
+    pub(super) object_ref: Option<ObjectRef>,
+    pub(super) error: serde_json::Error,
+}
+
+/// One page of a list.
+pub(super) struct Page<O> {
+    pub(super) objects: Vec<Result<Decoded<O>, Undecodable>>,
+    pub(super) version: Box<str>,
+    pub(super) continue_token: Box<str>,
+}
+
+#[derive(Deserialize)]
+struct EventLine<'a> {
+    #[serde(rename = "type", borrow)]
+    kind: Cow<'a, str>,
+    #[serde(borrow)]
+    object: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+struct List<'a> {
+    metadata: ListMetadata,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ListMetadata {
+    resource_version: Box<str>,
+    #[serde(rename = "continue")]
+    continue_token: Box<str>,
+}
+
+#[derive(Deserialize)]
+struct Bookmark {
+    metadata: BookmarkMetadata,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BookmarkMetadata {
+    resource_version: Box<str>,
+    #[serde(default)]
+    annotations: HashMap<String, String>,
+}
+
+const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// Decodes one line of a watch stream.
+pub(super) fn decode_frame<O>(
+    line: &[u8],
+    decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
+) -> Result<Frame<O>, serde_json::Error> {
+    let event: EventLine<'_> = serde_json::from_slice(line)?;
+    let object = event.object.get().as_bytes();
+    Ok(match &*event.kind {
+        "ERROR" => Frame::Error(ApiError::from_event(serde_json::from_slice::<Status>(object)?)),
+        "BOOKMARK" => {
+            let Bookmark { metadata } = serde_json::from_slice(object)?;
+            Frame::Bookmark {
+                version: non_empty(metadata.resource_version)?,
+                initial_events_end: metadata
+                    .annotations
+                    .get(INITIAL_EVENTS_END)
+                    .is_some_and(|end| end == "true"),
+            }
+        }
+        "DELETED" => Frame::Delete(ObjectRef::decode(object)?),
+        _ => match decode_object(object, decode) {
+            Ok(decoded) => Frame::Apply(decoded),
+            Err(undecodable) => Frame::Undecodable(undecodable),
+        },
+    })
+}
+
+/// Decodes one page of a list.
+pub(super) fn decode_page<O>(
+    body: &[u8],
+    decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
+) -> Result<Page<O>, serde_json::Error> {
+    let list: List<'_> = serde_json::from_slice(body)?;
+    let items = list.items.unwrap_or_default();
+    Ok(Page {
+        objects: items
+            .iter()
+            .map(|item| decode_object(item.get().as_bytes(), &decode))
+            .collect(),
+        version: non_empty(list.metadata.resource_version)?,
+        continue_token: list.metadata.continue_token,
+    })
+}
+
+/// Decodes the resourceVersion of a list.
+pub(super) fn decode_list_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
+    serde_json::from_slice(body).and_then(|list: List<'_>| non_empty(list.metadata.resource_version))
+}
+
+/// Checks the resourceVersion of a list or a bookmark: a watch from an empty one would miss deletions.
+fn non_empty(version: Box<str>) -> Result<Box<str>, serde_json::Error> {
+    if version.is_empty() {
+        return Err(serde::de::Error::custom("the resourceVersion is missing"));
+    }
+    Ok(version)
+}
+
+fn decode_object<O>(
+    object: &[u8],
+    decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
+) -> Result<Decoded<O>, Undecodable> {
+    decode(object).map_err(|error| Undecodable {
+        object_ref: ObjectRef::decode(object).ok(),
+        error,
+    })
+}
+
+/// Namespace and name of an object, for messages.
+fn display_name(object: Option<&ObjectRef>) -> String {
+    object.map_or_else(
+        || "an object without valid metadata".to_owned(),
+        |object| Escaped(format_args!("{}/{}", object.namespace, object.name)).to_string(),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -66,103 +66,114 @@ fn programs() -> [Program; 2] {
     ]
 }
 
-fn heading(title: &str, introduction: &str) -> String {
-    format!("# {title}\n\n{GENERATED}\n\n{introduction}\n")
+/// The lines of a page.
+struct Page(Vec<String>);
+
+impl Page {
+    fn new(title: &str, introduction: &str) -> Self {
+        let lines = [&format!("# {title}"), "", GENERATED, "", introduction];
+        Self(lines.map(str::to_owned).to_vec())
+    }
+
+    /// Starts the section of a program.
+    fn section(&mut self, program: &Program) {
+        self.0
+            .extend([String::new(), format!("## {}", program.name), String::new()]);
+    }
+
+    fn table<const N: usize>(&mut self, columns: [&str; N]) {
+        self.row(&columns.map(str::to_owned));
+        self.0.push(format!("|{}", "---|".repeat(N)));
+    }
+
+    fn row<const N: usize>(&mut self, cells: &[String; N]) {
+        self.0.push(format!("| {} |", cells.join(" | ")));
+    }
+
+    fn finish(self) -> String {
+        self.0.join("\n") + "\n"
+    }
 }
 
 /// The help texts of the programs themselves.
 fn flags(programs: &[Program]) -> anyhow::Result<String> {
-    let mut page = heading("Flags", "What each program prints for `--help`.");
+    let mut page = Page::new("Flags", "The output of `--help` of each program.");
     let names: Vec<&str> = programs.iter().map(|program| program.name).collect();
     let bins: Vec<&str> = names.iter().flat_map(|name| ["--bin", name]).collect();
     let built =
         devtools::build(&[&["--workspace"], &bins[..]].concat(), &names).context("cannot build the programs")?;
-    for (name, path) in names.iter().zip(built) {
+    for (program, path) in programs.iter().zip(built) {
+        let name = program.name;
         let help = Command::new(&path).arg("--help").output();
         let help = help.with_context(|| format!("cannot start {name}"))?;
         ensure!(help.status.success(), "{name} --help exited with {}", help.status);
         let help = String::from_utf8(help.stdout).with_context(|| format!("{name} --help is not UTF-8"))?;
-        page += &format!("\n## {name}\n\n```text\n{}\n```\n", help.trim_end());
+        page.section(program);
+        page.0.extend(["```text", help.trim_end(), "```"].map(str::to_owned));
     }
-    Ok(page)
+    Ok(page.finish())
 }
 
 fn metrics(programs: &[Program]) -> String {
-    let mut page = heading(
-        "Metrics",
-        "Served as text at `/metrics`. The metrics `workqueue_…` have the label `name`.",
-    );
+    let introduction = "Served as text at `/metrics`. The metrics `workqueue_…` have the label `name`.";
+    let mut page = Page::new("Metrics", introduction);
     for program in programs {
-        page += &format!(
-            "\n## {}\n\n| name | type | labels | meaning |\n|---|---|---|---|\n",
-            program.name
-        );
-        let own = program
-            .metrics
-            .iter()
-            .map(|&spec| (format!("{}_{}", program.metrics_subsystem, spec.name), spec));
+        page.section(program);
+        page.table(["name", "type", "labels", "meaning"]);
+        let prefixed = |&spec: &&'static MetricSpec| (format!("{}_{}", program.metrics_subsystem, spec.name), spec);
+        let own = program.metrics.iter().map(prefixed);
         for (name, spec) in own.chain(Metrics::runtime_specs(program.metrics_subsystem)) {
             let kind = match spec.kind {
                 MetricKind::Counter => "counter",
                 MetricKind::Gauge => "gauge",
                 MetricKind::Histogram { .. } => "histogram",
             };
-            page += &format!("| `{name}` | {kind} | {} | {} |\n", code_list(spec.labels), spec.help);
+            page.row(&[
+                format!("`{name}`"),
+                kind.to_owned(),
+                code_list(spec.labels),
+                spec.help.to_owned(),
+            ]);
         }
     }
-    page
+    page.finish()
 }
 
 fn events(programs: &[Program]) -> String {
-    let mut page = heading(
+    let mut page = Page::new(
         "Events",
         "Events of the API group `v1`, about the object that owns the slices.",
     );
     for program in programs {
-        page += &format!(
-            "\n## {}\n\nComponent `{}`.\n\n| reason | type | when |\n|---|---|---|\n",
-            program.name, program.event_source
-        );
+        page.section(program);
+        page.0
+            .extend([format!("Component `{}`.", program.event_source), String::new()]);
+        page.table(["reason", "type", "when"]);
         for event in program.events {
-            page += &format!(
-                "| `{}` | {} | {} |\n",
-                event.reason,
-                event.event_type.as_str(),
-                event.help
-            );
+            let event_type = event.event_type.as_str();
+            page.row(&[
+                format!("`{}`", event.reason),
+                event_type.to_owned(),
+                event.help.to_owned(),
+            ]);
         }
     }
-    page
+    page.finish()
 }
 
 fn rbac(programs: &[Program]) -> String {
-    let mut page = heading(
-        "RBAC",
-        "The least rules of a ClusterRole with which a program works. `…/finalizers` is needed only with the admission plugin \
-         `OwnerReferencesPermissionEnforcement`.",
-    );
+    let introduction = "The least rules of a ClusterRole with which a program works. `…/finalizers` is needed only with the \
+                        admission plugin `OwnerReferencesPermissionEnforcement`.";
+    let mut page = Page::new("RBAC", introduction);
     for program in programs {
-        page += &format!(
-            "\n## {}\n\n| API group | resources | verbs |\n|---|---|---|\n",
-            program.name
-        );
-        for PolicyRule {
-            api_groups,
-            resources,
-            verbs,
-            ..
-        } in &program.rules
-        {
+        page.section(program);
+        page.table(["API group", "resources", "verbs"]);
+        for rule in &program.rules {
             let list = |field: &Option<Vec<String>>| code_list(field.as_deref().unwrap_or_default());
-            page += &format!(
-                "| {} | {} | {} |\n",
-                list(api_groups),
-                list(resources),
-                code_list(verbs)
-            );
+            page.row(&[list(&rule.api_groups), list(&rule.resources), code_list(&rule.verbs)]);
         }
     }
-    page
+    page.finish()
 }
 
 fn code_list<T: AsRef<str>>(words: &[T]) -> String {

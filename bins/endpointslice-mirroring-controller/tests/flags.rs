@@ -8,7 +8,7 @@ const UNREACHABLE_MASTER: &str = "--master=http://127.0.0.1:1";
 const UNREACHABLE_ERROR: &str = "http://127.0.0.1:1/: the API server cannot be reached: ";
 const PROGRAM: &str = env!("CARGO_BIN_EXE_endpointslice-mirroring-controller");
 
-/// CheckConfig of the number flags (T-MIR-66…70, M126 to M129).
+/// Limits of the number flags (T-MIR-66…70, M126 to M129).
 #[tokio::test]
 async fn number_flags_have_the_limits_of_kube_controller_manager() {
     let syncs = "mirroring-concurrent-service-endpoint-syncs";

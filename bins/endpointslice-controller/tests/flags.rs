@@ -15,7 +15,7 @@ async fn run(args: &[&str], variables: &[(&str, &str)]) -> (i32, Vec<String>) {
     (code.unwrap(), errors)
 }
 
-/// CheckConfig of the number flags (R1 to R3, T-OPT-01 to T-OPT-05).
+/// Limits of the number flags (R1 to R3, T-OPT-01 to T-OPT-05).
 #[tokio::test]
 async fn number_flags_have_the_limits_of_kube_controller_manager() {
     let syncs = "concurrent-service-endpoint-syncs";

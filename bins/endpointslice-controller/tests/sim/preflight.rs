@@ -10,10 +10,9 @@ use crate::{scenarios::start_fails, start_server};
 #[tokio::test]
 async fn missing_permissions_are_reported_by_verb_and_resource() {
     let (server, _) = start_server().await;
-    server.faults.add(
-        Rule::on(Verb::List, "pods")
-            .answer(Answer::status(403).message("pods is forbidden; check the credentials and RBAC rules")),
-    );
+    server
+        .faults
+        .add(Rule::on(Verb::List, "pods").answer(Answer::status(403).message("pods is forbidden")));
     server.faults.add(Rule::on(Verb::Watch, "nodes").answer(401));
     let errors = start_fails(&[&server.flag()]).await;
     let url = server.url();

@@ -190,11 +190,10 @@ impl<E: EndpointSource> UnorderedWrites<'_, E> {
             position[*before] = now;
         }
         let write = |index: &usize| {
-            let after = dependencies[*index].iter().map(|other| position[*other]).collect();
-            operations[*index].take().map(|operation| Write {
-                operation,
-                depends_on: after,
-            })
+            let depends_on = dependencies[*index].iter().map(|other| position[*other]).collect();
+            operations[*index]
+                .take()
+                .map(|operation| Write { operation, depends_on })
         };
         sorted.iter().filter_map(write).collect()
     }

@@ -30,16 +30,13 @@ pub(super) fn apply<E: EndpointSource>(
     lists: &mut SliceLists<'_, E>,
 ) -> HintOutcome {
     let ready = assign::ready_endpoints(lists);
-    let result = assign::assign(topology.0.ratios(), ready, lists);
-    let hint_result = HintResult::Topology(result.as_ref().map(|_| ()).map_err(|reason| *reason));
-    if result.is_err() {
+    let assigned = assign::assign(topology.0.ratios(), ready, lists);
+    let result = HintResult::Topology(assigned.as_ref().map(|_| ()).map_err(|reason| *reason));
+    if assigned.is_err() {
         remove_hints(lists);
     }
-    let event = topology.0.record(address_type, ready, result);
-    HintOutcome {
-        result: hint_result,
-        event,
-    }
+    let event = topology.0.record(address_type, ready, assigned);
+    HintOutcome { result, event }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 endpoints")]

@@ -9,14 +9,18 @@
 //! ```no_run
 //! use std::time::Duration;
 //!
-//! use slice_oracle::{CheckConfig, Recorder, Window, assert_clean}; use testenv::ControlPlane;
+//! use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
+//! use testenv::ControlPlane;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let control_plane = ControlPlane::start().await?; let recorder = Recorder::start(control_plane.client()?).await?; //
-//! Run a controller and change objects. recorder.wait_quiescent(Duration::from_secs(3)).await?;
-//! recorder.mark("restart", Window::NoWrites).await?; // Start the controller again.
-//! recorder.wait_quiescent(Duration::from_secs(3)).await?; println!("{}", assert_clean(&recorder.history()?,
-//! &CheckConfig::default(), std::env::temp_dir()));
+//! let control_plane = ControlPlane::start().await?;
+//! let recorder = Recorder::start(control_plane.client()?).await?;
+//! // Run a controller and change objects.
+//! recorder.wait_quiescent(Duration::from_secs(3)).await?;
+//! recorder.mark("restart", Window::NoWrites).await?;
+//! // Start the controller again.
+//! recorder.wait_quiescent(Duration::from_secs(3)).await?;
+//! println!("{}", assert_clean(&recorder.history()?, &CheckConfig::default(), std::env::temp_dir()));
 //! # Ok(())
 //! # }
 //! ```

@@ -30,7 +30,7 @@ struct Irregular {
 pub struct RejectedAddress {
     /// The address, as in the pod.
     pub text: Arc<str>,
-    /// Its address type, if the text reveals it.
+    /// Its address type, if it can be determined from the text.
     pub address_type: Option<AddressType>,
     /// Why it was rejected.
     pub error: AddressError,
@@ -166,7 +166,7 @@ pub(crate) fn looks_like_ipv6(text: &str) -> bool {
     text.contains(':') && text.bytes().all(is_v6_byte) && !text.starts_with([':', '0'])
 }
 
-/// Parses and validates an address. The error has the address type, if the text reveals it.
+/// Parses and validates an address. The error has the address type, if it can be determined from the text.
 fn parse_address(text: &str) -> Result<Address, (Option<AddressType>, AddressError)> {
     let Some(address) = Address::parse_ip(text) else {
         let address_type = looks_like_ipv6(text).then_some(AddressType::IPv6);

@@ -13,8 +13,8 @@ use crate::{
 
 /// A controller: declares its watches, enqueues the keys that a watch event affects, and plans the slices of a key.
 ///
-/// Reflectors, relists, the work queue, retries, the slice cache and the writes belong to the runtime. A controller learns of
-/// objects only by [`apply`](Self::apply) and [`delete`](Self::delete).
+/// Reflectors, relists, the work queue, retries, the slice cache and the writes belong to the runtime. The runtime
+/// passes objects to a controller only through [`apply`](Self::apply) and [`delete`](Self::delete).
 pub trait Controller {
     /// The id of a watch: an enum, or `()` for a single watch.
     type WatchId: Copy + Send + Sync + 'static;

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::{AddressType, validation::is_fqdn};
 
-/// The addresses of an endpoint. A single one, which is the rule, needs no allocation.
+/// The addresses of an endpoint. A single address, the common case, is stored inline.
 pub type Addresses = SmallVec<[Address; 1]>;
 
 /// One address of an endpoint.
@@ -164,7 +164,7 @@ fn parse_with_leading_zeros(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    /// Leading zeros, IPv4-mapped addresses and upper case are accepted (T-MIR-N11, G-25, trap 24).
+    /// Leading zeros, IPv4-mapped addresses and upper case are accepted (T-MIR-N11, G-25, service-slices.md §21, 24).
     #[test]
     fn r60_ip_addresses_are_parsed_leniently_and_formatted_canonically() {
         for (text, expected) in [

@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(read(&slice).to_k8s(), stored);
     }
 
-    /// The API server returns empty lists as `null` (R148, G-27, trap 23).
+    /// The API server returns empty lists as `null` (R148, G-27, service-slices.md §21, 23).
     #[test]
     fn null_lists_are_empty_lists() {
         let null = json!({"metadata": {}, "addressType": "IPv4", "endpoints": null, "ports": null});

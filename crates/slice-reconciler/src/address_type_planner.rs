@@ -127,7 +127,7 @@ impl<'a> AddressTypePlanner<'a, '_> {
 }
 
 /// Adds endpoints of rejected groups that the slices of this group publish. Otherwise they would disappear from all slices
-/// although they are desired (I4). This includes endpoints that another group publishes: other ports are other traffic.
+/// although they are desired (I4), also if another group publishes them: each group of ports needs its endpoints separately.
 fn keep_published<E: EndpointSource>(group: &mut Group<E>, existing: &[&CompactSlice], invalid_groups: &[Group<E>]) {
     if invalid_groups.is_empty() {
         return;

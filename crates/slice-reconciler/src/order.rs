@@ -18,7 +18,7 @@ pub(crate) struct Step<'a, E: EndpointSource> {
     pub(crate) removes_address_type: bool,
 }
 
-/// A published item that must not be missing in between.
+/// A published item that must not be missing between two writes.
 #[derive(PartialEq, Eq, Hash)]
 enum Protected<'a> {
     /// An endpoint by its identity: addresses in any order, hostname and target name (G5).
@@ -75,7 +75,7 @@ impl<'a, E: EndpointSource> Change<'a, E> {
 }
 
 /// Endpoint sets of steps, built on the first lookup: endpoints rarely move between slices. A deleted slice has an empty set
-/// afterwards, so that each of its duplicates counts, which may stand for different pods.
+/// afterwards, so that each duplicate endpoint is treated as removed; duplicates may belong to different pods.
 struct LazyMembers<H>(HashMap<usize, EndpointSet<H>, RandomState>);
 
 impl<H: EndpointSource> LazyMembers<H> {

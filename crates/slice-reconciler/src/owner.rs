@@ -45,7 +45,7 @@ pub enum Ownership {
     /// Delete them, and never reuse them (I7).
     #[default]
     Enforce,
-    /// Adopt them: use them like ours, and add our owner reference at once, so that they are garbage collected with us (G16).
+    /// Adopt them: use them like ours, and add our owner reference at once, for garbage collection with our owner (G16).
     Ignore,
     /// Delete those of an earlier owner of the same kind and name (I7). Adopt the others, and add our owner reference with
     /// their next write, never by a write of its own (G53, M83).

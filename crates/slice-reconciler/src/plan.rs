@@ -82,7 +82,7 @@ impl<'a, E: EndpointSource> PlanRequest<'a, E> {
     }
 }
 
-/// The planned writes, in an order in which no published endpoint is missing in between.
+/// The planned writes, in an order in which no published endpoint is missing between two writes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// The writes: creates first, deletes last, and each write after those it depends on.
@@ -113,7 +113,7 @@ pub struct PlanStats {
 /// Why no plan is possible for an owner. Nothing is written for it; other owners are not affected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// Without a uid, slices of an earlier owner of the same name would pass for its own.
+    /// Without a uid, slices of an earlier owner of the same name could not be distinguished from its own.
     #[error("{kind} {namespace}/{name} has no uid: read it from the API server before planning for it")]
     NoUid {
         /// The owner's kind.
@@ -167,7 +167,7 @@ pub enum PlanError {
 /// 3. Plan the slices of each address type: pack groups, keep a placeholder, adopt, reuse (`AddressTypePlanner::plan`).
 /// 4. Assign hints.
 /// 5. Split slices that are above the maximum and written anyway.
-/// 6. Order the writes, so that no published endpoint is missing in between.
+/// 6. Order the writes, so that no published endpoint is missing between two writes.
 pub fn plan<E: EndpointSource>(request: PlanRequest<'_, E>, options: &PlanOptions) -> Result<Plan, PlanError> {
     // 1. Validate.
     validate(&request)?;

@@ -21,8 +21,8 @@ struct NewSlices<'a, E: EndpointSource> {
 }
 
 /// Pairs slices to delete with slices to create, as many as there are of both. A slice is reused for the ports that have
-/// most of its endpoints, and keeps these up to the planned size. So it gives endpoints away only when it is full of its own,
-/// and receives others only when it gives none away: writes of one set of ports never form a cycle.
+/// most of its endpoints, and keeps these up to the planned size. Endpoints of these ports are moved out of it only if it is
+/// full of them, and into it only if none are moved out: writes of one set of ports never form a cycle.
 pub(crate) fn reuse<E: EndpointSource>(changes: &mut SliceChanges<'_, E>, policy: &MetadataPolicy) {
     if changes.to_create.is_empty() || changes.to_delete.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! The action of a sync: what to do with the slices of a key.
+//! The action of a sync on the slices of a key: mirror, delete, wait or ignore.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::Warning;
 /// How long mirrored slices are kept after their Service got a selector, while it has no slice with pods (invariants.md §5).
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
 
-/// What a sync does with the slices of a key.
+/// The action of a sync on the slices of a key.
 #[derive(Debug)]
 pub(super) enum Action<'a> {
     /// Mirror the Endpoints object (M7).
@@ -32,9 +32,9 @@ pub(super) enum Action<'a> {
 
 impl Entry {
     /// Returns the action for this entry. Starts the grace period if the Service has a selector.
-    pub(super) fn action(&mut self, context: &SyncContext<'_>, all_in_scope: bool) -> Action<'_> {
+    pub(super) fn action(&mut self, context: &SyncContext<'_>, watches_all_services: bool) -> Action<'_> {
         let Some(selector) = &mut self.selector else {
-            return Action::without_service(all_in_scope);
+            return Action::without_service(watches_all_services);
         };
         match (&self.endpoints, selector) {
             (None, _) => Action::CleanUp,
@@ -57,10 +57,14 @@ impl Entry {
 }
 
 impl Action<'_> {
-    /// The action for a key without a Service. With a Service selector, a Service that is not in the index may still exist,
-    /// out of scope.
-    pub(super) fn without_service(all_in_scope: bool) -> Self {
-        if all_in_scope { Self::CleanUp } else { Self::Ignore }
+    /// The action for a key without a Service. With `--service-selector`, a Service missing from the index may
+    /// exist and not match the selector.
+    pub(super) fn without_service(watches_all_services: bool) -> Self {
+        if watches_all_services {
+            Self::CleanUp
+        } else {
+            Self::Ignore
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::Warning;
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: HashMap<Key, Entry>,
-    /// Name of the Service of each slice with pods.
+    /// Name of the Service of each slice written by the EndpointSlice controller.
     pod_slices: HashMap<Key, Arc<str>>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Entry {
     pub(super) endpoints: Option<Endpoints>,
     /// Selector state of the Service, if the Service exists.
     pub(super) selector: Option<SelectorState>,
-    /// Number of slices with the pods of the Service.
+    /// Number of slices of the Service written by the EndpointSlice controller.
     pub(super) pod_slices: usize,
     /// Warnings of the last sync that mirrored the Endpoints object.
     pub(super) reported: Vec<Warning>,
@@ -107,7 +107,8 @@ impl Index {
         self.update_entry(key, |entry| entry.selector.take() == Some(SelectorState::None))
     }
 
-    /// Records the Service of a slice with pods. Returns the key to enqueue if its mirrored slices may wait for this slice.
+    /// Records the Service of a slice written by the EndpointSlice controller. Returns the key to enqueue if the deletion of
+    /// its mirrored slices may be delayed until this slice exists.
     pub(super) fn set_pod_slice(&mut self, slice: Key, service: Option<Arc<str>>) -> Option<Key> {
         if self.pod_slices.get(&slice) == service.as_ref() {
             return None;

@@ -14,10 +14,10 @@ impl MirroringController {
         let Self {
             config, index, metrics, ..
         } = self;
-        let all_in_scope = config.service_selector.is_empty();
+        let watches_all_services = config.service_selector.is_empty();
         let action = match index.get_mut(key) {
-            Some(entry) => entry.action(context, all_in_scope),
-            None => Action::without_service(all_in_scope),
+            Some(entry) => entry.action(context, watches_all_services),
+            None => Action::without_service(watches_all_services),
         };
         match action {
             Action::Mirror { endpoints, reported } => {

@@ -24,6 +24,6 @@ pub(super) static EVENTS: [&EventSpec; 4] = [
     &EventSpec {
         reason: well_known::HINTS_DISABLED,
         event_type: EventType::Warning,
-        help: "Topology hints were requested and cannot be assigned, or no longer",
+        help: "Topology hints were requested but cannot be assigned, or can no longer be assigned",
     },
 ];

@@ -251,7 +251,7 @@ impl Controller for ServiceController {
 }
 
 /// Whether the controller manages the slices of a Service: it has a selector and is not of type `ExternalName` (R50 steps 3 and
-/// 4). An empty selector is no selector (trap 29).
+/// 4). An empty selector is no selector (service-slices.md §21, 29).
 fn is_managed(service: &api::Service) -> bool {
     service.spec.as_ref().is_some_and(|spec| {
         spec.type_.as_deref() != Some("ExternalName")

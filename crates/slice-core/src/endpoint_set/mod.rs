@@ -7,9 +7,9 @@ use crate::{
     identity::{AddressKey, compare, hash_with_name, same_addresses, same_identity, sort_key},
 };
 
-/// A set of endpoints, each identity once: the desired endpoints that no slice holds yet.
+/// A set of endpoints, each identity once, used for the desired endpoints that are in no slice.
 ///
-/// It lives for one sync and needs a few allocations in all, none per endpoint.
+/// Built for each sync, with a few allocations in all, none per endpoint.
 ///
 /// ```
 /// use slice_core::{Address, Endpoint, EndpointSet};

@@ -35,14 +35,15 @@ pub enum ObservedDeletion<K> {
 pub enum WriteOutcome {
     /// The tracker expects the written version.
     Recorded,
-    /// The slice left the set (or may have) before the response arrived: nothing is expected of it; sync the set again.
+    /// The slice left the set (or may have) before the response arrived: the tracker does not store an expectation for the
+    /// slice. Sync the set again.
     Superseded,
 }
 
 /// A create or update in flight. Return it to the tracker with the response, or by
 /// [`abandon_write`](SliceTracker::abandon_write).
 #[derive(Debug)]
-#[must_use = "a write that is never finished makes the tracker record observations for nothing"]
+#[must_use = "a write that is never finished makes the tracker keep observations that are never used"]
 pub struct WriteTicket<K> {
     set: K,
     number: u64,
@@ -60,8 +61,7 @@ enum Expected {
 /// `K` names a slice set and is computed by the caller: an owner's namespace and name, with its kind, uid or partition
 /// where those separate sets. A slice is tracked in one set at most.
 ///
-/// The response to a write may arrive after later watch events of the slice, and must not restore a slice that is gone
-/// (W4, D2b):
+/// The response to a write may arrive after later watch events of the slice, and must not add a deleted slice back (W4, D2b):
 /// * *Deletions*: call [`expect_deletion`](Self::expect_deletion) before the request is sent, and
 ///   [`cancel_deletion`](Self::cancel_deletion) if it fails.
 /// * *Creates and updates*: take a ticket by [`begin_write`](Self::begin_write) before the request is sent. While tickets

@@ -17,7 +17,7 @@ use compare::{Diff, SourceTime, compare};
 ///
 /// An owner has a time (its creation) and sources with times. The sources of a Service are its pods by name, with the time
 /// of their last readiness change; omit pods without such a time. For a new owner the trigger time is the owner's own time;
-/// afterwards it is the earliest of the times that grew, or none (R111).
+/// afterwards it is the earliest time that is new or later than at the last commit, or none (R111).
 ///
 /// [`compute`](Self::compute) changes no state: [`commit`](Self::commit) its result when the sync has succeeded. After a
 /// failed write, the retry then publishes the same trigger time (W17; upstream loses it).

@@ -4,10 +4,10 @@
 //! change:
 //!
 //! ```text
-//! handle_event, handle_slice_event   a reflector emits a watch event; the controller applies it and names keys
+//! handle_event, handle_slice_event   a reflector emits a watch event; the controller applies it and enqueues keys
 //!   └ enqueue                        adds the keys to the work queue; deferred while a relist is incomplete
 //! process_due                        takes due keys, up to the limit of keys in flight
-//!   └ sync_key                       calls Controller::sync: desired + existing → plan; hands the plan out as a Job
+//!   └ sync_key                       calls Controller::sync: desired + existing → plan; adds the plan to the batch as a Job
 //! on_write_result                    a writer reports the result of one write; it is applied to the slice cache
 //! on_writes_done                     a writer reports that the plan is executed
 //!   └ complete_sync                  requeues or forgets the key, updates metrics, logs, records a failure event
@@ -272,7 +272,7 @@ impl<C: Controller> Engine<C> {
         batch
     }
 
-    /// Syncs a key: hands out its plan as a job, or completes the sync at once if there is nothing to write.
+    /// Syncs a key: adds its plan to the batch as a job, or completes the sync at once if there is nothing to write.
     fn sync_key(&mut self, queued: QueuedKey, now: Instant, time: Timestamp, batch: &mut Batch) {
         let span = tracing::info_span!("sync", key = %Escaped(&queued.key), attempt = queued.attempt);
         let _entered = span.clone().entered();

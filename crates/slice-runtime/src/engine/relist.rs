@@ -17,7 +17,7 @@ enum Phase {
     Unlisted,
     /// The API server lacks the resource, and no list was ever complete.
     Absent,
-    /// A list was complete; its objects stay known whatever happens to the watch.
+    /// A list was complete; its objects remain in the cache even if the watch fails.
     Listed,
 }
 

@@ -18,8 +18,8 @@ use backoff::Backoff;
 /// A pure state machine: time is an argument. Its guarantees:
 /// * a delayed key becomes ready at its earliest deadline; a later deadline does not postpone it (R35, R38);
 /// * ready keys are returned first in, first out;
-/// * a key is processed by one sync at a time; adds meanwhile lead to one further sync (R32);
-/// * a failing key is requeued with exponential backoff up to a cap, without end: no key is ever dropped;
+/// * a key is processed by one sync at a time; adds during processing lead to one further sync (R32);
+/// * a failing key is requeued with exponential backoff up to a maximum delay, with an unlimited number of retries;
 /// * an add ends the backoff early, because the change may resolve the failure; a `Retry-After` of the server is honoured.
 #[derive(Debug, Default)]
 pub(crate) struct WorkQueue {
@@ -82,7 +82,7 @@ pub(crate) enum SyncStatus {
 }
 
 impl Entry {
-    /// Records a failure. Returns when the key is due again: after `delay`, or earlier if it was added meanwhile.
+    /// Records a failure. Returns when the key is due again: after `delay`, or earlier if it was added during processing.
     fn fail(
         &mut self,
         delay: Duration,
@@ -130,7 +130,7 @@ impl WorkQueue {
         Some(QueuedKey { key, added_at, attempt })
     }
 
-    /// Ends the processing of a key: requeues it after a failure, a conflict or an add meanwhile, else forgets it.
+    /// Ends the processing of a key: requeues it after a failure, a conflict or an add during processing, else forgets it.
     pub(crate) fn done(&mut self, key: &Key, status: SyncStatus, now: Instant) {
         let Some(entry) = self.keys.get_mut(key).filter(|entry| entry.state == State::Processing) else {
             return;

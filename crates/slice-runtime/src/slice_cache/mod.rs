@@ -38,7 +38,7 @@ struct SliceSet {
     reserved_names: Vec<String>,
     /// Whether a plan for the key is being executed.
     in_flight: bool,
-    /// Watch events during the execution of the plan: echoes of our own writes, or foreign changes.
+    /// Watch events during the execution of the plan: caused by our own writes, or by foreign changes.
     deferred: Vec<Deferred>,
 }
 
@@ -118,7 +118,7 @@ impl SliceCache {
         match self.tracker.handle_deletion(uid) {
             ObservedDeletion::Expected => None,
             ObservedDeletion::Unexpected(key) => self.defer_or_enqueue(key, Deferred::Removed),
-            // The tracker is empty after a restart, but the slice has to be recreated all the same (W2).
+            // The tracker is empty after a restart, but the slice must be recreated nevertheless (W2).
             ObservedDeletion::Unknown => key.and_then(|key| self.defer_or_enqueue(key, Deferred::Removed)),
         }
     }
@@ -136,7 +136,7 @@ impl SliceCache {
     }
 
     /// Called before the plan of a key is executed: until [`end_sync`](Self::end_sync), watch events of its slices are
-    /// deferred, because they may be echoes of our own writes.
+    /// deferred, because they may be caused by our own writes.
     pub(crate) fn begin_sync(&mut self, key: &Key) {
         self.sets.entry(key.clone()).or_default().in_flight = true;
     }

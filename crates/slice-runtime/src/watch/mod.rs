@@ -54,7 +54,7 @@ const ABSENT_RETRY: Duration = Duration::from_secs(30);
 /// The timeouts of a reflector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WatchTimeouts {
-    /// The duration of one watch request (`timeoutSeconds`). Short, because a dead connection is only noticed at its end (F9).
+    /// The duration of one watch request (`timeoutSeconds`). Short: a broken connection is detected only at the timeout (F9).
     pub(crate) watch: Duration,
     /// The time after which a watch that the server did not end is abandoned, in addition to `watch`.
     pub(crate) grace: Duration,
@@ -307,7 +307,7 @@ impl<W, O> Reflector<W, O> {
     }
 
     /// Reads and decodes the next line of a watch stream. At the deadline the stream counts as closed: its connection may be
-    /// dead.
+    /// broken.
     async fn next_frame(
         &self,
         stream: &mut (impl AsyncBufRead + Unpin),

@@ -9,7 +9,7 @@ use crate::client::RequestError;
 const BACKOFF_BASE: Duration = Duration::from_millis(200);
 const BACKOFF_CAP: Duration = Duration::from_secs(10);
 
-/// From where and how a reflector goes on after a list or a watch ended.
+/// The state from which a reflector resumes after a list or watch ended.
 #[derive(Debug)]
 pub(super) struct ResumeState {
     /// The resourceVersion up to which all events were seen; none if a list is needed.
@@ -80,7 +80,7 @@ impl ResumeState {
     }
 
     /// The delay after a failure: the server's `Retry-After`, or exponential backoff. `jitter` (0 to 1) spreads the latter, so
-    /// that clients do not return together.
+    /// that clients do not reconnect at the same time.
     pub(super) fn next_backoff(&mut self, retry_after: Option<Duration>, jitter: f64) -> Duration {
         let delay = BACKOFF_BASE
             .saturating_mul(1_u32.checked_shl(self.failures).unwrap_or(u32::MAX))
@@ -104,7 +104,7 @@ mod tests {
         }))
     }
 
-    /// The highest version seen outlives the resume version (I11, F15).
+    /// The highest observed resourceVersion is kept when the resume version is cleared (I11, F15).
     #[test]
     fn a_stale_list_is_detected_after_the_version_was_forgotten() {
         let mut resume = ResumeState::default();

@@ -206,7 +206,7 @@ impl<'l, 'a, E: EndpointSource> Slices<'l, 'a, E> {
     }
 }
 
-/// Hints an endpoint to its own zone, or, while that zone has to give, to the first zone that has to receive (H36, H52). An
+/// Hints an endpoint to its own zone or, while its zone has a surplus, to the first zone with a deficit (H36, H52). An
 /// endpoint that is not ready gets no hint (HD1).
 pub(super) fn assign_hint<E: EndpointSource>(
     endpoint: &mut PlannedEndpoint<'_, E>,

@@ -1,18 +1,18 @@
 //! Moves of endpoints between zones, as counts.
 
-/// Endpoints that each zone gives and receives, by zone index.
+/// Number of endpoints moved out of (`give`) and into (`receive`) each zone, by zone index.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Moves {
     pub(super) give: Vec<usize>,
-    /// The sum equals all given and all unassigned endpoints.
+    /// The sum equals the sum of `give` plus the number of unassigned endpoints.
     pub(super) receive: Vec<usize>,
 }
 
-/// Brings `current` near to `target` (H48–H51): moves endpoints from the zone with the greatest surplus to the zone with the
-/// greatest need, while one of both is at least 1 and the other at least 0.5. The first zone wins a tie.
+/// Reduces the difference between `current` and `target` (H48–H51): moves endpoints from the zone with the greatest surplus to
+/// the zone with the greatest deficit, while one of both is at least 1 and the other at least 0.5. Ties: the lowest index.
 ///
 /// `unassigned` are endpoints in zones without nodes, where no client would use them. They go first to the zones with the
-/// greatest need, however small (HD8).
+/// greatest deficit, even if the deficit is below these thresholds (HD8).
 pub(super) fn balance(target: &[f64], current: &[f64], unassigned: usize) -> Moves {
     let (mut give, mut receive) = (vec![0; target.len()], vec![0; target.len()]);
     let zones = target.iter().zip(current);

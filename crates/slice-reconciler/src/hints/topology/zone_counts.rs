@@ -58,7 +58,7 @@ impl ZoneCounts {
         balance(&target, &current, self.unassigned)
     }
 
-    /// Endpoints per zone after these moves, as far as reassigned slices have enough endpoints of the giving zones (H53).
+    /// Endpoints per zone after these moves, limited by the endpoints of reassigned slices in the zones with a surplus (H53).
     pub(super) fn after(&self, moves: &Moves) -> Vec<usize> {
         let zones = self.local.iter().zip(&moves.give);
         let given: Vec<usize> = zones.map(|(local, give)| *local.min(give)).collect();

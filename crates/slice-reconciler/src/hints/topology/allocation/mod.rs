@@ -8,7 +8,7 @@ use super::{nodes::ZoneRatios, to_f64, views::HintView};
 const OVERLOAD_THRESHOLD: f64 = 0.2;
 
 /// The least accepted part of a share. Multiply by it last, and never divide by 1.2 instead: the product is rounded up, and a
-/// rounding error would add one endpoint (trap 33).
+/// rounding error would add one endpoint (service-slices.md §21, 33).
 const MIN_SHARE: f64 = 1.0 / (1.0 + OVERLOAD_THRESHOLD);
 
 /// Why there are no topology hints. The display is the message of the event (H29, H36).

@@ -130,13 +130,18 @@ impl<W, O> Reflector<W, O> {
             let started_at = Instant::now();
             let end = match resource_version {
                 Some(version) => self.watch(&list_watch, &version, &mut resume).await,
-                None if resume.streaming_list => self.streaming_list(&list_watch, &mut resume).await,
+                None if resume.uses_streaming_list() => self.streaming_list(&list_watch, &mut resume).await,
                 None => self.paged_list(&list_watch, &mut resume).await,
             };
             absent &= resume.resource_version().is_none();
             let Err(end) = end else { continue };
             match end {
                 StreamEnd::ReceiverDropped => return,
+                StreamEnd::Closed if resume.resource_version().is_none() => {
+                    let error = "the streaming list ended, or received no data in time, before it was complete";
+                    resume.page_next_list();
+                    self.back_off(error, None, &mut resume).await;
+                }
                 // Without backoff, a server that closes every watch at once would be flooded with requests (F12).
                 StreamEnd::Closed if started_at.elapsed() < self.timeouts.min_duration => {
                     self.back_off("the API server closed the watch at once", None, &mut resume)
@@ -169,7 +174,15 @@ impl<W, O> Reflector<W, O> {
                     tokio::time::sleep(ABSENT_RETRY).await;
                 }
                 StreamEnd::Failed(error)
-                    if resume.resource_version().is_none() && resume.fall_back_to_paging(&error) => {}
+                    if resume.resource_version().is_none() && resume.fall_back_to_paging(&error) =>
+                {
+                    let error = Escaped(ErrorChain(&error)).to_string();
+                    tracing::info!(
+                        resource = self.spec.name,
+                        error,
+                        "the streaming list failed, listing in pages"
+                    );
+                }
                 StreamEnd::Failed(error) => {
                     let retry_after = error.api_error().and_then(|error| error.retry_after);
                     let error = Escaped(ErrorChain(&error)).to_string();

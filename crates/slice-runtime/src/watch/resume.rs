@@ -8,6 +8,8 @@ use crate::client::RequestError;
 
 const BACKOFF_BASE: Duration = Duration::from_millis(200);
 const BACKOFF_CAP: Duration = Duration::from_secs(10);
+/// Failures in a row without a response from which on the next list is paged.
+const FAILURES_BEFORE_PAGING: u32 = 3;
 
 /// The state from which a reflector resumes after a list or watch ended.
 #[derive(Debug)]
@@ -17,8 +19,10 @@ pub(super) struct ResumeState {
     /// The highest numeric resourceVersion ever seen; others cannot be compared. Never 0, which means any version.
     highest_seen: Option<NonZeroU64>,
     failures: u32,
-    /// Whether to try streaming lists: until the server rejects one.
-    pub(super) streaming_list: bool,
+    /// Whether the server supports streaming lists, as far as known.
+    supports_streaming: bool,
+    /// Whether lists are paged until one is complete, because a streaming list failed.
+    pages_next: bool,
 }
 
 impl Default for ResumeState {
@@ -27,7 +31,8 @@ impl Default for ResumeState {
             resource_version: None,
             highest_seen: None,
             failures: 0,
-            streaming_list: true,
+            supports_streaming: true,
+            pages_next: false,
         }
     }
 }
@@ -46,6 +51,7 @@ impl ResumeState {
         self.resource_version = Some(version.into());
         self.highest_seen = self.highest_seen.max(version.parse().ok());
         self.failures = 0;
+        self.pages_next = false;
     }
 
     /// Makes the reflector relist.
@@ -67,12 +73,33 @@ impl ResumeState {
             .filter(|highest| version < *highest)
     }
 
-    /// Falls back to paged lists if the error means that the server does not support streaming lists. Returns whether it did.
+    /// Whether the next list is a streaming list.
+    pub(super) fn uses_streaming_list(&self) -> bool {
+        self.supports_streaming && !self.pages_next
+    }
+
+    /// Falls back to paged lists after a streaming list failed: for good if the server does not support them, else until a list
+    /// is complete. Too many requests, an expired token and the first failures of a connection are no reason to stop streaming.
+    /// Returns whether to list at once; without that, the reflector backs off first.
     pub(super) fn fall_back_to_paging(&mut self, error: &RequestError) -> bool {
-        let unsupported = [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY];
-        let rejected = self.streaming_list && error.api_error().is_some_and(|error| unsupported.contains(&error.code));
-        self.streaming_list &= !rejected;
-        rejected
+        if !self.uses_streaming_list() {
+            return false;
+        }
+        let Some(error) = error.api_error() else {
+            self.pages_next = self.failures >= FAILURES_BEFORE_PAGING;
+            return false;
+        };
+        match error.code {
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => self.supports_streaming = false,
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::UNAUTHORIZED => return false,
+            _ => self.pages_next = true,
+        }
+        error.retry_after.is_none()
+    }
+
+    /// Falls back to paged lists after a streaming list ended before it was complete.
+    pub(super) fn page_next_list(&mut self) {
+        self.pages_next = true;
     }
 
     pub(super) fn reset_backoff(&mut self) {
@@ -137,19 +164,41 @@ mod tests {
         );
     }
 
+    /// A server may answer every streaming list with an error although it lists and watches (F10).
     #[test]
-    fn a_server_without_streaming_lists_gets_paged_lists() {
-        for (code, expected) in [(400, true), (422, true), (403, false), (500, false)] {
+    fn failed_streaming_list_falls_back_to_pages_unless_the_error_is_about_something_else() {
+        for (code, pages, for_good) in [
+            (400, true, true),
+            (422, true, true),
+            (403, true, false),
+            (500, true, false),
+            (503, true, false),
+            (401, false, false),
+            (429, false, false),
+        ] {
             let mut resume = ResumeState::default();
-            assert_eq!(resume.fall_back_to_paging(&api_error(code)), expected, "{code}");
-            assert_eq!(resume.streaming_list, !expected);
+            assert_eq!(resume.fall_back_to_paging(&api_error(code)), pages, "{code}");
+            assert_eq!(resume.uses_streaming_list(), !pages, "{code}");
+            assert!(
+                !pages || !resume.fall_back_to_paging(&api_error(code)),
+                "{code}: an error of a paged list is an ordinary error"
+            );
+            resume.advance("1");
+            assert_eq!(resume.uses_streaming_list(), !for_good, "{code}: after a complete list");
         }
-        let mut paged = ResumeState::default();
-        paged.fall_back_to_paging(&api_error(422));
-        assert!(
-            !paged.fall_back_to_paging(&api_error(422)),
-            "a further rejection is an ordinary error"
-        );
+    }
+
+    #[test]
+    fn streaming_lists_without_a_response_fall_back_to_pages_after_some_failures() {
+        let mut resume = ResumeState::default();
+        let lost = || RequestError::transport(std::io::Error::other("connection reset"));
+        for _ in 0..FAILURES_BEFORE_PAGING {
+            assert!(!resume.fall_back_to_paging(&lost()));
+            assert!(resume.uses_streaming_list());
+            resume.next_backoff(None, 0.0);
+        }
+        assert!(!resume.fall_back_to_paging(&lost()), "backs off first");
+        assert!(!resume.uses_streaming_list());
     }
 
     #[test]

@@ -108,14 +108,26 @@ impl ApiError {
     }
 }
 
+/// The longest `Retry-After` that is honoured. A longer one would keep a key or a watch from recovering for as long, even
+/// though the cause is gone.
+const RETRY_AFTER_CAP: Duration = Duration::from_secs(30);
+
+/// The `Retry-After` of an overloaded server (F6), up to the cap. Other errors may carry one too, such as the denial of an
+/// admission webhook; they are retried with backoff (F5).
 fn retry_after(head: &response::Parts, status: &Status) -> Option<Duration> {
+    if !matches!(
+        head.status,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+    ) {
+        return None;
+    }
     let header = head
         .headers
         .get(RETRY_AFTER)
         .and_then(|value| value.to_str().ok()?.parse().ok());
     let detail = status.details.as_ref().and_then(|details| details.retry_after_seconds);
     let seconds = header.or_else(|| detail.and_then(|seconds| u64::try_from(seconds).ok()))?;
-    (seconds > 0).then(|| Duration::from_secs(seconds))
+    (seconds > 0).then(|| Duration::from_secs(seconds).min(RETRY_AFTER_CAP))
 }
 
 /// The message of the server, escaped so that it stays in one log line.
@@ -133,7 +145,11 @@ mod tests {
     use super::*;
 
     fn api_error(header: Option<&str>, body: &str) -> ApiError {
-        let mut response = http::Response::builder().status(429);
+        api_error_with_code(429, header, body)
+    }
+
+    fn api_error_with_code(code: u16, header: Option<&str>, body: &str) -> ApiError {
+        let mut response = http::Response::builder().status(code);
         if let Some(header) = header {
             response = response.header(RETRY_AFTER, header);
         }
@@ -148,6 +164,23 @@ mod tests {
         assert_eq!(seconds(None, detail), Some(3));
         assert_eq!(seconds(None, "too busy"), None);
         assert_eq!(seconds(Some("Wed, 21 Oct 2026 07:28:00 GMT"), "too busy"), None);
+    }
+
+    /// Seconds that overflow an `Instant` do not reach the work queue.
+    #[test]
+    fn retry_after_is_capped_and_ignored_unless_the_server_is_overloaded() {
+        for (code, seconds, expected) in [
+            (429, "31", Some(RETRY_AFTER_CAP)),
+            (503, "18446744073709551615", Some(RETRY_AFTER_CAP)),
+            (503, "7", Some(Duration::from_secs(7))),
+            (403, "86400", None),
+            (500, "1", None),
+        ] {
+            let error = api_error_with_code(code, Some(seconds), "denied");
+            assert_eq!(error.retry_after, expected, "{code} {seconds}");
+        }
+        let denial = r#"{"kind": "Status", "details": {"retryAfterSeconds": 86400}}"#;
+        assert_eq!(api_error_with_code(403, None, denial).retry_after, None);
     }
 
     #[test]

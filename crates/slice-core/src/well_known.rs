@@ -23,10 +23,6 @@ pub const LEADER_ANNOTATION: &str = "control-plane.alpha.kubernetes.io/leader";
 /// Endpoints annotation: the last applied configuration, which is never copied to slices.
 pub const LAST_APPLIED_ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Event reason: the pods of a Service could not be listed.
-pub const FAILED_TO_LIST_PODS: &str = "FailedToListPods";
-/// Event reason: the slices of a Service could not be listed.
-pub const FAILED_TO_LIST_SLICES: &str = "FailedToListEndpointSlices";
 /// Event reason: slices could not be written.
 pub const FAILED_TO_UPDATE_SLICES: &str = "FailedToUpdateEndpointSlices";
 /// Event reason: topology hints are assigned now.

@@ -140,10 +140,7 @@ fn metrics(programs: &[Program]) -> String {
 }
 
 fn events(programs: &[Program]) -> String {
-    let mut page = Page::new(
-        "Events",
-        "Events of the API group `v1`, about the object that owns the slices.",
-    );
+    let mut page = Page::new("Events", "core/v1 Events about the object that owns the slices.");
     for program in programs {
         page.section(program);
         page.0

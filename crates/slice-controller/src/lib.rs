@@ -17,7 +17,7 @@
 //! |---|---|
 //! | watches and decoding | [`WatchSpec`], [`Decoded`], [`ObjectRef`], [`SlimMetadata`], [`AnnotatedMetadata`] |
 //! | cache of watched objects | [`ObjectStore`] |
-//! | work queue keys | [`Key`], [`EventContext`] |
+//! | work queue keys | [`Key`], [`EventContext`], [`Enqueued`] |
 //! | sync and its outcome | [`SyncContext`], [`SyncResult`], [`SyncOutcome`], [`WriteCounts`] |
 //! | errors | [`SyncError`], [`SyncFailure`], [`WriteError`], [`ErrorChain`], [`describe_failures`] |
 //! | Kubernetes events | [`Event`] |
@@ -73,7 +73,7 @@ mod metrics;
 mod store;
 mod watch;
 
-pub use context::EventContext;
+pub use context::{Enqueued, EventContext};
 pub use controller::{Controller, SyncContext, SyncOutcome, SyncResult, WriteCounts};
 pub use error::{BoxError, ErrorChain, SyncError, SyncFailure, WriteError};
 pub use event::{Event, EventSpec};

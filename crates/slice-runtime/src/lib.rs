@@ -44,6 +44,7 @@
 //!
 //! How to write the controller itself: [`slice_controller`], and `examples/annotated_pods.rs` for a complete program.
 
+mod admission;
 mod api;
 mod client;
 mod engine;

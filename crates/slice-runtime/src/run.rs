@@ -55,7 +55,7 @@ pub struct RunOptions {
     pub dry_run: bool,
 }
 
-/// Runs a controller until `stop` is ready, then syncs due keys and waits for writes in flight.
+/// Runs a controller until `stop` is ready, then waits for writes in flight.
 ///
 /// # Panics
 /// If a reflector or the event recorder panics: without it, the controller would act on stale objects.
@@ -93,6 +93,7 @@ pub async fn run<C>(
         concurrency: options.concurrency,
         foreign_change_delay: options.foreign_change_delay,
         dry_run: options.dry_run,
+        random: fastrand::Rng::new(),
     };
     let events = if options.dry_run {
         Events::dry_run(Arc::clone(&metrics))
@@ -107,8 +108,9 @@ pub async fn run<C>(
         events,
         resync_period: options.resync_period,
     };
+    // On the heap: the engine is large, and callers hold this future.
     tokio::select! {
-        () = runner.run(inputs, slices, stop) => {}
+        () = Box::pin(runner.run(inputs, slices, stop)) => {}
         Some(Err(error)) = tasks.join_next() => std::panic::resume_unwind(error.into_panic()),
     }
 }
@@ -169,7 +171,7 @@ impl<C: Controller> Runner<C> {
         let mut gauges = interval(METRICS_INTERVAL);
         loop {
             let has_more = self.process_due();
-            let deadline = self.engine.next_deadline().map(Instant::from_std);
+            let deadline = self.engine.next_deadline(now()).map(Instant::from_std);
             tokio::select! {
                 () = &mut stop => break,
                 Some((watch, event)) = inputs.recv() => {
@@ -202,7 +204,7 @@ impl<C: Controller> Runner<C> {
 
     fn handle_report(&mut self, report: WriteReport) {
         match report {
-            WriteReport::Result { key, write, result } => self.engine.on_write_result(&key, write, result),
+            WriteReport::Result { key, write, result } => self.engine.on_write_result(&key, write, result, now()),
             WriteReport::Done(key) => {
                 let events = self.engine.on_writes_done(&key, now());
                 self.events.record(events);
@@ -210,24 +212,23 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    /// Shutdown: syncs due keys and waits for writes in flight. Delayed keys are left to the next start (R41).
+    /// Shutdown: no sync starts, and writes in flight get some time to end. All other keys are left to the next start: caches no
+    /// longer follow the cluster, so that plans from now on would be based on old objects.
     async fn drain(mut self) {
         let deadline = Instant::now() + SHUTDOWN_GRACE;
-        loop {
-            if self.process_due() {
-                continue;
+        while !self.engine.is_idle() {
+            tokio::select! {
+                // First, so that many reports do not extend the time.
+                biased;
+                () = sleep_until(deadline) => {
+                    tracing::warn!(
+                        grace = ?SHUTDOWN_GRACE,
+                        "shutting down with EndpointSlice writes in flight: no response in time; the next start repairs the slices"
+                    );
+                    return;
+                }
+                report = self.writers.next_report() => self.handle_report(report),
             }
-            if self.engine.is_idle() {
-                return;
-            }
-            let Ok(report) = tokio::time::timeout_at(deadline, self.writers.next_report()).await else {
-                tracing::warn!(
-                    grace = ?SHUTDOWN_GRACE,
-                    "shutting down with EndpointSlice writes in flight: no response in time; the next start repairs the slices"
-                );
-                return;
-            };
-            self.handle_report(report);
         }
     }
 }

@@ -85,14 +85,14 @@ impl MirroringController {
     /// Stores the object and enqueues its key if it changed. An object that is not eligible is treated as deleted (M2, M3).
     fn apply_endpoints(&mut self, endpoints: &api::Endpoints, context: &mut EventContext) {
         let key = key_of(&endpoints.metadata, context);
-        let changed = match check_eligible(endpoints) {
-            Ok(()) => {
-                let compact = Endpoints::from_k8s(endpoints, context.interner());
-                self.index.set_endpoints(&key, compact)
+        if check_eligible(endpoints).is_err() {
+            if self.index.remove_endpoints(&key) {
+                context.enqueue_removal_after(key, Duration::ZERO);
             }
-            Err(_) => self.index.remove_endpoints(&key),
-        };
-        if changed {
+            return;
+        }
+        let compact = Endpoints::from_k8s(endpoints, context.interner());
+        if self.index.set_endpoints(&key, compact) {
             context.enqueue(key);
         }
     }
@@ -154,7 +154,7 @@ impl Controller for MirroringController {
             }
         };
         if changed {
-            context.enqueue(key);
+            context.enqueue_removal_after(key, Duration::ZERO);
         }
     }
 

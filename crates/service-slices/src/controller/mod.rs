@@ -27,7 +27,7 @@ use slice_reconciler::hints::TopologyCache;
 
 use crate::{NamedPort, NodeState, Pod, Service};
 use events::EVENTS;
-use index::{Labels, NamespaceIndex, ServiceEntry};
+use index::{AffectedServices, Labels, NamespaceIndex, ServiceEntry};
 use metrics::{METRICS, Metrics};
 use node_cache::{NodeCache, NodeImpact};
 use sync::PendingSync;
@@ -112,9 +112,26 @@ impl ServiceController {
         }
         let namespace = compact.identity.namespace.clone().unwrap_or_default();
         let index = self.namespaces.entry(Arc::clone(&namespace)).or_default();
+        let removal = index.takes_out_of_service(compact.name(), Some((&compact, &labels)));
         let affected = index.apply_pod(compact, &labels, ready_transition_time(pod));
+        self.enqueue_for_pod(&namespace, affected, removal, context);
+    }
+
+    /// Enqueues the Services that a pod event affects, after the batch period.
+    fn enqueue_for_pod(
+        &self,
+        namespace: &Arc<str>,
+        affected: AffectedServices,
+        removal: bool,
+        context: &mut EventContext,
+    ) {
         for service in affected {
-            context.enqueue_after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
+            let (key, delay) = (Key::new(Arc::clone(namespace), service), self.config.batch_period);
+            if removal {
+                context.enqueue_removal_after(key, delay);
+            } else {
+                context.enqueue_after(key, delay);
+            }
         }
     }
 
@@ -159,9 +176,9 @@ impl ServiceController {
         let Some(index) = self.namespaces.get_mut(&namespace) else {
             return;
         };
-        for service in index.remove_pod(&pod.name) {
-            context.enqueue_after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
-        }
+        let removal = index.takes_out_of_service(&pod.name, None);
+        let affected = index.remove_pod(&pod.name);
+        self.enqueue_for_pod(&namespace, affected, removal, context);
         self.remove_if_empty(&namespace);
     }
 

@@ -6,7 +6,7 @@
 //! ```text
 //! handle_event, handle_slice_event   a reflector emits a watch event; the controller applies it and enqueues keys
 //!   └ enqueue                        adds the keys to the work queue; deferred while a relist is incomplete
-//! process_due                        takes due keys, up to the limit of keys in flight
+//! process_due                        takes the due keys that are admitted (see `admission/`)
 //!   └ sync_key                       calls Controller::sync: desired + existing → plan; adds the plan to the batch as a Job
 //! on_write_result                    a writer reports the result of one write; it is applied to the slice cache
 //! on_writes_done                     a writer reports that the plan is executed
@@ -33,13 +33,14 @@ use std::{
 use jiff::Timestamp;
 use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{
-    Controller, ErrorChain, Event, EventContext, Key, SyncContext, SyncFailure, SyncOutcome, SyncResult,
+    Controller, Enqueued, ErrorChain, Event, EventContext, Key, SyncContext, SyncFailure, SyncOutcome, SyncResult,
 };
 use slice_core::well_known::MANAGED_BY_LABEL;
 use slice_reconciler::Write;
 use tracing::Span;
 
 use crate::{
+    admission::{Admission, Response},
     api::WriteResult,
     escape::Escaped,
     metrics::Metrics,
@@ -65,6 +66,8 @@ pub(crate) struct EngineConfig {
     pub(crate) foreign_change_delay: Duration,
     /// Whether plans are logged instead of executed.
     pub(crate) dry_run: bool,
+    /// The source of jitter.
+    pub(crate) random: fastrand::Rng,
 }
 
 /// A controller and all state around it.
@@ -80,7 +83,10 @@ pub(crate) struct Engine<C: Controller> {
     /// resync, or are in the queue.
     active_keys: HashSet<Key>,
     queue: WorkQueue,
+    admission: Admission,
     in_flight: HashMap<Key, InFlight>,
+    /// Whether the controller was prepared for syncs at least once.
+    prepared: bool,
     metrics: Arc<Metrics>,
 }
 
@@ -96,6 +102,8 @@ struct WatchedResource<W> {
 pub(crate) struct Job {
     pub(crate) key: Key,
     pub(crate) writes: Vec<Write>,
+    /// Maximum number of writes in flight.
+    pub(crate) max_in_flight: NonZeroUsize,
     /// The span of the sync, for the log lines of its writes.
     pub(crate) span: Span,
 }
@@ -123,6 +131,7 @@ impl<C: Controller> Engine<C> {
         Self {
             watches: watches.collect(),
             controller,
+            admission: Admission::new(config.concurrency),
             config,
             context: EventContext::default(),
             slices: SliceCache::default(),
@@ -130,6 +139,7 @@ impl<C: Controller> Engine<C> {
             active_keys: HashSet::new(),
             queue: WorkQueue::default(),
             in_flight: HashMap::new(),
+            prepared: false,
             metrics,
         }
     }
@@ -165,6 +175,7 @@ impl<C: Controller> Engine<C> {
                 }
             }
             WatchEvent::Absent => keys = watch.relist.abandon(),
+            WatchEvent::Overloaded { retry_after } => return self.on_overload(retry_after, now),
         }
         keys.extend(context.take_enqueued());
         let keys = watch.relist.defer(keys);
@@ -199,16 +210,18 @@ impl<C: Controller> Engine<C> {
                 self.slices.replace(&listed, &version)
             }
             WatchEvent::Absent => unreachable!("the watch of our slices is not optional"),
+            WatchEvent::Overloaded { retry_after } => return self.on_overload(retry_after, now),
         };
-        keys.extend(changed.into_iter().map(|key| (key, delay)));
+        keys.extend(changed.into_iter().map(|key| Enqueued::after(key, delay)));
         let keys = self.slice_relist.defer(keys);
         self.enqueue(keys, now);
     }
 
     /// Enqueues keys. A key that is already queued does not count as an add, as in client-go.
-    fn enqueue(&mut self, keys: impl IntoIterator<Item = (Key, Duration)>, now: Instant) {
-        for (key, delay) in keys {
-            if self.queue.add(key, delay, now) {
+    fn enqueue(&mut self, keys: impl IntoIterator<Item = Enqueued>, now: Instant) {
+        for enqueued in keys {
+            let delay = enqueued.delay;
+            if self.queue.add(enqueued, now) {
                 self.metrics.queue.added(delay);
             }
         }
@@ -228,19 +241,29 @@ impl<C: Controller> Engine<C> {
     /// Resync: enqueues every key with existing or desired slices (R6).
     pub(crate) fn resync_all(&mut self, now: Instant) {
         let keys: HashSet<Key> = self.active_keys.iter().chain(self.slices.keys()).cloned().collect();
-        self.enqueue(keys.into_iter().map(|key| (key, Duration::ZERO)), now);
+        self.enqueue(keys.into_iter().map(|key| Enqueued::after(key, Duration::ZERO)), now);
     }
 
     /// When to call [`process_due`](Self::process_due) if no event arrives before.
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.queue
-            .next_deadline()
-            .filter(|_| self.is_synced() && self.below_concurrency_limit())
+    pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        self.is_synced()
+            .then(|| self.admission.next_deadline(&self.queue, now))
+            .flatten()
     }
 
-    /// Whether one more key may have writes in flight. If not, no key is synced before one completes.
-    fn below_concurrency_limit(&self) -> bool {
-        self.in_flight.len() < self.config.concurrency.get()
+    /// A list or a watch was rejected because the API server is overloaded.
+    fn on_overload(&mut self, retry_after: Option<Duration>, now: Instant) {
+        let closed_until = self.admission.close(retry_after, now);
+        self.report_gate(closed_until, now);
+    }
+
+    /// Logs and counts that the gate was closed.
+    fn report_gate(&self, closed_until: Option<Instant>, now: Instant) {
+        if let Some(closed_until) = closed_until {
+            let retry_in = closed_until.saturating_duration_since(now);
+            tracing::warn!(?retry_in, "the API server rejects requests; holding all writes back");
+            self.metrics.gate_closed();
+        }
     }
 
     /// Whether no writes are in flight.
@@ -248,27 +271,28 @@ impl<C: Controller> Engine<C> {
         self.in_flight.is_empty()
     }
 
-    /// Syncs keys that are due, at most `limit` of them, and none above the concurrency limit.
+    /// Syncs keys that are due and admitted, at most `limit` of them.
     pub(crate) fn process_due(&mut self, limit: usize, now: Instant, time: Timestamp) -> Batch {
         let mut batch = Batch::default();
         if !self.is_synced() {
             return batch;
         }
-        // Wait for a relist to complete: deletions are only known then.
-        if !self.is_listing() {
+        // Wait for a relist to complete: deletions are only known then. But no key is synced before the controller was prepared
+        // once (W19).
+        if !self.prepared || !self.is_listing() {
+            self.prepared = true;
             self.controller.before_sync(&mut self.context);
             let keys = self.context.take_enqueued();
             self.enqueue(keys, now);
         }
         for _ in 0..limit {
-            if !self.below_concurrency_limit() {
+            let Some(queued) = self.admission.next(&mut self.queue, now) else {
                 break;
-            }
-            let Some(queued) = self.queue.next(now) else { break };
+            };
             self.sync_key(queued, now, time, &mut batch);
         }
         self.metrics.queue.depth(self.queue.depth());
-        batch.has_more = self.below_concurrency_limit() && self.queue.depth() > 0;
+        batch.has_more = self.admission.has_next(&self.queue, now);
         batch
     }
 
@@ -276,7 +300,7 @@ impl<C: Controller> Engine<C> {
     fn sync_key(&mut self, queued: QueuedKey, now: Instant, time: Timestamp, batch: &mut Batch) {
         let span = tracing::info_span!("sync", key = %Escaped(&queued.key), attempt = queued.attempt);
         let _entered = span.clone().entered();
-        let key = queued.key.clone();
+        let (key, is_retry) = (queued.key.clone(), queued.attempt > 1);
         let context = SyncContext {
             existing: self.slices.get(&key),
             reserved_names: self.slices.reserved_names(&key),
@@ -303,6 +327,7 @@ impl<C: Controller> Engine<C> {
                     flight.begin_writes(&plan.writes, &mut self.slices);
                     self.in_flight.insert(key.clone(), flight);
                     batch.jobs.push(Job {
+                        max_in_flight: self.admission.start(&key, is_retry, plan.writes.len(), now),
                         key,
                         writes: plan.writes,
                         span,
@@ -316,7 +341,11 @@ impl<C: Controller> Engine<C> {
     }
 
     /// Applies the result of one write to the slice cache. `write` is its index in the plan.
-    pub(crate) fn on_write_result(&mut self, key: &Key, write: usize, result: WriteResult) {
+    pub(crate) fn on_write_result(&mut self, key: &Key, write: usize, result: WriteResult, now: Instant) {
+        if let Some(response) = Response::of(&result) {
+            let closed_until = self.admission.on_response(key, response, now);
+            self.report_gate(closed_until, now);
+        }
         if let Some(flight) = self.in_flight.get_mut(key) {
             let _entered = flight.span.clone().entered();
             let is_ours = |slice: &EndpointSlice| {
@@ -338,11 +367,12 @@ impl<C: Controller> Engine<C> {
     /// Ends the writes of a key: all have a result, or the writer panicked. Returns events to record.
     pub(crate) fn on_writes_done(&mut self, key: &Key, now: Instant) -> Vec<Event> {
         let mut events = Vec::new();
+        self.admission.end(key);
         if let Some(mut flight) = self.in_flight.remove(key) {
             let _entered = flight.span.clone().entered();
             flight.abort_pending(&mut self.slices);
             if self.slices.end_sync(key) {
-                self.enqueue([(key.clone(), self.config.foreign_change_delay)], now);
+                self.enqueue([Enqueued::after(key.clone(), self.config.foreign_change_delay)], now);
             }
             self.complete_sync(key, flight, now, &mut events);
         }
@@ -363,14 +393,14 @@ impl<C: Controller> Engine<C> {
         outcome.duration = now.saturating_duration_since(started_at);
         self.controller.on_sync_result(key, &outcome);
         self.metrics.apply(self.controller.take_measurements());
-        self.queue.done(key, status, now);
+        self.queue.done(key, status, self.config.random.f64(), now);
         if outcome.is_success() {
             if is_active {
                 self.active_keys.insert(key.clone());
             } else {
                 self.active_keys.remove(key);
             }
-            self.enqueue(requeue_after.map(|delay| (key.clone(), delay)), now);
+            self.enqueue(requeue_after.map(|delay| Enqueued::after(key.clone(), delay)), now);
         }
         self.metrics.queue.finished(outcome.duration, outcome.is_success());
         if outcome.is_success() && outcome.writes.any() {
@@ -395,6 +425,7 @@ impl<C: Controller> Engine<C> {
             .map(|flight| now.saturating_duration_since(flight.started_at));
         self.metrics.queue.processing(processing);
         self.metrics.queue.depth(self.queue.depth());
+        self.metrics.admission(self.admission.state(now), now);
     }
 }
 

@@ -1,8 +1,6 @@
 //! Relist bookkeeping: the initial list and the relists of one watch.
 
-use std::time::Duration;
-
-use slice_controller::Key;
+use slice_controller::Enqueued;
 
 /// The list state of one watch. `L` collects the objects of a list that is not complete.
 #[derive(Debug)]
@@ -27,7 +25,7 @@ struct OpenList<L> {
     listed: L,
     /// Keys that the list concerns. They are enqueued when it is complete: deletions are only known then, and a key should not
     /// be written twice.
-    deferred: Vec<(Key, Duration)>,
+    deferred: Vec<Enqueued>,
 }
 
 impl<L> Default for Relist<L> {
@@ -55,7 +53,7 @@ impl<L: Default> Relist<L> {
     }
 
     /// Defers keys until the list is complete; returns them to be enqueued at once if there is no incomplete list.
-    pub(super) fn defer(&mut self, keys: Vec<(Key, Duration)>) -> Vec<(Key, Duration)> {
+    pub(super) fn defer(&mut self, keys: Vec<Enqueued>) -> Vec<Enqueued> {
         match &mut self.open {
             Some(open) => {
                 open.deferred.extend(keys);
@@ -66,14 +64,14 @@ impl<L: Default> Relist<L> {
     }
 
     /// Completes the list. Returns its objects and the deferred keys.
-    pub(super) fn finish(&mut self) -> (L, Vec<(Key, Duration)>) {
+    pub(super) fn finish(&mut self) -> (L, Vec<Enqueued>) {
         self.phase = Phase::Listed;
         let OpenList { listed, deferred } = self.open.take().unwrap_or_default();
         (listed, deferred)
     }
 
     /// Abandons the list, because the API server lacks the resource. Returns the deferred keys.
-    pub(super) fn abandon(&mut self) -> Vec<(Key, Duration)> {
+    pub(super) fn abandon(&mut self) -> Vec<Enqueued> {
         if self.phase == Phase::Unlisted {
             self.phase = Phase::Absent;
         }

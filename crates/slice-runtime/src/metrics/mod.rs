@@ -6,18 +6,22 @@ use std::time::{Duration, Instant};
 
 use slice_controller::{Measurement, MetricKind, MetricSpec, exponential_buckets};
 
-use crate::health::Health;
+use crate::{admission::AdmissionState, health::Health};
 use exposition::Exposition;
 pub(crate) use exposition::TEXT_FORMAT;
 
 /// The metrics of the runtime.
-static METRICS: [&MetricSpec; 6] = [
+static METRICS: [&MetricSpec; 10] = [
     &CHANGE_TO_WRITE,
     &KEYS_FAILING,
     &OLDEST_FAILING_KEY,
     &WATCH_LAST_ACTIVITY,
     &EVENTS_DROPPED,
     &OBJECTS_SKIPPED,
+    &CONCURRENCY_LIMIT,
+    &SLOTS_IN_USE,
+    &GATE_CLOSED,
+    &GATE_CLOSED_TOTAL,
 ];
 
 static CHANGE_TO_WRITE: MetricSpec = MetricSpec {
@@ -57,6 +61,31 @@ static OBJECTS_SKIPPED: MetricSpec = MetricSpec {
     help: "Number of watched objects that were skipped because they could not be decoded",
     kind: MetricKind::Counter,
     labels: &["resource"],
+};
+
+static CONCURRENCY_LIMIT: MetricSpec = MetricSpec {
+    name: "concurrency_limit",
+    help: "Number of owners of slices that may have writes in flight now; lowered while the API server is overloaded",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static SLOTS_IN_USE: MetricSpec = MetricSpec {
+    name: "slots_in_use",
+    help: "Number of owners of slices with writes in flight: active ones, and stalled ones that gave their slots up",
+    kind: MetricKind::Gauge,
+    labels: &["state"],
+};
+static GATE_CLOSED: MetricSpec = MetricSpec {
+    name: "gate_closed_seconds",
+    help: "Time until writes are admitted again after the API server rejected requests; 0 if they are admitted",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static GATE_CLOSED_TOTAL: MetricSpec = MetricSpec {
+    name: "gate_closed_total",
+    help: "Number of times that writes were held back because the API server rejected requests",
+    kind: MetricKind::Counter,
+    labels: &[],
 };
 
 /// The metrics of a program. The controller registers its own.
@@ -132,6 +161,22 @@ impl Metrics {
         }
         self.apply(vec![Measurement::of_count(&KEYS_FAILING, &[], count)]);
         self.record(&OLDEST_FAILING_KEY, &[], longest.as_secs_f64());
+    }
+
+    /// Updates the gauges of admission.
+    pub(crate) fn admission(&self, state: AdmissionState, now: Instant) {
+        let closed = state.closed_until.map(|until| until.saturating_duration_since(now));
+        self.apply(vec![
+            Measurement::of_count(&CONCURRENCY_LIMIT, &[], state.limit),
+            Measurement::of_count(&SLOTS_IN_USE, &["active"], state.slots_in_use),
+            Measurement::of_count(&SLOTS_IN_USE, &["stalled"], state.stalled),
+            Measurement::new(&GATE_CLOSED, &[], closed.unwrap_or_default().as_secs_f64()),
+        ]);
+    }
+
+    /// The gate was closed.
+    pub(crate) fn gate_closed(&self) {
+        self.record(&GATE_CLOSED_TOTAL, &[], 1.0);
     }
 
     /// Updates the gauge of watch activity.

@@ -46,6 +46,11 @@ pub(crate) enum WatchEvent<O> {
     },
     /// The API server lacks the resource, which is optional. Known objects stay known.
     Absent,
+    /// The API server rejected a list or a watch because it is overloaded.
+    Overloaded {
+        /// Its `Retry-After`.
+        retry_after: Option<Duration>,
+    },
 }
 
 /// The delay before an optional resource that the API server lacks is tried again.
@@ -119,6 +124,13 @@ fn is_not_found(error: &RequestError) -> bool {
         .is_some_and(|error| error.code == StatusCode::NOT_FOUND)
 }
 
+/// Whether the API server rejected the request because it is overloaded.
+fn is_overload(error: &RequestError) -> bool {
+    error
+        .api_error()
+        .is_some_and(|error| error.code == StatusCode::TOO_MANY_REQUESTS)
+}
+
 impl<W, O> Reflector<W, O> {
     /// Runs until the engine drops the channel.
     pub(crate) async fn run(self) {
@@ -185,6 +197,9 @@ impl<W, O> Reflector<W, O> {
                 }
                 StreamEnd::Failed(error) => {
                     let retry_after = error.api_error().and_then(|error| error.retry_after);
+                    if is_overload(&error) && self.emit(WatchEvent::Overloaded { retry_after }).await.is_err() {
+                        return;
+                    }
                     let error = Escaped(ErrorChain(&error)).to_string();
                     self.back_off(&error, retry_after, &mut resume).await;
                 }

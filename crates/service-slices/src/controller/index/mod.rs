@@ -113,6 +113,16 @@ impl NamespaceIndex {
         services
     }
 
+    /// Whether a change of a pod takes a ready endpoint out of service. `after` is none if the pod is deleted.
+    pub(super) fn takes_out_of_service(&self, name: &str, after: Option<(&Pod, &Labels)>) -> bool {
+        let is_in_service = |pod: &Pod| pod.eligible && pod.ready && !pod.terminating;
+        let Some(entry) = self.pod_by_name.get(name).map(|id| &self.pods[*id]) else {
+            return false;
+        };
+        let stays = |(pod, labels): (&Pod, &Labels)| is_in_service(pod) && self.label_sets[entry.set].labels == *labels;
+        is_in_service(&entry.pod) && !after.is_some_and(stays)
+    }
+
     /// Adds or replaces a pod. Returns the Services that it leaves and joins; if its endpoint changed, also the Services that
     /// keep selecting it (R17–R21, W9).
     pub(super) fn apply_pod(

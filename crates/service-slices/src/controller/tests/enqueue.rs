@@ -165,6 +165,34 @@ fn batch_period_delays_only_pod_changes() {
     assert_eq!(harness.take_enqueued(), [("ns/web".to_owned(), period)]);
 }
 
+/// A ready pod that is deleted, becomes unready or leaves its Services is a removal; a new or an unready pod is not.
+#[test]
+fn a_pod_change_that_takes_an_endpoint_out_of_service_is_a_removal() {
+    let mut unready = pod("p", "10.0.0.1");
+    unready["status"]["conditions"][0]["status"] = "False".into();
+    let mut relabelled = pod("p", "10.0.0.1");
+    relabelled["metadata"]["labels"] = json!({"app": "another"});
+    for (after, expected) in [
+        (None, true),
+        (Some(unready.clone()), true),
+        (Some(relabelled), true),
+        (Some(pod("p", "10.0.0.2")), false),
+    ] {
+        let mut harness = Harness::new();
+        harness.apply(&service("web"));
+        assert_eq!(harness.apply_and_take_removals(&pod("p", "10.0.0.1")), [false]);
+        let removals = match &after {
+            Some(after) => harness.apply_and_take_removals(after),
+            None => harness.delete_and_take_removals("p"),
+        };
+        assert_eq!(removals, [expected], "{after:?}");
+    }
+    let mut harness = Harness::new();
+    harness.apply(&service("web"));
+    harness.apply(&unready);
+    assert_eq!(harness.delete_and_take_removals("p"), [false]);
+}
+
 /// Only changes that affect the slices enqueue a Service (W14, trap 2).
 #[test]
 fn service_change_enqueues_it_if_its_slices_are_affected() {

@@ -64,6 +64,7 @@ fn engine_config() -> EngineConfig {
         concurrency: NonZeroUsize::new(5).unwrap(),
         foreign_change_delay: Duration::from_secs(1),
         dry_run: false,
+        random: fastrand::Rng::with_seed(1),
     }
 }
 
@@ -157,7 +158,9 @@ impl Harness {
             WatchEvent::Init => WatchEvent::Init,
             WatchEvent::InitDone { version } => WatchEvent::InitDone { version },
             WatchEvent::Delete(object) => WatchEvent::Delete(object),
-            WatchEvent::Apply(_) | WatchEvent::Absent => unreachable!("no such event of slices"),
+            WatchEvent::Apply(_) | WatchEvent::Absent | WatchEvent::Overloaded { .. } => {
+                unreachable!("no such event of slices")
+            }
         };
         self.engine.handle_slice_event(event, self.now);
     }
@@ -218,7 +221,7 @@ impl Harness {
         let success = matches!(result, WriteResult::Stored(_) | WriteResult::Deleted);
         states[write] = WriteState::Done { success };
         let key = key.clone();
-        self.engine.on_write_result(&key, write, result);
+        self.engine.on_write_result(&key, write, result, self.now);
         if self.jobs[job]
             .states
             .iter()
@@ -255,7 +258,7 @@ impl Harness {
     pub(super) fn run_until_quiescent(&mut self) {
         let end = self.now + Duration::from_secs(24 * 60 * 60);
         self.run();
-        while let Some(deadline) = self.engine.next_deadline() {
+        while let Some(deadline) = self.engine.next_deadline(self.now) {
             assert!(deadline < end, "not quiescent after a day");
             self.now = self.now.max(deadline);
             self.run();

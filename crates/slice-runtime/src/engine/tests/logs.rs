@@ -63,7 +63,7 @@ fn failing_syncs() {
             message,
         };
         let retry_after = None;
-        engine.on_write_result(&job.key, 0, WriteResult::Failed { error, retry_after });
+        engine.on_write_result(&job.key, 0, WriteResult::Failed { error, retry_after }, now);
         engine.on_writes_done(&job.key, now);
         now += Duration::from_secs(60);
     }

@@ -210,7 +210,7 @@ fn t_gx_06_t_mir_n17_a_terminating_namespace_is_no_failure() {
     harness.run_with(Fault::NamespaceTerminating);
     assert_eq!((harness.writes, harness.api.slices().count()), (0, 1));
     assert_eq!(harness.engine.queue.failing().count(), 0);
-    assert_eq!(harness.engine.next_deadline(), None);
+    assert_eq!(harness.engine.next_deadline(harness.now), None);
 }
 
 /// A 404 is the desired result of a delete (M109, W11, D5).
@@ -274,7 +274,7 @@ fn a_failing_key_is_retried_forever_and_reported_by_events() {
     harness.api.put("pods", pod("p1", 1, true));
     for _ in 0..100 {
         harness.run_with(Fault::Rejected);
-        let delay = harness.engine.next_deadline().unwrap() - harness.now;
+        let delay = harness.engine.next_deadline(harness.now).unwrap() - harness.now;
         assert!(delay <= Duration::from_secs(60));
         harness.now += delay;
     }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod hanging_writes;
 mod http_endpoints;
 mod lost_permissions;
 mod preflight;

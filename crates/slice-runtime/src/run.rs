@@ -31,7 +31,7 @@ const MAX_KEYS_PER_TURN: usize = 64;
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// The time for writes in flight at shutdown.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
-/// The interval of gauge updates.
+/// The interval of gauge updates and sweeps of the interner.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Options of [`run`].
@@ -184,7 +184,10 @@ impl<C: Controller> Runner<C> {
                 // Go on with the next turn, after watch events that have arrived.
                 () = std::future::ready(()), if has_more => tokio::task::yield_now().await,
                 () = next_tick(resync.as_mut()) => self.engine.resync_all(now()),
-                _ = gauges.tick() => self.engine.update_gauges(now()),
+                _ = gauges.tick() => {
+                    self.engine.update_gauges(now());
+                    self.engine.sweep_interner();
+                }
             }
         }
         self.drain().await;

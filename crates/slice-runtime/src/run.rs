@@ -7,7 +7,6 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use slice_controller::{Controller, Decoded, ObjectRef, WatchSpec};
 use slice_core::well_known::MANAGED_BY_LABEL;
 use tokio::{
-    sync::mpsc,
     task::JoinSet,
     time::{Instant, sleep_until},
 };
@@ -16,6 +15,7 @@ use crate::{
     api::SliceApi,
     client::{ApiClient, RateLimit},
     engine::{Engine, EngineConfig},
+    event_channel::{EventReceiver, EventSender, event_channel},
     events::Events,
     health::Health,
     metrics::Metrics,
@@ -23,15 +23,13 @@ use crate::{
     writers::{WriteReport, WriterPool},
 };
 
-/// Watch events per channel. A full channel stops the reflectors from reading their connections: backpressure to the server.
-const EVENT_CHANNEL_CAPACITY: usize = 1024;
 /// Maximum number of keys to sync before watch events are handled again.
 const MAX_KEYS_PER_TURN: usize = 64;
 /// The timeout of a request.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// The time for writes in flight at shutdown.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
-/// The interval of gauge updates.
+/// The interval of gauge updates and sweeps of the interner.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Options of [`run`].
@@ -72,7 +70,7 @@ pub async fn run<C>(
     let api = ApiClient::new(client, REQUEST_TIMEOUT, options.rate_limit);
     // Dropping the set aborts all tasks.
     let mut tasks = JoinSet::new();
-    let (sender, slices) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
+    let (sender, slices) = event_channel();
     tasks.spawn(reflect(
         0,
         slices_watch(&options.managed_by),
@@ -82,7 +80,7 @@ pub async fn run<C>(
         &metrics,
         sender,
     ));
-    let (sender, inputs) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
+    let (sender, inputs) = event_channel();
     let watches = controller.watches();
     let ids = watches.iter().map(|spec| spec.id).collect();
     for (index, spec) in watches.into_iter().enumerate() {
@@ -136,7 +134,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     options: &RunOptions,
     health: &Health,
     metrics: &Arc<Metrics>,
-    sender: mpsc::Sender<IndexedEvent<O>>,
+    sender: EventSender<IndexedEvent<O>>,
 ) -> impl Future<Output = ()> + use<W, O> {
     let reflector = Reflector {
         api: api.clone(),
@@ -162,8 +160,8 @@ struct Runner<C: Controller> {
 impl<C: Controller> Runner<C> {
     async fn run(
         mut self,
-        mut inputs: mpsc::Receiver<IndexedEvent<C::Object>>,
-        mut slices: mpsc::Receiver<IndexedEvent<EndpointSlice>>,
+        mut inputs: EventReceiver<IndexedEvent<C::Object>>,
+        mut slices: EventReceiver<IndexedEvent<EndpointSlice>>,
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
@@ -176,7 +174,7 @@ impl<C: Controller> Runner<C> {
                 () = &mut stop => break,
                 Some((watch, event)) = inputs.recv() => {
                     self.engine.handle_event(watch, event, now());
-                    while let Ok((watch, event)) = inputs.try_recv() {
+                    while let Some((watch, event)) = inputs.try_recv() {
                         self.engine.handle_event(watch, event, now());
                     }
                 }
@@ -186,7 +184,10 @@ impl<C: Controller> Runner<C> {
                 // Go on with the next turn, after watch events that have arrived.
                 () = std::future::ready(()), if has_more => tokio::task::yield_now().await,
                 () = next_tick(resync.as_mut()) => self.engine.resync_all(now()),
-                _ = gauges.tick() => self.engine.update_gauges(now()),
+                _ = gauges.tick() => {
+                    self.engine.update_gauges(now());
+                    self.engine.sweep_interner();
+                }
             }
         }
         self.drain().await;

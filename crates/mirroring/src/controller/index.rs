@@ -7,6 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use slice_controller::Key;
+use slice_core::shrink_if_sparse;
 
 use super::Endpoints;
 use crate::Warning;
@@ -125,6 +126,7 @@ impl Index {
 
     pub(super) fn remove_pod_slice(&mut self, slice: &Key) {
         if let Some(service) = self.pod_slices.remove(slice) {
+            shrink_if_sparse(&mut self.pod_slices);
             let key = Key::new(Arc::clone(&slice.namespace), service);
             self.update_entry(&key, |entry| {
                 entry.pod_slices -= 1;
@@ -142,6 +144,7 @@ impl Index {
         let enqueue = update(entry.get_mut());
         if entry.get().is_empty() {
             entry.remove();
+            shrink_if_sparse(&mut self.entries);
         }
         enqueue
     }
@@ -175,5 +178,23 @@ mod tests {
             assert!(!index.remove_endpoints(&key) && !index.remove_service(&key), "{key}");
         }
         assert!(index.entries.is_empty() && index.pod_slices.is_empty(), "{index:?}");
+    }
+
+    /// Memory follows the objects that exist, not their highest number so far (I12).
+    #[test]
+    fn maps_shrink_with_the_objects() {
+        let mut index = Index::default();
+        let key = |i: usize| Key::new("ns", i.to_string());
+        for i in 0..10_000 {
+            index.set_service(&key(i), true);
+            index.set_pod_slice(key(i), Some(i.to_string().into()));
+        }
+        for i in 100..10_000 {
+            index.remove_service(&key(i));
+            index.remove_pod_slice(&key(i));
+        }
+        assert_eq!((index.entries.len(), index.pod_slices.len()), (100, 100));
+        let capacities = [index.entries.capacity(), index.pod_slices.capacity()];
+        assert!(capacities.iter().all(|capacity| *capacity <= 400), "{capacities:?}");
     }
 }

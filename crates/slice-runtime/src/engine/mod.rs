@@ -412,6 +412,11 @@ impl<C: Controller> Engine<C> {
         }
     }
 
+    /// Releases the memory of strings and identities that deleted objects had, a part per call.
+    pub(crate) fn sweep_interner(&mut self) {
+        self.context.interner().sweep();
+    }
+
     /// Updates the gauges that change with time.
     pub(crate) fn update_gauges(&self, now: Instant) {
         let failing = self

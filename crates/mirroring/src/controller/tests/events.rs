@@ -114,6 +114,20 @@ fn f25_ports_that_no_slice_can_have_give_an_event() {
     assert_eq!(harness.sync(), "create IPv4 10.0.0.2 :z/80");
 }
 
+/// Ports of one name beyond the limit are skipped with an event; the others are mirrored (F25).
+#[test]
+fn f25_ports_beyond_the_limit_of_one_name_are_reported() {
+    let mut object = crate::fixtures::endpoints("10.0.0.1 :");
+    object.subsets.as_mut().unwrap()[0].ports = Some(crate::fixtures::many_ports(0, 100));
+    let subsets = serde_json::to_value(object.subsets).unwrap();
+    let mut harness = harness();
+    harness.apply(&with(&endpoints(""), "/subsets", subsets));
+    let message = "92 ports of the name \"\" are skipped: only 8 ports of one name are mirrored";
+    let expected = ("FailedToUpdateEndpointSlices".to_owned(), message.to_owned());
+    assert_eq!(events(&mut harness), [expected]);
+    assert_eq!(harness.sync().matches("create").count(), 8);
+}
+
 #[test]
 fn f25_endpoints_that_no_slice_can_have_give_an_event() {
     let subset =

@@ -27,13 +27,19 @@ fn converged(pods: u8, max: usize, batch: Duration) -> Harness {
     harness
 }
 
-/// Interning: slice, pod and known objects share one identity.
+/// Interning: slice, pod, node index and known objects share one identity.
 #[test]
 fn slices_share_the_identities_of_their_pods() {
     let harness = converged(1, 100, ms(0));
     let slice = &harness.engine.slices.get(&Key::new("ns", "web"))[0];
     let pod = slice.endpoints[0].target.as_ref().unwrap().identity();
-    let references = ["the slice", "the pod", "the known objects", "the interner"];
+    let references = [
+        "the slice",
+        "the pod",
+        "the pods of its node",
+        "the known objects",
+        "the interner",
+    ];
     assert_eq!(Arc::strong_count(pod), references.len(), "{pod:?}");
 }
 

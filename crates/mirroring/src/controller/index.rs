@@ -10,7 +10,6 @@ use slice_controller::Key;
 use slice_core::shrink_if_sparse;
 
 use super::Endpoints;
-use crate::Warning;
 
 /// Index of all watched objects.
 #[derive(Debug, Default)]
@@ -29,8 +28,6 @@ pub(super) struct Entry {
     pub(super) selector: Option<SelectorState>,
     /// Number of slices of the Service written by the EndpointSlice controller.
     pub(super) pod_slices: usize,
-    /// Warnings of the last sync that mirrored the Endpoints object.
-    pub(super) reported: Vec<Warning>,
 }
 
 /// Whether a Service has a selector: the only field that counts (M9).
@@ -69,10 +66,8 @@ impl Index {
     /// and is not mirrored (D6).
     pub(super) fn set_endpoints(&mut self, key: &Key, endpoints: Endpoints) -> bool {
         let entry = self.entries.entry(key.clone()).or_default();
-        match &entry.endpoints {
-            Some(known) if *known == endpoints => return false,
-            Some(known) if known.uid == endpoints.uid => {}
-            _ => entry.reported.clear(),
+        if entry.endpoints.as_ref() == Some(&endpoints) {
+            return false;
         }
         entry.endpoints = Some(endpoints);
         !entry.has_selector()
@@ -80,10 +75,7 @@ impl Index {
 
     /// True for an eligible object that is deleted or no longer eligible (M13, M14).
     pub(super) fn remove_endpoints(&mut self, key: &Key) -> bool {
-        self.update_entry(key, |entry| {
-            entry.reported.clear();
-            entry.endpoints.take().is_some()
-        })
+        self.update_entry(key, |entry| entry.endpoints.take().is_some())
     }
 
     /// True for a new Service without a selector (M15), and for one that gained or lost its selector (M16).

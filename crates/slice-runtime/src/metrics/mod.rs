@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use slice_controller::{Measurement, MetricKind, MetricSpec, exponential_buckets};
 
-use crate::{admission::AdmissionState, health::Health};
+use crate::{admission::AdmissionState, events::DropReason, health::Health};
 use exposition::Exposition;
 pub(crate) use exposition::TEXT_FORMAT;
 
@@ -52,9 +52,10 @@ static WATCH_LAST_ACTIVITY: MetricSpec = MetricSpec {
 };
 static EVENTS_DROPPED: MetricSpec = MetricSpec {
     name: "events_dropped_total",
-    help: "Number of events that were not recorded because too many waited to be sent",
+    help: "Number of events that were not recorded: too many of one object (spam) or of all (global), a full channel, or a failed \
+           request",
     kind: MetricKind::Counter,
-    labels: &[],
+    labels: &["reason"],
 };
 static OBJECTS_SKIPPED: MetricSpec = MetricSpec {
     name: "objects_skipped_total",
@@ -104,6 +105,10 @@ impl Metrics {
             controller: Exposition::new(subsystem, &[]),
         };
         metrics.register(&METRICS);
+        // The series exist from the start, so that the first dropped event is an increase.
+        for reason in DropReason::ALL {
+            metrics.record(&EVENTS_DROPPED, &[reason.as_str()], 0.0);
+        }
         metrics
     }
 
@@ -143,8 +148,8 @@ impl Metrics {
     }
 
     /// An event was dropped.
-    pub(crate) fn event_dropped(&self) {
-        self.record(&EVENTS_DROPPED, &[], 1.0);
+    pub(crate) fn event_dropped(&self, reason: DropReason) {
+        self.record(&EVENTS_DROPPED, &[reason.as_str()], 1.0);
     }
 
     /// An object of a resource could not be decoded.

@@ -143,7 +143,10 @@ async fn undecodable_objects_are_counted() {
     let page = run_for_a_minute(controller, options()).await.page();
     let skipped = "test_objects_skipped_total{resource=\"namespaces\"} 4\n";
     assert!(page.contains(skipped), "{page}");
-    assert!(page.contains("test_events_dropped_total 0\n"), "{page}");
+    assert!(
+        page.contains("test_events_dropped_total{reason=\"spam\"} 0\n"),
+        "{page}"
+    );
 }
 
 #[tokio::test]

@@ -61,7 +61,7 @@ pub use control_plane::{ControlPlane, ControlPlaneBuilder};
 pub use control_plane_assets as assets;
 pub use controller_process::ControllerProcess;
 pub use error::Error;
-pub use proxy::FaultProxy;
+pub use proxy::{FaultProxy, Protocol, ProxyProtocols};
 pub use rbac::rule;
 pub use rolling_deployment::RollingDeployment;
 pub use sim::SimServer;

@@ -70,15 +70,24 @@ async fn a_client_chooses_http1_or_http2() {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     let response = sender.send_request(get(NAMESPACES)).await.unwrap();
-    assert_eq!((response.status(), response.version()), (StatusCode::OK, Version::HTTP_11));
+    assert_eq!(
+        (response.status(), response.version()),
+        (StatusCode::OK, Version::HTTP_11)
+    );
     let mut http2 = Http2::connect(&server).await;
     let response = http2.get(NAMESPACES).await.unwrap();
-    assert_eq!((response.status(), response.version()), (StatusCode::OK, Version::HTTP_2));
+    assert_eq!(
+        (response.status(), response.version()),
+        (StatusCode::OK, Version::HTTP_2)
+    );
     assert!(http2.lists().await);
 
     let of = |recorded: Recorded| (recorded.version, recorded.connection.unwrap().0);
     let seen: Vec<_> = faults.requests(&Match::verb(Verb::List)).into_iter().map(of).collect();
-    assert_eq!(seen, [(Version::HTTP_11, 0), (Version::HTTP_2, 1), (Version::HTTP_2, 1)]);
+    assert_eq!(
+        seen,
+        [(Version::HTTP_11, 0), (Version::HTTP_2, 1), (Version::HTTP_2, 1)]
+    );
     let opened = server.connections().opened();
     let versions: Vec<_> = opened.iter().map(|connection| connection.version).collect();
     assert_eq!(versions, [Some(Version::HTTP_11), Some(Version::HTTP_2)]);
@@ -130,7 +139,9 @@ async fn one_connection_can_be_frozen() {
 async fn a_drained_connection_finishes_its_requests_and_takes_no_new_ones() {
     let (server, _) = start().await;
     let mut client = Http2::connect(&server).await;
-    let path = format!("{NAMESPACES}?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1");
+    let path = format!(
+        "{NAMESPACES}?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1"
+    );
     let watch = client.get(&path).await.unwrap();
     server.connections().drain_all();
     // GOAWAY arrives after the requests that were sent before it.

@@ -161,7 +161,10 @@ mod tests {
         let statuses: Vec<_> = log.matching(&Match::writes()).iter().map(|r| r.status).collect();
         assert_eq!(statuses, [None, Some(StatusCode::CREATED)]);
         let counts = log.count_by_status(&Match::writes());
-        assert_eq!(counts.into_iter().collect::<Vec<_>>(), [(None, 1), (Some(StatusCode::CREATED), 1)]);
+        assert_eq!(
+            counts.into_iter().collect::<Vec<_>>(),
+            [(None, 1), (Some(StatusCode::CREATED), 1)]
+        );
     }
 
     #[test]
@@ -180,7 +183,10 @@ mod tests {
         let start = Instant::now();
         for milliseconds in [0, 600, 1000, 1500, 1599, 2600] {
             let at = start + Duration::from_millis(milliseconds);
-            log.push(Recorded { at, ..create(Bytes::new()) });
+            log.push(Recorded {
+                at,
+                ..create(Bytes::new())
+            });
         }
         assert_eq!(log.peak_per_second(&Match::writes()), 4);
         assert_eq!(log.peak_per_second(&Match::writes().resource("nodes")), 0);

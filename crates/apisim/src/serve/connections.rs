@@ -58,7 +58,6 @@ impl Connections {
 
     /// Freezes the connections that are open now: no byte and no FIN passes in either direction. New ones are served.
     /// Returns their number.
-    #[expect(clippy::must_use_candidate, reason = "the connections are frozen without their number")]
     pub fn freeze_all(&self) -> usize {
         self.for_each_open(Control::freeze)
     }

@@ -137,6 +137,6 @@ impl<'a> FaultProxy<'a> {
     }
 }
 
-fn proxy_error(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(crate) fn proxy_error(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::Proxy { source: source.into() }
 }

@@ -10,7 +10,10 @@ use http::{StatusCode, Version};
 use tokio::time::Instant;
 
 use super::Match;
-use crate::{request::ResourceRequest, serve::ConnectionNumber};
+use crate::{
+    request::{ResourceRequest, Verb},
+    serve::ConnectionNumber,
+};
 
 /// Maximum size of the log; the oldest requests are evicted first.
 const LOG_BYTES_MAX: usize = 64 << 20;
@@ -22,6 +25,8 @@ const ENTRY_BYTES: usize = 512;
 pub struct Recorded {
     /// The request. For a create, the name comes from the body, if it has one.
     pub request: ResourceRequest,
+    /// The query string, as sent.
+    pub query: String,
     /// The request body.
     pub body: Bytes,
     /// The status of the response; `None` if there is no response, or not yet.
@@ -32,6 +37,18 @@ pub struct Recorded {
     pub version: Version,
     /// The connection; `None` for a client in process.
     pub connection: Option<ConnectionNumber>,
+}
+
+impl Recorded {
+    /// Whether the request reads a whole collection: a list, or a watch that begins with the existing objects.
+    #[must_use]
+    pub fn is_list(&self) -> bool {
+        match self.request.verb {
+            Verb::List => true,
+            Verb::Watch => self.query.contains("sendInitialEvents=true"),
+            _ => false,
+        }
+    }
 }
 
 /// The requests in order of arrival, bounded in memory.
@@ -144,6 +161,7 @@ mod tests {
     fn create(body: Bytes) -> Recorded {
         Recorded {
             request: ResourceRequest::parse(&Method::POST, "/api/v1/namespaces/a/pods", &Query::default()).unwrap(),
+            query: String::new(),
             body,
             status: None,
             at: Instant::now(),

@@ -80,12 +80,14 @@ where
             let body = boxed(body).collect().await?.to_bytes();
             let resource_request = parse_request(&parts, &body);
             let (version, connection) = (parts.version, parts.extensions.get().copied());
+            let query = parts.uri.query().unwrap_or_default().to_owned();
             let request = Request::from_parts(parts, full(body.clone()));
             let Some(resource_request) = resource_request else {
                 return forward(request).await;
             };
             let admission = faults.admit(Recorded {
                 request: resource_request.clone(),
+                query,
                 body,
                 status: None,
                 at: Instant::now(),

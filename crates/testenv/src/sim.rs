@@ -3,7 +3,7 @@
 use apisim::{
     ApiSim,
     faults::{FaultService, Faults, Match},
-    serve::HttpServer,
+    serve::{Connections, HttpServer},
 };
 use kube::Client;
 
@@ -52,6 +52,12 @@ impl SimServer {
             "{{current-context: sim, contexts: [{{name: sim, context: {{cluster: sim}}}}],
                clusters: [{{name: sim, cluster: {{server: '{url}'}}}}]}}"
         )
+    }
+
+    /// The connections of HTTP clients, and faults of them.
+    #[must_use]
+    pub fn connections(&self) -> &Connections {
+        self.http.connections()
     }
 
     /// Compacts the history: a watch from an earlier resource version gets 410 Gone.

@@ -48,6 +48,7 @@ mod api;
 mod client;
 mod engine;
 mod escape;
+mod event_channel;
 mod events;
 mod health;
 mod metrics;

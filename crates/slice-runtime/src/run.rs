@@ -7,7 +7,6 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use slice_controller::{Controller, Decoded, ObjectRef, WatchSpec};
 use slice_core::well_known::MANAGED_BY_LABEL;
 use tokio::{
-    sync::mpsc,
     task::JoinSet,
     time::{Instant, sleep_until},
 };
@@ -16,6 +15,7 @@ use crate::{
     api::SliceApi,
     client::{ApiClient, RateLimit},
     engine::{Engine, EngineConfig},
+    event_channel::{EventReceiver, EventSender, event_channel},
     events::Events,
     health::Health,
     metrics::Metrics,
@@ -23,8 +23,6 @@ use crate::{
     writers::{WriteReport, WriterPool},
 };
 
-/// Watch events per channel. A full channel stops the reflectors from reading their connections: backpressure to the server.
-const EVENT_CHANNEL_CAPACITY: usize = 1024;
 /// Maximum number of keys to sync before watch events are handled again.
 const MAX_KEYS_PER_TURN: usize = 64;
 /// The timeout of a request.
@@ -72,7 +70,7 @@ pub async fn run<C>(
     let api = ApiClient::new(client, REQUEST_TIMEOUT, options.rate_limit);
     // Dropping the set aborts all tasks.
     let mut tasks = JoinSet::new();
-    let (sender, slices) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
+    let (sender, slices) = event_channel();
     tasks.spawn(reflect(
         0,
         slices_watch(&options.managed_by),
@@ -82,7 +80,7 @@ pub async fn run<C>(
         &metrics,
         sender,
     ));
-    let (sender, inputs) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
+    let (sender, inputs) = event_channel();
     let watches = controller.watches();
     let ids = watches.iter().map(|spec| spec.id).collect();
     for (index, spec) in watches.into_iter().enumerate() {
@@ -134,7 +132,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     options: &RunOptions,
     health: &Health,
     metrics: &Arc<Metrics>,
-    sender: mpsc::Sender<IndexedEvent<O>>,
+    sender: EventSender<IndexedEvent<O>>,
 ) -> impl Future<Output = ()> + use<W, O> {
     let reflector = Reflector {
         api: api.clone(),
@@ -160,8 +158,8 @@ struct Runner<C: Controller> {
 impl<C: Controller> Runner<C> {
     async fn run(
         mut self,
-        mut inputs: mpsc::Receiver<IndexedEvent<C::Object>>,
-        mut slices: mpsc::Receiver<IndexedEvent<EndpointSlice>>,
+        mut inputs: EventReceiver<IndexedEvent<C::Object>>,
+        mut slices: EventReceiver<IndexedEvent<EndpointSlice>>,
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
@@ -174,7 +172,7 @@ impl<C: Controller> Runner<C> {
                 () = &mut stop => break,
                 Some((watch, event)) = inputs.recv() => {
                     self.engine.handle_event(watch, event, now());
-                    while let Ok((watch, event)) = inputs.try_recv() {
+                    while let Some((watch, event)) = inputs.try_recv() {
                         self.engine.handle_event(watch, event, now());
                     }
                 }

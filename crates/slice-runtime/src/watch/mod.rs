@@ -11,11 +11,12 @@ use std::{sync::Arc, time::Duration};
 use futures::{AsyncBufRead, AsyncBufReadExt as _};
 use http::StatusCode;
 use slice_controller::{Decoded, ErrorChain, ObjectRef, WatchSpec};
-use tokio::{sync::mpsc, time::Instant};
+use tokio::time::Instant;
 
 use crate::{
     client::{ApiClient, RequestError},
     escape::Escaped,
+    event_channel::EventSender,
     health::WatchHealth,
     metrics::Metrics,
 };
@@ -85,7 +86,7 @@ pub(crate) struct Reflector<W, O> {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) timeouts: WatchTimeouts,
     /// The channel to the engine.
-    pub(crate) sender: mpsc::Sender<(usize, WatchEvent<O>)>,
+    pub(crate) sender: EventSender<(usize, WatchEvent<O>)>,
     /// The index of the watch among those of the controller, sent with each event.
     pub(crate) index: usize,
 }
@@ -193,11 +194,19 @@ impl<W, O> Reflector<W, O> {
         }
     }
 
+    /// Emits an event without an object.
     async fn emit(&self, event: WatchEvent<O>) -> Result<(), StreamEnd> {
-        self.sender
-            .send((self.index, event))
-            .await
-            .map_err(|_| StreamEnd::ReceiverDropped)
+        self.emit_sized(event, 0).await
+    }
+
+    /// Emits an object that was decoded from this many bytes.
+    async fn emit_object(&self, object: Decoded<O>, bytes: usize) -> Result<(), StreamEnd> {
+        self.emit_sized(WatchEvent::Apply(object), bytes).await
+    }
+
+    async fn emit_sized(&self, event: WatchEvent<O>, bytes: usize) -> Result<(), StreamEnd> {
+        let sent = self.sender.send((self.index, event), bytes).await;
+        sent.map_err(|_| StreamEnd::ReceiverDropped)
     }
 
     /// Reports an error, and waits before the next request.
@@ -219,7 +228,7 @@ impl<W, O> Reflector<W, O> {
         loop {
             let deadline = Instant::now() + self.timeouts.idle;
             match self.next_frame(&mut stream, &mut line, deadline).await? {
-                Frame::Apply(decoded) => self.emit(WatchEvent::Apply(decoded)).await?,
+                Frame::Apply(decoded) => self.emit_object(decoded, line.len()).await?,
                 Frame::Delete(object) => self.emit(WatchEvent::Delete(object)).await?,
                 Frame::Bookmark {
                     version,
@@ -247,9 +256,10 @@ impl<W, O> Reflector<W, O> {
             if continue_token.is_empty() {
                 self.emit(WatchEvent::Init).await?;
             }
+            let bytes_per_object = body.len() / page.objects.len().max(1);
             for object in page.objects {
                 match object {
-                    Ok(decoded) => self.emit(WatchEvent::Apply(decoded)).await?,
+                    Ok(decoded) => self.emit_object(decoded, bytes_per_object).await?,
                     Err(undecodable) => self.skip_undecodable(&undecodable),
                 }
             }
@@ -301,7 +311,7 @@ impl<W, O> Reflector<W, O> {
             match self.next_frame(stream, &mut line, deadline).await? {
                 Frame::Apply(decoded) => {
                     resume.advance(&decoded.object_ref.resource_version);
-                    self.emit(WatchEvent::Apply(decoded)).await?;
+                    self.emit_object(decoded, line.len()).await?;
                 }
                 Frame::Delete(object) => {
                     resume.advance(&object.resource_version);

@@ -7,7 +7,7 @@ use std::{
 use kube::client::Body;
 
 use super::*;
-use crate::health::Health;
+use crate::{event_channel::event_channel, health::Health};
 
 const PAGE: &str =
     r#"{"metadata": {"resourceVersion": "1", "continue": "here"}, "items": [{"metadata": {"name": "a"}}]}"#;
@@ -15,7 +15,7 @@ const PAGE: &str =
 /// A reflector of an optional resource that receives these responses, and then none.
 fn reflector(
     responses: impl IntoIterator<Item = (u16, &'static str)>,
-    sender: mpsc::Sender<(usize, WatchEvent<()>)>,
+    sender: EventSender<(usize, WatchEvent<()>)>,
 ) -> Reflector<(), ()> {
     let responses = Mutex::new(responses.into_iter().collect::<VecDeque<_>>());
     let respond = move |_request: http::Request<Body>| {
@@ -55,7 +55,7 @@ async fn absence_is_emitted_after_an_incomplete_list() {
 const COMPLETE_LIST: &str = r#"{"metadata": {"resourceVersion": "5"}, "items": [{"metadata": {"name": "a"}}]}"#;
 
 async fn expect_events(responses: impl IntoIterator<Item = (u16, &'static str)>, expected: &[&str]) {
-    let (sender, mut events) = mpsc::channel(9);
+    let (sender, mut events) = event_channel();
     tokio::spawn(reflector(responses, sender).run());
     for expected in expected {
         let next = tokio::time::timeout(Duration::from_secs(600), events.recv()).await;
@@ -79,4 +79,25 @@ async fn streaming_list_that_ends_early_leads_to_a_paged_list() {
         "{\"type\": \"ADDED\", \"object\": {\"metadata\": {\"name\": \"a\", \"resourceVersion\": \"3\"}}}\n";
     let responses = [(200, ONE_OBJECT), (200, COMPLETE_LIST)];
     expect_events(responses, &["Init", "Apply", "Init", "Apply", "InitDone"]).await;
+}
+
+/// Objects wait in the channel up to a size, not up to a number (I12).
+#[tokio::test(start_paused = true)]
+async fn large_objects_that_the_engine_has_not_taken_stop_the_reflector() {
+    let padding = "x".repeat(3 << 20);
+    let object = format!(r#"{{"metadata": {{"name": "a"}}, "padding": "{padding}"}}"#);
+    let page = format!(r#"{{"metadata": {{"resourceVersion": "5"}}, "items": [{object}, {object}, {object}]}}"#);
+    let event = format!("{{\"type\": \"ADDED\", \"object\": {object}}}\n");
+    for responses in [
+        vec![(422, ""), (200, page.leak() as &str)],
+        vec![(200, event.repeat(3).leak() as &str)],
+    ] {
+        let (sender, mut events) = event_channel();
+        tokio::spawn(reflector(responses, sender).run());
+        // Time advances only when no task can run.
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let found: Vec<_> = std::iter::from_fn(|| events.try_recv()).collect();
+        assert_eq!(found.len(), 3, "`Init` and two of the objects: {found:?}");
+        assert!(matches!(events.recv().await, Some((_, WatchEvent::Apply(_)))));
+    }
 }

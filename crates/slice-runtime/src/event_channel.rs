@@ -87,7 +87,7 @@ impl<T> EventReceiver<T> {
 }
 
 impl<T> Drop for EventReceiver<T> {
-    /// Wakes the senders that wait for room.
+    /// Ends the sends that wait for room.
     fn drop(&mut self) {
         self.permits.close();
     }

@@ -12,8 +12,7 @@ use crate::{
 #[tokio::test]
 async fn readyz_passes_when_all_initial_lists_are_complete() {
     let (server, _cluster) = start_server().await;
-    // The first watch request is the preflight check.
-    let hold = server.faults.add(Rule::on(Verb::Watch, "pods").nth(2).hold_request());
+    let hold = server.faults.add(Rule::on(Verb::Watch, "pods").hold_request());
     let program = start(&[&server.flag()]).await;
     for path in ["/healthz", "/livez"] {
         assert_eq!(program.get(path).await.unwrap(), (200, "ok".to_owned()));
@@ -24,6 +23,10 @@ async fn readyz_passes_when_all_initial_lists_are_complete() {
     assert!(page.ends_with("readyz check failed\n"), "{page}");
     hold.remove();
     program.wait_ready().await.unwrap();
+    program
+        .wait_for_page("/readyz?verbose", "[+]permissions ok")
+        .await
+        .unwrap();
     assert_eq!(program.get("/readyz").await.unwrap(), (200, "ok".to_owned()));
     let (code, mut page) = program.get("/readyz?verbose").await.unwrap();
     let mut lines: Vec<&str> = page.split_inclusive('\n').collect();
@@ -33,7 +36,7 @@ async fn readyz_passes_when_all_initial_lists_are_complete() {
         (code, page.as_str()),
         (
             200,
-            "[+]endpointslices ok\n[+]nodes ok\n[+]pods ok\n[+]services ok\nreadyz check passed\n"
+            "[+]endpointslices ok\n[+]nodes ok\n[+]permissions ok\n[+]pods ok\n[+]services ok\nreadyz check passed\n"
         )
     );
     assert_eq!(program.get("/nothing").await.unwrap().0, 404);

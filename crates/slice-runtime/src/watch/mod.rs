@@ -16,18 +16,13 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     client::{ApiClient, RequestError},
     escape::Escaped,
+    failure_log::FailureLog,
     health::WatchHealth,
     metrics::Metrics,
 };
-use frames::{Frame, Undecodable, decode_frame, decode_list_version, decode_page};
+use frames::{Frame, Undecodable, decode_frame, decode_page};
 pub(crate) use list_watch::ListWatch;
 use resume::ResumeState;
-
-/// Lists a resource to get the resourceVersion from which it can be watched.
-pub(crate) async fn current_version(api: &ApiClient, list_watch: &ListWatch) -> Result<Box<str>, RequestError> {
-    let list = api.call(list_watch.probe()).await?;
-    decode_list_version(&list).map_err(RequestError::transport)
-}
 
 /// Events of a reflector. An initial list or a relist is the sequence `Init`, `Apply`…, `InitDone`; objects missing from it
 /// were deleted.
@@ -125,29 +120,36 @@ impl<W, O> Reflector<W, O> {
         let list_watch = ListWatch::new(&self.spec, &self.namespace);
         let mut resume = ResumeState::default();
         let mut absent = false;
+        let mut log = FailureLog::default();
         loop {
             let resource_version = resume.resource_version().map(ToOwned::to_owned);
             let started_at = Instant::now();
-            let end = match resource_version {
-                Some(version) => self.watch(&list_watch, &version, &mut resume).await,
+            let end = match &resource_version {
+                Some(version) => self.watch(&list_watch, version, &mut resume).await,
                 None if resume.uses_streaming_list() => self.streaming_list(&list_watch, &mut resume).await,
                 None => self.paged_list(&list_watch, &mut resume).await,
             };
             absent &= resume.resource_version().is_none();
+            if resume.resource_version() != resource_version.as_deref() {
+                log.reset();
+            }
             let Err(end) = end else { continue };
             match end {
                 StreamEnd::ReceiverDropped => return,
                 StreamEnd::Closed if resume.resource_version().is_none() => {
                     let error = "the streaming list ended, or received no data in time, before it was complete";
                     resume.page_next_list();
-                    self.back_off(error, None, &mut resume).await;
+                    self.back_off(error, None, &mut resume, &mut log).await;
                 }
                 // Without backoff, a server that closes every watch at once would be flooded with requests (F12).
                 StreamEnd::Closed if started_at.elapsed() < self.timeouts.min_duration => {
-                    self.back_off("the API server closed the watch at once", None, &mut resume)
+                    self.back_off("the API server closed the watch at once", None, &mut resume, &mut log)
                         .await;
                 }
-                StreamEnd::Closed => resume.reset_backoff(),
+                StreamEnd::Closed => {
+                    resume.reset_backoff();
+                    log.reset();
+                }
                 StreamEnd::Expired => {
                     tracing::info!(resource = self.spec.name, "watch expired (410 Gone), relisting");
                     resume.forget_version();
@@ -185,10 +187,15 @@ impl<W, O> Reflector<W, O> {
                 }
                 StreamEnd::Failed(error) => {
                     let retry_after = error.api_error().and_then(|error| error.retry_after);
-                    let error = Escaped(ErrorChain(&error)).to_string();
-                    self.back_off(&error, retry_after, &mut resume).await;
+                    let error = if is_not_found(&error) {
+                        let (api, resource) = (self.spec.api_path(), self.spec.resource);
+                        format!("the API server does not serve {api}/{resource}, which is required")
+                    } else {
+                        Escaped(ErrorChain(&error)).to_string()
+                    };
+                    self.back_off(&error, retry_after, &mut resume, &mut log).await;
                 }
-                StreamEnd::Invalid(error) => self.back_off(&error, None, &mut resume).await,
+                StreamEnd::Invalid(error) => self.back_off(&error, None, &mut resume, &mut log).await,
             }
         }
     }
@@ -201,10 +208,24 @@ impl<W, O> Reflector<W, O> {
     }
 
     /// Reports an error, and waits before the next request.
-    async fn back_off(&self, error: &str, retry_after: Option<Duration>, resume: &mut ResumeState) {
+    async fn back_off(
+        &self,
+        error: &str,
+        retry_after: Option<Duration>,
+        resume: &mut ResumeState,
+        log: &mut FailureLog,
+    ) {
         self.health.set_error(error);
         let delay = resume.next_backoff(retry_after, fastrand::f64());
-        tracing::warn!(resource = self.spec.name, error, retry_in = ?delay, "list or watch failed, retrying");
+        if let Some(not_logged) = log.record(error, Instant::now().into_std()) {
+            tracing::warn!(
+                resource = self.spec.name,
+                error,
+                retry_in = ?delay,
+                not_logged,
+                "list or watch failed, retrying"
+            );
+        }
         tokio::time::sleep(delay).await;
     }
 
@@ -298,6 +319,7 @@ impl<W, O> Reflector<W, O> {
         let deadline = Instant::now() + self.timeouts.watch + self.timeouts.grace;
         let mut line = Vec::new();
         loop {
+            self.health.set_position(resume.resource_version());
             match self.next_frame(stream, &mut line, deadline).await? {
                 Frame::Apply(decoded) => {
                     resume.advance(&decoded.object_ref.resource_version);

@@ -5,13 +5,18 @@ use std::{sync::Arc, time::Instant};
 use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
 
-use crate::{Health, Metrics, WatchState, metrics::TEXT_FORMAT};
+use crate::{
+    Health, Metrics, WatchState,
+    metrics::TEXT_FORMAT,
+    preflight::{PermissionState, Permissions},
+};
 
 /// The handler of the HTTP endpoints.
 #[derive(Clone)]
 pub(super) struct StatusEndpoints {
     pub(super) metrics: Arc<Metrics>,
     pub(super) health: Arc<Health>,
+    pub(super) permissions: Arc<Permissions>,
 }
 
 impl StatusEndpoints {
@@ -43,7 +48,8 @@ impl StatusEndpoints {
         response
     }
 
-    /// Ready means that every watch was listed once. Later errors do not end readiness: the cache stays in use.
+    /// Ready means that every watch was listed once. Later errors do not end readiness: the cache stays in use. Nor do missing
+    /// permissions: those to list and watch keep a watch from being listed, and without those to write, restarts do not help.
     fn readyz(&self, verbose: bool) -> Response<Full<bytes::Bytes>> {
         let ready = self.health.is_ready();
         if ready && !verbose {
@@ -54,6 +60,7 @@ impl StatusEndpoints {
         for (name, state) in self.health.watches() {
             page.push_str(&watch_line(name, &state, now));
         }
+        page.push_str(&permissions_line(&self.permissions.get()));
         let (status, summary) = if ready {
             (StatusCode::OK, "readyz check passed\n")
         } else {
@@ -78,6 +85,16 @@ fn watch_line(name: &str, state: &WatchState, now: Instant) -> String {
         None if state.absent => format!("[+]{name} absent: the API server does not serve it{cached}\n"),
         None if state.synced => format!("[+]{name} ok\n"),
         None => format!("[-]{name} failed: not listed yet\n"),
+    }
+}
+
+/// The line of `/readyz?verbose` about permissions.
+fn permissions_line(state: &PermissionState) -> String {
+    match state {
+        PermissionState::Granted => "[+]permissions ok\n".to_owned(),
+        PermissionState::Pending => "[+]permissions not reviewed yet\n".to_owned(),
+        PermissionState::Unknown(error) => format!("[-]permissions not reviewed: {error}\n"),
+        PermissionState::Missing(missing) => format!("[-]permissions missing: {}\n", missing.join(", ")),
     }
 }
 

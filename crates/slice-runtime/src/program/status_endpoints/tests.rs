@@ -13,6 +13,7 @@ fn endpoints() -> StatusEndpoints {
     StatusEndpoints {
         metrics: Arc::new(Metrics::new("stub", "stub")),
         health: Arc::default(),
+        permissions: Arc::default(),
     }
 }
 
@@ -43,17 +44,17 @@ fn liveness_endpoints_return_ok() {
 #[test]
 fn readyz_succeeds_when_every_watch_was_listed() {
     let endpoints = endpoints();
-    assert_eq!(get(&endpoints, "/readyz"), (500, "readyz check failed\n".to_owned()));
+    endpoints.permissions.replace(PermissionState::Granted);
     let (pods, nodes) = (endpoints.health.add("pods"), endpoints.health.add("nodes"));
     pods.set_synced();
-    let failed = "[+]pods ok\n[-]nodes failed: not listed yet\nreadyz check failed\n";
+    let failed = "[+]pods ok\n[-]nodes failed: not listed yet\n[+]permissions ok\nreadyz check failed\n";
     assert_eq!(get(&endpoints, "/readyz"), (500, failed.to_owned()));
     nodes.set_error("no rights");
-    let failed = "[+]pods ok\n[-]nodes failed: no rights (for 0 s)\nreadyz check failed\n";
+    let failed = "[+]pods ok\n[-]nodes failed: no rights (for 0 s)\n[+]permissions ok\nreadyz check failed\n";
     assert_eq!(get(&endpoints, "/readyz?verbose"), (500, failed.to_owned()));
     nodes.set_synced();
     assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
-    let passed = "[+]pods ok\n[+]nodes ok\nreadyz check passed\n";
+    let passed = "[+]pods ok\n[+]nodes ok\n[+]permissions ok\nreadyz check passed\n";
     assert_eq!(get(&endpoints, "/readyz?verbose=true"), (200, passed.to_owned()));
 }
 
@@ -65,8 +66,30 @@ fn an_error_after_the_list_is_shown_and_does_not_end_readiness() {
     pods.set_synced();
     pods.set_error("no rights");
     assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
-    let passed = "[-]pods failed: no rights (for 0 s; cached objects stay in use)\nreadyz check passed\n";
+    let passed = "[-]pods failed: no rights (for 0 s; cached objects stay in use)\n[+]permissions not reviewed yet\nreadyz check passed\n";
     assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
+}
+
+#[test]
+fn missing_permissions_are_shown_and_do_not_prevent_readiness() {
+    let endpoints = endpoints();
+    endpoints.health.add("pods").set_synced();
+    let missing = ["create events", "patch events"].map(str::to_owned).to_vec();
+    for (state, line) in [
+        (
+            PermissionState::Missing(missing),
+            "missing: create events, patch events",
+        ),
+        (
+            PermissionState::Unknown("no reviews".to_owned()),
+            "not reviewed: no reviews",
+        ),
+    ] {
+        endpoints.permissions.replace(state);
+        assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
+        let passed = format!("[+]pods ok\n[-]permissions {line}\nreadyz check passed\n");
+        assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed));
+    }
 }
 
 /// An optional resource that the API server lacks is shown as absent.
@@ -78,11 +101,12 @@ fn an_absent_resource_does_not_prevent_readiness() {
     pools.set_absent();
     assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
     let absent = |cached: &str| {
-        format!("[+]pods ok\n[+]pools absent: the API server does not serve it{cached}\nreadyz check passed\n")
+        let absent = "absent: the API server does not serve it";
+        format!("[+]pods ok\n[+]pools {absent}{cached}\n[+]permissions not reviewed yet\nreadyz check passed\n")
     };
     assert_eq!(get(&endpoints, "/readyz?verbose"), (200, absent("")));
     pools.set_synced();
-    let passed = "[+]pods ok\n[+]pools ok\nreadyz check passed\n";
+    let passed = "[+]pods ok\n[+]pools ok\n[+]permissions not reviewed yet\nreadyz check passed\n";
     assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
     pools.set_absent();
     let cached = "; cached objects stay in use";

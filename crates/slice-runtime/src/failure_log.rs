@@ -41,6 +41,11 @@ impl FailureLog {
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
+
+    /// The last error, shortened to a kilobyte.
+    pub(crate) fn last_error(&self) -> &str {
+        &self.last_error
+    }
 }
 
 fn truncate(error: &str) -> &str {
@@ -81,8 +86,8 @@ mod tests {
         let mut log = FailureLog::default();
         let error = "ä".repeat(MAX_ERROR_BYTES);
         log.record(&error, Instant::now());
-        assert_eq!(log.last_error, &error[..MAX_ERROR_BYTES]);
+        assert_eq!(log.last_error(), &error[..MAX_ERROR_BYTES]);
         log.record(&format!("a{error}"), Instant::now());
-        assert_eq!(log.last_error.len(), MAX_ERROR_BYTES - 1);
+        assert_eq!(log.last_error().len(), MAX_ERROR_BYTES - 1);
     }
 }

@@ -14,6 +14,7 @@ use std::{num::NonZeroUsize, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 use slice_controller::Controller;
+use tokio::sync::mpsc;
 
 pub use config_errors::{CONCURRENCY, ConfigErrors, ENDPOINTS_PER_SLICE};
 pub use flags::CommonArgs;
@@ -24,6 +25,7 @@ use crate::{
     Health, Metrics, RunOptions, preflight,
     preflight::{Permissions, review_permissions},
     rbac::required_access,
+    run::run_with_debug,
 };
 use status_endpoints::StatusEndpoints;
 
@@ -150,6 +152,7 @@ where
     let result = runtime.block_on(run_until_stopped(info, program));
     // Do not wait for blocking threads, such as a name resolution in progress.
     runtime.shutdown_background();
+    logging::flush();
     result
 }
 
@@ -180,18 +183,30 @@ where
     let metrics = Arc::new(Metrics::new(&info.metrics_prefix(), info.work_queue));
     let health = Arc::new(Health::default());
     let permissions = Arc::new(Permissions::default());
+    let (debug, debug_requests) = mpsc::channel(1);
+    metrics.build_info(info.version);
     // Before anything waits for the API server, so that `/readyz` reports why.
     if !common.http_address.is_empty() {
         let endpoints = StatusEndpoints {
             metrics: Arc::clone(&metrics),
             health: Arc::clone(&health),
             permissions: Arc::clone(&permissions),
+            debug,
         };
         start_http(&common.http_address, endpoints).await?;
     }
     let required = required_access(&program.controller, info.owner, &options);
     tokio::spawn(review_permissions(client.clone(), required, permissions));
-    crate::run(program.controller, client, options, health, metrics, stop).await;
+    run_with_debug(
+        program.controller,
+        client,
+        options,
+        health,
+        metrics,
+        debug_requests,
+        stop,
+    )
+    .await;
     tracing::info!("stopped");
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! The work queue: keys to sync, with delays, backoff and one sync per key at a time.
 
 mod backoff;
+mod place;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ use std::{
 use slice_controller::Key;
 
 use backoff::Backoff;
+pub(crate) use place::Place;
 
 /// A rate-limited delaying work queue, as in client-go, in one type.
 ///

@@ -16,7 +16,6 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::{
     client::{ApiClient, RequestError},
     escape::Escaped,
-    failure_log::FailureLog,
     health::WatchHealth,
     metrics::Metrics,
 };
@@ -120,36 +119,29 @@ impl<W, O> Reflector<W, O> {
         let list_watch = ListWatch::new(&self.spec, &self.namespace);
         let mut resume = ResumeState::default();
         let mut absent = false;
-        let mut log = FailureLog::default();
         loop {
             let resource_version = resume.resource_version().map(ToOwned::to_owned);
             let started_at = Instant::now();
-            let end = match &resource_version {
-                Some(version) => self.watch(&list_watch, version, &mut resume).await,
+            let end = match resource_version {
+                Some(version) => self.watch(&list_watch, &version, &mut resume).await,
                 None if resume.uses_streaming_list() => self.streaming_list(&list_watch, &mut resume).await,
                 None => self.paged_list(&list_watch, &mut resume).await,
             };
             absent &= resume.resource_version().is_none();
-            if resume.resource_version() != resource_version.as_deref() {
-                log.reset();
-            }
             let Err(end) = end else { continue };
             match end {
                 StreamEnd::ReceiverDropped => return,
                 StreamEnd::Closed if resume.resource_version().is_none() => {
                     let error = "the streaming list ended, or received no data in time, before it was complete";
                     resume.page_next_list();
-                    self.back_off(error, None, &mut resume, &mut log).await;
+                    self.back_off(error, None, &mut resume).await;
                 }
                 // Without backoff, a server that closes every watch at once would be flooded with requests (F12).
                 StreamEnd::Closed if started_at.elapsed() < self.timeouts.min_duration => {
-                    self.back_off("the API server closed the watch at once", None, &mut resume, &mut log)
+                    self.back_off("the API server closed the watch at once", None, &mut resume)
                         .await;
                 }
-                StreamEnd::Closed => {
-                    resume.reset_backoff();
-                    log.reset();
-                }
+                StreamEnd::Closed => resume.reset_backoff(),
                 StreamEnd::Expired => {
                     tracing::info!(resource = self.spec.name, "watch expired (410 Gone), relisting");
                     resume.forget_version();
@@ -187,15 +179,10 @@ impl<W, O> Reflector<W, O> {
                 }
                 StreamEnd::Failed(error) => {
                     let retry_after = error.api_error().and_then(|error| error.retry_after);
-                    let error = if is_not_found(&error) {
-                        let (api, resource) = (self.spec.api_path(), self.spec.resource);
-                        format!("the API server does not serve {api}/{resource}, which is required")
-                    } else {
-                        Escaped(ErrorChain(&error)).to_string()
-                    };
-                    self.back_off(&error, retry_after, &mut resume, &mut log).await;
+                    let error = self.describe(&error);
+                    self.back_off(&error, retry_after, &mut resume).await;
                 }
-                StreamEnd::Invalid(error) => self.back_off(&error, None, &mut resume, &mut log).await,
+                StreamEnd::Invalid(error) => self.back_off(&error, None, &mut resume).await,
             }
         }
     }
@@ -207,22 +194,25 @@ impl<W, O> Reflector<W, O> {
             .map_err(|_| StreamEnd::ReceiverDropped)
     }
 
+    /// The text of a request error for the log and `/readyz`.
+    fn describe(&self, error: &RequestError) -> String {
+        if is_not_found(error) {
+            let (api, resource) = (self.spec.api_path(), self.spec.resource);
+            return format!("the API server does not serve {api}/{resource}, which is required");
+        }
+        Escaped(ErrorChain(error)).to_string()
+    }
+
     /// Reports an error, and waits before the next request.
-    async fn back_off(
-        &self,
-        error: &str,
-        retry_after: Option<Duration>,
-        resume: &mut ResumeState,
-        log: &mut FailureLog,
-    ) {
+    async fn back_off(&self, error: &str, retry_after: Option<Duration>, resume: &mut ResumeState) {
         self.health.set_error(error);
         let delay = resume.next_backoff(retry_after, fastrand::f64());
-        if let Some(not_logged) = log.record(error, Instant::now().into_std()) {
+        if let Some(not_logged) = resume.log_failure(error, Instant::now().into_std()) {
             tracing::warn!(
                 resource = self.spec.name,
                 error,
                 retry_in = ?delay,
-                not_logged,
+                not_logged = (not_logged > 0).then_some(not_logged),
                 "list or watch failed, retrying"
             );
         }

@@ -1,5 +1,6 @@
 //! Tests of the engine: with the controller for Services on a fake API server, and with a stub controller.
 
+mod debug_state;
 mod fake_api;
 mod fixtures;
 mod harness;

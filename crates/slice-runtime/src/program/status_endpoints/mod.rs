@@ -1,14 +1,20 @@
-//! The HTTP endpoints `/metrics`, `/healthz`, `/livez` and `/readyz`.
+//! The HTTP endpoints `/metrics`, `/healthz`, `/livez`, `/readyz` and `/debug/state`.
 
-use std::{sync::Arc, time::Instant};
+mod debug_state;
+
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
+use tokio::sync::mpsc;
+
+use super::logging;
 
 use crate::{
     Health, Metrics, WatchState,
     metrics::TEXT_FORMAT,
     preflight::{PermissionState, Permissions},
+    run::DebugRequest,
 };
 
 /// The handler of the HTTP endpoints.
@@ -17,11 +23,12 @@ pub(super) struct StatusEndpoints {
     pub(super) metrics: Arc<Metrics>,
     pub(super) health: Arc<Health>,
     pub(super) permissions: Arc<Permissions>,
+    pub(super) debug: mpsc::Sender<DebugRequest>,
 }
 
 impl StatusEndpoints {
-    /// Handles a request.
-    pub(super) fn handle<B>(&self, request: &Request<B>) -> Response<Full<bytes::Bytes>> {
+    /// Handles a request of a client with this address.
+    pub(super) async fn handle<B>(&self, request: &Request<B>, peer: IpAddr) -> Response<Full<bytes::Bytes>> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n");
         }
@@ -33,15 +40,22 @@ impl StatusEndpoints {
                 let verbose = form_urlencoded::parse(query.as_bytes()).any(|(key, _)| key == "verbose");
                 self.readyz(verbose)
             }
+            // Names of objects and errors are not for all who may read metrics.
+            "/debug/state" if !peer.to_canonical().is_loopback() => text(
+                StatusCode::FORBIDDEN,
+                "forbidden; /debug/state is served to clients on the loopback interface\n",
+            ),
+            "/debug/state" => self.debug_state().await,
             _ => text(
                 StatusCode::NOT_FOUND,
-                "not found; the endpoints are /metrics, /healthz, /livez and /readyz?verbose\n",
+                "not found; the endpoints are /metrics, /healthz, /livez, /readyz?verbose and /debug/state\n",
             ),
         }
     }
 
     fn metrics(&self) -> Response<Full<bytes::Bytes>> {
         self.metrics.watches(&self.health);
+        self.metrics.log_lines_dropped(logging::dropped_lines());
         let mut response = text(StatusCode::OK, self.metrics.page());
         let format = HeaderValue::from_static(TEXT_FORMAT);
         response.headers_mut().insert(CONTENT_TYPE, format);

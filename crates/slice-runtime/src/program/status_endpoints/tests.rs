@@ -1,3 +1,5 @@
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
 
@@ -14,13 +16,19 @@ fn endpoints() -> StatusEndpoints {
         metrics: Arc::new(Metrics::new("stub", "stub")),
         health: Arc::default(),
         permissions: Arc::default(),
+        debug: mpsc::channel(1).0,
     }
 }
 
 /// Sends a request. The body of the response is complete, so nothing waits.
 fn request(endpoints: &StatusEndpoints, method: Method, path: &str) -> Reply {
+    request_from(Ipv4Addr::LOCALHOST.into(), endpoints, method, path)
+}
+
+fn request_from(peer: IpAddr, endpoints: &StatusEndpoints, method: Method, path: &str) -> Reply {
     let request = Request::builder().method(method).uri(path).body(()).unwrap();
-    let (head, body) = endpoints.handle(&request).into_parts();
+    let response = endpoints.handle(&request, peer).now_or_never();
+    let (head, body) = response.expect("a response without a wait").into_parts();
     let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();
     Reply {
         status: head.status.as_u16(),
@@ -141,4 +149,20 @@ fn other_paths_and_methods_are_errors() {
     assert_eq!(get(&endpoints(), "/").0, 404);
     assert_eq!(request(&endpoints(), Method::HEAD, "/healthz").status, 200);
     assert_eq!(request(&endpoints(), Method::POST, "/healthz").status, 405);
+}
+
+/// Without a running engine, loopback clients get 503: they passed the check.
+#[tokio::test]
+async fn debug_state_is_for_loopback_clients_only() {
+    let endpoints = endpoints();
+    for (peer, status) in [
+        (IpAddr::from(Ipv4Addr::LOCALHOST), 503),
+        (Ipv6Addr::LOCALHOST.into(), 503),
+        (Ipv4Addr::LOCALHOST.to_ipv6_mapped().into(), 503),
+        (Ipv4Addr::new(10, 0, 0, 1).into(), 403),
+        (Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1).into(), 403),
+    ] {
+        let reply = request_from(peer, &endpoints, Method::GET, "/debug/state");
+        assert_eq!(reply.status, status, "{peer}");
+    }
 }

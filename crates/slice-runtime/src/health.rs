@@ -52,6 +52,8 @@ pub struct WatchState {
     pub absent: bool,
     /// When the last response or event arrived.
     pub last_activity: Option<Instant>,
+    /// The resourceVersion up to which all events were seen, and when it was reached.
+    pub position: Option<(String, Instant)>,
     /// The last error since the watch last succeeded, and the time of the first one.
     pub last_error: Option<(String, Instant)>,
 }
@@ -78,6 +80,14 @@ impl WatchHealth {
         state.absent = false;
         state.last_error = None;
         state.last_activity = Some(Instant::now());
+    }
+
+    /// All events up to this resourceVersion were seen.
+    pub(crate) fn set_position(&self, version: Option<&str>) {
+        let mut state = lock(&self.state);
+        if state.position.as_ref().map(|(position, _)| position.as_str()) != version {
+            state.position = version.map(|version| (version.to_owned(), Instant::now()));
+        }
     }
 
     /// The API server lacks the resource, which is optional.

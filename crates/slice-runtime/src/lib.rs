@@ -12,9 +12,9 @@
 //!                                                      └──► event recorder ───► API server
 //! ```
 //!
-//! * [`program::run`] is the whole `main` of a controller: flags, client configuration, preflight check, logging, HTTP endpoints
-//!   and shutdown. [`program::run_with`] adds flags of your own.
-//! * [`run`] runs a controller inside a program that has all of this already; [`preflight`] checks access before.
+//! * [`program::run`] is the whole `main` of a controller: flags, client configuration, review of permissions, logging, HTTP
+//!   endpoints and shutdown. [`program::run_with`] adds flags of your own.
+//! * [`run`] runs a controller inside a program that has all of this already; [`preflight`] checks its options before.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -51,6 +51,7 @@ mod engine;
 mod escape;
 mod event_channel;
 mod events;
+mod failure_log;
 mod health;
 mod metrics;
 mod preflight;

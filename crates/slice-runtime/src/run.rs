@@ -7,6 +7,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use slice_controller::{Controller, Decoded, ObjectRef, WatchSpec};
 use slice_core::well_known::MANAGED_BY_LABEL;
 use tokio::{
+    sync::{mpsc, oneshot},
     task::JoinSet,
     time::{Instant, sleep_until},
 };
@@ -14,7 +15,7 @@ use tokio::{
 use crate::{
     api::SliceApi,
     client::{ApiClient, RateLimit},
-    engine::{Engine, EngineConfig},
+    engine::{DebugState, Engine, EngineConfig},
     event_channel::{EventReceiver, EventSender, event_channel},
     events::Events,
     health::Health,
@@ -53,6 +54,9 @@ pub struct RunOptions {
     pub dry_run: bool,
 }
 
+/// A request for the state of the engine.
+pub(crate) type DebugRequest = oneshot::Sender<DebugState>;
+
 /// Runs a controller until `stop` is ready, then waits for writes in flight.
 ///
 /// # Panics
@@ -63,6 +67,32 @@ pub async fn run<C>(
     options: RunOptions,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
+    stop: impl Future<Output = ()>,
+) where
+    C: Controller + Send,
+{
+    let (_, no_requests) = mpsc::channel(1);
+    // Boxed: callers hold this future, which contains all state of the runner.
+    Box::pin(run_with_debug(
+        controller,
+        client,
+        options,
+        health,
+        metrics,
+        no_requests,
+        stop,
+    ))
+    .await;
+}
+
+/// As [`run`], and answers requests for the state of the engine.
+pub(crate) async fn run_with_debug<C>(
+    controller: C,
+    client: kube::Client,
+    options: RunOptions,
+    health: Arc<Health>,
+    metrics: Arc<Metrics>,
+    debug_requests: mpsc::Receiver<DebugRequest>,
     stop: impl Future<Output = ()>,
 ) where
     C: Controller + Send,
@@ -108,7 +138,7 @@ pub async fn run<C>(
     };
     // On the heap: the engine is large, and callers hold this future.
     tokio::select! {
-        () = Box::pin(runner.run(inputs, slices, stop)) => {}
+        () = Box::pin(runner.run(inputs, slices, debug_requests, stop)) => {}
         Some(Err(error)) = tasks.join_next() => std::panic::resume_unwind(error.into_panic()),
     }
 }
@@ -162,6 +192,7 @@ impl<C: Controller> Runner<C> {
         mut self,
         mut inputs: EventReceiver<IndexedEvent<C::Object>>,
         mut slices: EventReceiver<IndexedEvent<EndpointSlice>>,
+        mut debug_requests: mpsc::Receiver<DebugRequest>,
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
@@ -184,6 +215,8 @@ impl<C: Controller> Runner<C> {
                 // Go on with the next turn, after watch events that have arrived.
                 () = std::future::ready(()), if has_more => tokio::task::yield_now().await,
                 () = next_tick(resync.as_mut()) => self.engine.resync_all(now()),
+                // The receiver is dropped if the request timed out.
+                Some(request) = debug_requests.recv() => drop(request.send(self.engine.debug_state(now()))),
                 _ = gauges.tick() => {
                     self.engine.update_gauges(now());
                     self.engine.sweep_interner();

@@ -96,7 +96,7 @@ async fn a_second_signal_exits_immediately() {
 }
 
 #[tokio::test]
-async fn a_signal_during_preflight_exits_cleanly() {
+async fn a_signal_while_the_server_does_not_respond_exits_cleanly() {
     let (server, _) = start_server().await;
     server.faults.add(Rule::when(Match::default()).hold_request());
     let binary = TestProcess::start(PROGRAM, &[&server.flag()], &[]).unwrap();

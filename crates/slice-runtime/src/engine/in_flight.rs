@@ -129,6 +129,11 @@ impl InFlight {
         }
     }
 
+    /// The number of writes without a result.
+    pub(super) fn pending_writes(&self) -> usize {
+        self.pending.iter().flatten().count()
+    }
+
     /// How the sync ended, for the work queue.
     pub(super) fn status(&self) -> SyncStatus {
         if self.outcome.is_success() {

@@ -17,9 +17,12 @@
 //! [`WriteResult::Conflict`]. `InFlight::on_conflict` puts the live slice into the cache. `complete_sync` passes
 //! `SyncStatus::Conflict` to the work queue, which requeues the key at once the first time, then with backoff.
 
+mod debug_state;
+mod failing_keys;
 mod in_flight;
 mod known;
 mod relist;
+mod retry_reason;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +36,7 @@ use std::{
 use jiff::Timestamp;
 use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{
-    Controller, Enqueued, ErrorChain, Event, EventContext, Key, SyncContext, SyncFailure, SyncOutcome, SyncResult,
+    Controller, Enqueued, Event, EventContext, Key, SyncContext, SyncFailure, SyncOutcome, SyncResult,
 };
 use slice_core::well_known::MANAGED_BY_LABEL;
 use slice_reconciler::Write;
@@ -48,9 +51,12 @@ use crate::{
     slice_cache::{SliceCache, decode},
     watch::WatchEvent,
 };
+pub(crate) use debug_state::{DebugState, since};
+use failing_keys::FailingKeys;
 use in_flight::InFlight;
 use known::KnownObjects;
 use relist::Relist;
+use retry_reason::retry_reason;
 
 /// Failures in a row of a key from which on a failure event is recorded.
 const FAILURES_BEFORE_EVENT: u32 = 2;
@@ -87,6 +93,7 @@ pub(crate) struct Engine<C: Controller> {
     in_flight: HashMap<Key, InFlight>,
     /// Whether the controller was prepared for syncs at least once.
     prepared: bool,
+    failing_keys: FailingKeys,
     metrics: Arc<Metrics>,
 }
 
@@ -140,6 +147,7 @@ impl<C: Controller> Engine<C> {
             queue: WorkQueue::default(),
             in_flight: HashMap::new(),
             prepared: false,
+            failing_keys: FailingKeys::default(),
             metrics,
         }
     }
@@ -406,7 +414,9 @@ impl<C: Controller> Engine<C> {
         if outcome.is_success() && outcome.writes.any() {
             self.metrics.written(now.saturating_duration_since(added_at));
         }
-        log_outcome(&outcome);
+        self.metrics.sync_retried(retry_reason(&outcome));
+        log_writes(&outcome);
+        self.failing_keys.record(key, &outcome, now);
         if self.queue.failures(key) >= FAILURES_BEFORE_EVENT {
             events.extend(self.controller.failure_event(key, &outcome.failures));
         }
@@ -441,8 +451,8 @@ fn log_plan(writes: &[Write]) {
     }
 }
 
-/// Logs the outcome of a sync, in its span.
-fn log_outcome(outcome: &SyncOutcome) {
+/// Logs the successful writes of a sync, in its span.
+fn log_writes(outcome: &SyncOutcome) {
     let writes = outcome.writes;
     if writes.any() {
         tracing::info!(
@@ -451,8 +461,5 @@ fn log_outcome(outcome: &SyncOutcome) {
             deleted = writes.deleted,
             "slices written"
         );
-    }
-    for failure in &outcome.failures {
-        tracing::warn!(error = %Escaped(ErrorChain(failure)), "sync failed; the key is requeued");
     }
 }

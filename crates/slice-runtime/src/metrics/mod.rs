@@ -1,17 +1,23 @@
 //! The metrics of a program: of its work queue, of the runtime and of its controller.
 
 mod exposition;
+mod process;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
 
 use slice_controller::{Measurement, MetricKind, MetricSpec, exponential_buckets};
 
 use crate::{admission::AdmissionState, events::DropReason, health::Health};
 use exposition::Exposition;
 pub(crate) use exposition::TEXT_FORMAT;
+use process::{PROCESS_METRICS, ProcessMetrics};
 
 /// The metrics of the runtime.
-static METRICS: [&MetricSpec; 10] = [
+static METRICS: [&MetricSpec; 13] = [
+    &BUILD_INFO,
     &CHANGE_TO_WRITE,
     &KEYS_FAILING,
     &OLDEST_FAILING_KEY,
@@ -22,6 +28,8 @@ static METRICS: [&MetricSpec; 10] = [
     &SLOTS_IN_USE,
     &GATE_CLOSED,
     &GATE_CLOSED_TOTAL,
+    &SYNC_RETRIES,
+    &LOG_LINES_DROPPED,
 ];
 
 static CHANGE_TO_WRITE: MetricSpec = MetricSpec {
@@ -88,12 +96,33 @@ static GATE_CLOSED_TOTAL: MetricSpec = MetricSpec {
     kind: MetricKind::Counter,
     labels: &[],
 };
+static BUILD_INFO: MetricSpec = MetricSpec {
+    name: "build_info",
+    help: "A constant 1 with the version of the program",
+    kind: MetricKind::Gauge,
+    labels: &["version"],
+};
+static SYNC_RETRIES: MetricSpec = MetricSpec {
+    name: "sync_retries_total",
+    help: "Number of syncs that failed and are retried, by the reason of the failure",
+    kind: MetricKind::Counter,
+    labels: &["reason"],
+};
+static LOG_LINES_DROPPED: MetricSpec = MetricSpec {
+    name: "log_lines_dropped_total",
+    help: "Number of log lines that were dropped because standard error was not read fast enough",
+    kind: MetricKind::Counter,
+    labels: &[],
+};
 
 /// The metrics of a program. The controller registers its own.
 #[derive(Debug)]
 pub struct Metrics {
     pub(crate) queue: QueueMetrics,
     controller: Exposition,
+    process: ProcessMetrics,
+    /// The last total of dropped log lines.
+    log_lines_dropped: AtomicUsize,
 }
 
 impl Metrics {
@@ -103,6 +132,8 @@ impl Metrics {
         let metrics = Self {
             queue: QueueMetrics::new(queue),
             controller: Exposition::new(subsystem, &[]),
+            process: ProcessMetrics::new(),
+            log_lines_dropped: AtomicUsize::new(0),
         };
         metrics.register(&METRICS);
         // The series exist from the start, so that the first dropped event is an increase.
@@ -116,7 +147,9 @@ impl Metrics {
     pub fn runtime_specs(subsystem: &str) -> impl Iterator<Item = (String, &'static MetricSpec)> {
         let named = |prefix: &str, spec: &'static MetricSpec| (format!("{prefix}_{}", spec.name), spec);
         let own = METRICS.iter().map(move |spec| named(subsystem, spec));
-        own.chain(QUEUE_METRICS.iter().map(move |spec| named("workqueue", spec)))
+        let queue = QUEUE_METRICS.iter().map(move |spec| named("workqueue", spec));
+        own.chain(queue)
+            .chain(PROCESS_METRICS.iter().map(move |spec| named("process", spec)))
     }
 
     /// All metrics in the text format of Prometheus.
@@ -125,6 +158,7 @@ impl Metrics {
         let mut page = String::new();
         self.controller.write(&mut page);
         self.queue.0.write(&mut page);
+        self.process.write(&mut page);
         page
     }
 
@@ -155,6 +189,25 @@ impl Metrics {
     /// An object of a resource could not be decoded.
     pub(crate) fn object_skipped(&self, resource: &'static str) {
         self.record(&OBJECTS_SKIPPED, &[resource], 1.0);
+    }
+
+    /// A sync failed for this reason, if any, and is retried.
+    pub(crate) fn sync_retried(&self, reason: Option<&'static str>) {
+        if let Some(reason) = reason {
+            self.record(&SYNC_RETRIES, &[reason], 1.0);
+        }
+    }
+
+    /// The version of the program.
+    pub(crate) fn build_info(&self, version: &'static str) {
+        self.record(&BUILD_INFO, &[version], 1.0);
+    }
+
+    /// The total of log lines dropped so far.
+    pub(crate) fn log_lines_dropped(&self, total: usize) {
+        let before = self.log_lines_dropped.fetch_max(total, Ordering::Relaxed);
+        let dropped = total.saturating_sub(before);
+        self.apply(vec![Measurement::of_count(&LOG_LINES_DROPPED, &[], dropped)]);
     }
 
     /// The failing keys, each by the time since it started to fail.

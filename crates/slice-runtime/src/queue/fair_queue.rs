@@ -51,6 +51,15 @@ impl FairQueue {
         }
     }
 
+    /// The keys, each with the number of keys of its namespace before it.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Key)> {
+        let namespaces = self
+            .turns
+            .values()
+            .filter_map(|namespace| self.namespaces.get(namespace));
+        namespaces.flat_map(|namespace| namespace.keys.values().enumerate())
+    }
+
     /// Whether a key of a namespace that `admits` accepts is ready.
     pub(super) fn is_ready(&self, admits: impl Fn(&str) -> bool) -> bool {
         self.turns.values().any(|namespace| admits(namespace))

@@ -2,6 +2,7 @@
 
 mod backoff;
 mod fair_queue;
+mod place;
 #[cfg(test)]
 mod tests;
 
@@ -10,10 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde::Serialize;
 use slice_controller::{Enqueued, Key};
 
 use backoff::Backoff;
 use fair_queue::FairQueue;
+pub(crate) use place::Place;
 
 /// A rate-limited delaying work queue, as in client-go, in one type.
 ///
@@ -38,7 +41,8 @@ pub(crate) struct WorkQueue {
 }
 
 /// The lane of a ready key: admission decides which lane is next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Lane {
     /// A change takes endpoints out of service.
     Removal,

@@ -37,20 +37,11 @@ impl ListWatch {
         }
     }
 
-    /// A list of at most one object: checks access, and returns a resourceVersion.
-    pub(super) fn probe(&self) -> BuiltRequest {
-        self.list(1, "")
-    }
-
     /// One page of a list. The first page, without a continue token, is a consistent read.
     pub(super) fn page(&self, continue_token: &str) -> BuiltRequest {
-        self.list(PAGE_SIZE, continue_token)
-    }
-
-    fn list(&self, limit: u32, continue_token: &str) -> BuiltRequest {
         let params = ListParams {
             label_selector: self.label_selector.clone(),
-            limit: Some(limit),
+            limit: Some(PAGE_SIZE),
             continue_token: (!continue_token.is_empty()).then(|| continue_token.to_owned()),
             ..ListParams::default()
         };
@@ -133,12 +124,12 @@ mod tests {
             "/api/v1/pods?watch=true&timeoutSeconds=9&labelSelector=a.io%2Fb%3Dc%2C%21d&allowWatchBookmarks=true\
              &sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion="
         );
-        let request = ListWatch::new(&labelled, "").probe();
+        let request = ListWatch::new(&labelled, "").page("");
         assert_eq!(
             request.as_ref().unwrap().headers()[ACCEPT],
             "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
         );
-        assert_eq!(uri(request), "/api/v1/pods?labelSelector=a.io%2Fb%3Dc%2C%21d&limit=1");
+        assert_eq!(uri(request), "/api/v1/pods?labelSelector=a.io%2Fb%3Dc%2C%21d&limit=500");
         let nodes = WatchSpec::new((), "v1", "nodes", |()| ()).cluster_scoped();
         assert_eq!(uri(ListWatch::new(&nodes, "a").page("")), "/api/v1/nodes?limit=500");
     }

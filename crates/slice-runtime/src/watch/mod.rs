@@ -20,15 +20,9 @@ use crate::{
     health::WatchHealth,
     metrics::Metrics,
 };
-use frames::{Frame, Undecodable, decode_frame, decode_list_version, decode_page};
+use frames::{Frame, Undecodable, decode_frame, decode_page};
 pub(crate) use list_watch::ListWatch;
 use resume::ResumeState;
-
-/// Lists a resource to get the resourceVersion from which it can be watched.
-pub(crate) async fn current_version(api: &ApiClient, list_watch: &ListWatch) -> Result<Box<str>, RequestError> {
-    let list = api.call(list_watch.probe()).await?;
-    decode_list_version(&list).map_err(RequestError::transport)
-}
 
 /// Events of a reflector. An initial list or a relist is the sequence `Init`, `Apply`…, `InitDone`; objects missing from it
 /// were deleted.
@@ -201,7 +195,7 @@ impl<W, O> Reflector<W, O> {
                     if is_overload(&error) && self.emit(WatchEvent::Overloaded { retry_after }).await.is_err() {
                         return;
                     }
-                    let error = Escaped(ErrorChain(&error)).to_string();
+                    let error = self.describe(&error);
                     self.back_off(&error, retry_after, &mut resume).await;
                 }
                 StreamEnd::Invalid(error) => self.back_off(&error, None, &mut resume).await,
@@ -224,11 +218,28 @@ impl<W, O> Reflector<W, O> {
         sent.map_err(|_| StreamEnd::ReceiverDropped)
     }
 
+    /// The text of a request error for the log and `/readyz`.
+    fn describe(&self, error: &RequestError) -> String {
+        if is_not_found(error) {
+            let (api, resource) = (self.spec.api_path(), self.spec.resource);
+            return format!("the API server does not serve {api}/{resource}, which is required");
+        }
+        Escaped(ErrorChain(error)).to_string()
+    }
+
     /// Reports an error, and waits before the next request.
     async fn back_off(&self, error: &str, retry_after: Option<Duration>, resume: &mut ResumeState) {
         self.health.set_error(error);
         let delay = resume.next_backoff(retry_after, fastrand::f64());
-        tracing::warn!(resource = self.spec.name, error, retry_in = ?delay, "list or watch failed, retrying");
+        if let Some(not_logged) = resume.log_failure(error, Instant::now().into_std()) {
+            tracing::warn!(
+                resource = self.spec.name,
+                error,
+                retry_in = ?delay,
+                not_logged = (not_logged > 0).then_some(not_logged),
+                "list or watch failed, retrying"
+            );
+        }
         tokio::time::sleep(delay).await;
     }
 
@@ -323,6 +334,7 @@ impl<W, O> Reflector<W, O> {
         let deadline = Instant::now() + self.timeouts.watch + self.timeouts.grace;
         let mut line = Vec::new();
         loop {
+            self.health.set_position(resume.resource_version());
             match self.next_frame(stream, &mut line, deadline).await? {
                 Frame::Apply(decoded) => {
                     resume.advance(&decoded.object_ref.resource_version);

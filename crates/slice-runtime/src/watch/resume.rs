@@ -1,10 +1,13 @@
 //! The resume state of a reflector: the resourceVersion reached, and the backoff.
 
-use std::{num::NonZeroU64, time::Duration};
+use std::{
+    num::NonZeroU64,
+    time::{Duration, Instant},
+};
 
 use http::StatusCode;
 
-use crate::client::RequestError;
+use crate::{client::RequestError, failure_log::FailureLog};
 
 const BACKOFF_BASE: Duration = Duration::from_millis(200);
 const BACKOFF_CAP: Duration = Duration::from_secs(10);
@@ -19,6 +22,7 @@ pub(super) struct ResumeState {
     /// The highest numeric resourceVersion ever seen; others cannot be compared. Never 0, which means any version.
     highest_seen: Option<NonZeroU64>,
     failures: u32,
+    log: FailureLog,
     /// Whether the server supports streaming lists, as far as known.
     supports_streaming: bool,
     /// Whether lists are paged until one is complete, because a streaming list failed.
@@ -31,6 +35,7 @@ impl Default for ResumeState {
             resource_version: None,
             highest_seen: None,
             failures: 0,
+            log: FailureLog::default(),
             supports_streaming: true,
             pages_next: false,
         }
@@ -50,7 +55,7 @@ impl ResumeState {
         }
         self.resource_version = Some(version.into());
         self.highest_seen = self.highest_seen.max(version.parse().ok());
-        self.failures = 0;
+        self.reset_backoff();
         self.pages_next = false;
     }
 
@@ -104,6 +109,12 @@ impl ResumeState {
 
     pub(super) fn reset_backoff(&mut self) {
         self.failures = 0;
+        self.log.reset();
+    }
+
+    /// Whether to log a failure, as the number of failures before it that were not logged.
+    pub(super) fn log_failure(&mut self, error: &str, now: Instant) -> Option<u32> {
+        self.log.record(error, now)
     }
 
     /// The delay after a failure: the server's `Retry-After`, or exponential backoff. `jitter` (0 to 1) spreads the latter, so

@@ -49,11 +49,11 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// A sync that fails twice with a message of the server, which contains a line break and an escape sequence.
-fn failing_syncs() {
+/// A sync that fails so many times, once a minute, with a message of the server, which contains a line break and an escape sequence.
+fn failing_syncs(times: u32) {
     let mut now = Instant::now();
     let (mut engine, _) = engine(one_write(), &["a"], now);
-    for _ in 0..2 {
+    for _ in 0..times {
         let job = engine.process_due(9, now, Timestamp::now()).jobs.remove(0);
         job.span.in_scope(|| tracing::info!("a line of a writer"));
         let message = "denied\nINFO forged line \u{1b}[2K".to_owned();
@@ -69,8 +69,8 @@ fn failing_syncs() {
     }
 }
 
-#[test]
-fn log_lines_of_a_sync_carry_key_and_attempt_and_server_text_cannot_break_them() {
+/// The log lines of failing syncs.
+fn log_of_failing_syncs(times: u32) -> Vec<String> {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(log.clone())
@@ -78,7 +78,20 @@ fn log_lines_of_a_sync_carry_key_and_attempt_and_server_text_cannot_break_them()
         .without_time()
         .with_target(false)
         .finish();
-    tracing::subscriber::with_default(subscriber, failing_syncs);
+    tracing::subscriber::with_default(subscriber, || failing_syncs(times));
+    log.lines()
+}
+
+#[test]
+fn a_key_that_fails_for_ever_does_not_flood_the_log() {
+    let lines = log_of_failing_syncs(60);
+    let warnings: Vec<&String> = lines.iter().filter(|line| line.contains("WARN")).collect();
+    assert_eq!(warnings.len(), 3 + 5, "{warnings:#?}");
+    assert!(warnings[3].ends_with(" not_logged=9"), "{warnings:#?}");
+}
+
+#[test]
+fn log_lines_of_a_sync_carry_key_and_attempt_and_server_text_cannot_break_them() {
     let failed = "sync failed; the key is requeued error=failed to delete slice : denied\\nINFO forged line \\u{1b}[2K";
     let expected: Vec<String> = (1..=2)
         .flat_map(|attempt| {
@@ -89,5 +102,5 @@ fn log_lines_of_a_sync_carry_key_and_attempt_and_server_text_cannot_break_them()
             ]
         })
         .collect();
-    assert_eq!(log.lines(), expected);
+    assert_eq!(log_of_failing_syncs(2), expected);
 }

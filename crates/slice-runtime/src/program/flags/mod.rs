@@ -42,8 +42,8 @@ pub struct CommonArgs {
     /// Maximum burst of requests with --kube-api-qps (0 = the requests of one second)
     #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
     kube_api_burst: i32,
-    /// Address of the HTTP endpoints /metrics, /healthz, /livez and /readyz, without TLS. The default host is 127.0.0.1. Not
-    /// served if empty
+    /// Address of the HTTP endpoints /metrics, /healthz, /livez, /readyz and /debug/state, without TLS. The default host is
+    /// 127.0.0.1. Not served if empty
     #[arg(long, value_name = "[HOST]:PORT", default_value = "", hide_default_value = true)]
     pub(super) http_address: String,
     /// Format of log lines

@@ -125,6 +125,16 @@ async fn a_lasting_event_is_counted_every_15_minutes_and_created_again_after_its
     assert_eq!(harness.recorded().await, [("a".to_owned(), 1)]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_long_message_is_recorded_truncated() {
+    let mut harness = Harness::new();
+    harness.events.record(vec![event("a", &"x".repeat(5000))]);
+    harness.run_for(MINUTE).await;
+    let recorded = harness.api.list(&ListParams::default()).await.unwrap();
+    let lengths: Vec<_> = recorded.into_iter().map(|event| event.message.unwrap().len()).collect();
+    assert_eq!(lengths, [Event::MAX_MESSAGE_LEN]);
+}
+
 /// An event without a response is counted as dropped and recorded when it is repeated; others wait for it.
 #[tokio::test(start_paused = true)]
 async fn an_event_whose_request_fails_is_counted_and_not_taken_for_recorded() {

@@ -202,7 +202,7 @@ impl<C: Controller> Runner<C> {
 
     fn handle_report(&mut self, report: WriteReport) {
         match report {
-            WriteReport::Result { key, write, result } => self.engine.on_write_result(&key, write, result),
+            WriteReport::Result { key, write, result } => self.engine.on_write_result(&key, write, result, now()),
             WriteReport::Done(key) => {
                 let events = self.engine.on_writes_done(&key, now());
                 self.events.record(events);

@@ -89,7 +89,7 @@ impl WriterPool {
 }
 
 async fn write(api: SliceApi, job: Job, sender: mpsc::UnboundedSender<WriteReport>) {
-    let Job { key, writes, .. } = job;
+    let Job { key, writes, probe, .. } = job;
     let report = |write: usize, result: WriteResult| {
         let key = key.clone();
         // The receiver is dropped at shutdown.
@@ -98,7 +98,7 @@ async fn write(api: SliceApi, job: Job, sender: mpsc::UnboundedSender<WriteRepor
     let send = |index: usize, operation: Operation| {
         let (api, key, report) = (&api, &key, &report);
         async move {
-            let result = api.write(&key.namespace, &operation).await;
+            let result = api.write(&key.namespace, &operation, probe).await;
             tracing::debug!(write = %Escaped(&operation), result = result.name(), "EndpointSlice write finished");
             let status = match result {
                 WriteResult::Stored(_) | WriteResult::Deleted => Ok(()),

@@ -19,6 +19,7 @@
 
 mod in_flight;
 mod known;
+mod pending_write;
 mod relist;
 #[cfg(test)]
 mod tests;
@@ -43,11 +44,11 @@ use crate::{
     api::WriteResult,
     escape::Escaped,
     metrics::Metrics,
-    queue::{QueuedKey, WorkQueue},
+    queue::{QueuedKey, SyncStatus, WorkQueue},
     slice_cache::{SliceCache, decode},
     watch::WatchEvent,
 };
-use in_flight::InFlight;
+use in_flight::{InFlight, Ownership};
 use known::KnownObjects;
 use relist::Relist;
 
@@ -96,6 +97,8 @@ struct WatchedResource<W> {
 pub(crate) struct Job {
     pub(crate) key: Key,
     pub(crate) writes: Vec<Write>,
+    /// Whether the writes are sent as dry runs, to find out whether the labels of slices are still rewritten.
+    pub(crate) probe: bool,
     /// The span of the sync, for the log lines of its writes.
     pub(crate) span: Span,
 }
@@ -183,6 +186,7 @@ impl<C: Controller> Engine<C> {
         let changed = match event {
             WatchEvent::Init => {
                 self.slice_relist.start();
+                self.slices.begin_list();
                 Vec::new()
             }
             WatchEvent::Apply(decoded) => {
@@ -190,7 +194,7 @@ impl<C: Controller> Engine<C> {
                     listed.insert(decoded.object_ref.uid.into());
                 }
                 let slice = decode(&decoded.object, self.context.interner());
-                self.slices.apply(self.controller.key_of(&slice.metadata), slice)
+                self.slices.apply(self.controller.key_of(&slice.metadata), slice, now)
             }
             WatchEvent::Delete(object) => self.slices.remove(&object.uid).into_iter().collect(),
             WatchEvent::InitDone { version } => {
@@ -277,9 +281,10 @@ impl<C: Controller> Engine<C> {
         let span = tracing::info_span!("sync", key = %Escaped(&queued.key), attempt = queued.attempt);
         let _entered = span.clone().entered();
         let key = queued.key.clone();
+        let reserved_names = self.slices.reserved.names(&key, now);
         let context = SyncContext {
             existing: self.slices.get(&key),
-            reserved_names: self.slices.reserved_names(&key),
+            reserved_names: &reserved_names,
             now: time,
         };
         let result = self.controller.sync(&key, &context);
@@ -300,11 +305,13 @@ impl<C: Controller> Engine<C> {
                 if self.config.dry_run {
                     log_plan(&plan.writes);
                 } else if !plan.writes.is_empty() {
-                    flight.begin_writes(&plan.writes, &mut self.slices);
+                    let writes = flight.begin_writes(plan.writes, &mut self.slices);
+                    let probe = flight.outcome.probe;
                     self.in_flight.insert(key.clone(), flight);
                     batch.jobs.push(Job {
                         key,
-                        writes: plan.writes,
+                        writes,
+                        probe,
                         span,
                     });
                     return;
@@ -316,23 +323,23 @@ impl<C: Controller> Engine<C> {
     }
 
     /// Applies the result of one write to the slice cache. `write` is its index in the plan.
-    pub(crate) fn on_write_result(&mut self, key: &Key, write: usize, result: WriteResult) {
-        if let Some(flight) = self.in_flight.get_mut(key) {
-            let _entered = flight.span.clone().entered();
-            let is_ours = |slice: &EndpointSlice| {
-                let labels = slice.metadata.labels.as_ref();
-                labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(&self.config.managed_by)
-            };
-            let key_of = |slice: &ObjectMeta| self.controller.key_of(slice);
-            flight.on_write_result(
-                write,
-                result,
-                &mut self.slices,
-                self.context.interner(),
-                is_ours,
-                key_of,
-            );
-        }
+    pub(crate) fn on_write_result(&mut self, key: &Key, write: usize, result: WriteResult, now: Instant) {
+        let Some(flight) = self.in_flight.get_mut(key) else {
+            return;
+        };
+        let _entered = flight.span.clone().entered();
+        let owner_of = |metadata: &ObjectMeta| {
+            let labels = metadata.labels.as_ref();
+            if labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(&self.config.managed_by) {
+                Ownership::Ours(self.controller.key_of(metadata))
+            } else {
+                Ownership::Foreign
+            }
+        };
+        let interner = self.context.interner();
+        let moved_to = flight.on_write_result(write, result, &mut self.slices, interner, owner_of, now);
+        let delay = self.config.foreign_change_delay;
+        self.enqueue(moved_to.into_iter().map(|key| (key, delay)), now);
     }
 
     /// Ends the writes of a key: all have a result, or the writer panicked. Returns events to record.
@@ -340,7 +347,7 @@ impl<C: Controller> Engine<C> {
         let mut events = Vec::new();
         if let Some(mut flight) = self.in_flight.remove(key) {
             let _entered = flight.span.clone().entered();
-            flight.abort_pending(&mut self.slices);
+            flight.end_writes(&mut self.slices);
             if self.slices.end_sync(key) {
                 self.enqueue([(key.clone(), self.config.foreign_change_delay)], now);
             }
@@ -370,6 +377,8 @@ impl<C: Controller> Engine<C> {
             } else {
                 self.active_keys.remove(key);
             }
+        }
+        if status == SyncStatus::Success {
             self.enqueue(requeue_after.map(|delay| (key.clone(), delay)), now);
         }
         self.metrics.queue.finished(outcome.duration, outcome.is_success());
@@ -377,13 +386,16 @@ impl<C: Controller> Engine<C> {
             self.metrics.written(now.saturating_duration_since(added_at));
         }
         log_outcome(&outcome);
-        if self.queue.failures(key) >= FAILURES_BEFORE_EVENT {
+        // A conflict needs no action: the key is synced again with the live slice.
+        outcome.failures.retain(|failure| !failure.is_conflict());
+        if !outcome.failures.is_empty() && self.queue.failures(key) >= FAILURES_BEFORE_EVENT {
             events.extend(self.controller.failure_event(key, &outcome.failures));
         }
     }
 
-    /// Updates the gauges that change with time.
-    pub(crate) fn update_gauges(&self, now: Instant) {
+    /// Updates the gauges that change with time, and drops expired state.
+    pub(crate) fn update_gauges(&mut self, now: Instant) {
+        self.slices.reserved.sweep(now);
         let failing = self
             .queue
             .failing()
@@ -417,6 +429,10 @@ fn log_outcome(outcome: &SyncOutcome) {
         );
     }
     for failure in &outcome.failures {
+        if failure.is_conflict() {
+            tracing::info!(error = %Escaped(ErrorChain(failure)), "conflict; the key is requeued");
+            continue;
+        }
         tracing::warn!(error = %Escaped(ErrorChain(failure)), "sync failed; the key is requeued");
     }
 }

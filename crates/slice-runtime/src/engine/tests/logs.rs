@@ -63,14 +63,14 @@ fn failing_syncs() {
             message,
         };
         let retry_after = None;
-        engine.on_write_result(&job.key, 0, WriteResult::Failed { error, retry_after });
+        engine.on_write_result(&job.key, 0, WriteResult::Failed { error, retry_after }, now);
         engine.on_writes_done(&job.key, now);
         now += Duration::from_secs(60);
     }
 }
 
-#[test]
-fn log_lines_of_a_sync_carry_key_and_attempt_and_server_text_cannot_break_them() {
+/// The lines that `syncs` logs.
+fn logged(syncs: fn()) -> Vec<String> {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(log.clone())
@@ -78,7 +78,27 @@ fn log_lines_of_a_sync_carry_key_and_attempt_and_server_text_cannot_break_them()
         .without_time()
         .with_target(false)
         .finish();
-    tracing::subscriber::with_default(subscriber, failing_syncs);
+    tracing::subscriber::with_default(subscriber, syncs);
+    log.lines()
+}
+
+/// The key is synced again with the live slice; nothing is wrong.
+#[test]
+fn a_conflict_is_no_warning() {
+    let lines = logged(|| {
+        let now = Instant::now();
+        let (mut engine, _) = engine(one_write(), &["a"], now);
+        let job = engine.process_due(9, now, Timestamp::now()).jobs.remove(0);
+        engine.on_write_result(&job.key, 0, WriteResult::Conflict(None), now);
+        engine.on_writes_done(&job.key, now);
+    });
+    let conflict = "failed to delete slice : conflict: another client changed the slice first";
+    let line = format!(" INFO sync{{key=ns/a attempt=1}}: conflict; the key is requeued error={conflict}");
+    assert_eq!(lines, [line]);
+}
+
+#[test]
+fn log_lines_of_a_sync_carry_key_and_attempt_and_server_text_cannot_break_them() {
     let failed = "sync failed; the key is requeued error=failed to delete slice : denied\\nINFO forged line \\u{1b}[2K";
     let expected: Vec<String> = (1..=2)
         .flat_map(|attempt| {
@@ -89,5 +109,5 @@ fn log_lines_of_a_sync_carry_key_and_attempt_and_server_text_cannot_break_them()
             ]
         })
         .collect();
-    assert_eq!(log.lines(), expected);
+    assert_eq!(logged(failing_syncs), expected);
 }

@@ -5,6 +5,8 @@ mod fixtures;
 mod harness;
 mod logs;
 mod random;
+mod relabelling;
+mod responses;
 mod scenarios;
 mod scheduling;
 mod stub;

@@ -111,15 +111,18 @@ pub struct SyncOutcome {
     pub failures: Vec<SyncFailure>,
     /// Whether the API server rejected creates because the namespace is terminating, which is no failure (R107).
     pub namespace_terminating: bool,
+    /// Whether only a dry run of one write was sent instead of the plan, because the labels of slices were rewritten before.
+    /// The key is synced again.
+    pub probe: bool,
     /// The time from the sync to the last response.
     pub duration: Duration,
 }
 
 impl SyncOutcome {
-    /// Whether nothing failed.
+    /// Whether the plan was executed and nothing failed.
     #[must_use]
     pub fn is_success(&self) -> bool {
-        self.failures.is_empty()
+        self.failures.is_empty() && !self.probe
     }
 }
 

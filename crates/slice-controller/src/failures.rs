@@ -69,6 +69,11 @@ mod tests {
             slice: "db-2".into(),
             error: no(),
         };
+        let relabelled = SyncFailure::Create(WriteError::Relabelled {
+            slice: "db-3".into(),
+            label: "kubernetes.io/service-name".into(),
+            value: None,
+        });
         let created = "failed to create EndpointSlice for Endpoints ns/db: no";
         let updated = "failed to update db-1 EndpointSlice for Endpoints ns/db: gone";
         let deleted = "failed to delete db-2 EndpointSlice for Endpoints ns/db: no";
@@ -78,6 +83,13 @@ mod tests {
             (
                 vec![create(), update, delete],
                 format!("[{created}, {updated}, {deleted}]"),
+            ),
+            (
+                vec![relabelled],
+                "failed to create EndpointSlice for Endpoints ns/db: slice db-3 is stored with no label \
+                 kubernetes.io/service-name: a mutating webhook or policy, or another client, rewrites the labels of \
+                 EndpointSlices; exclude EndpointSlices from it"
+                    .to_owned(),
             ),
             (vec![SyncFailure::Sync(SyncError::other("no uid"))], "no uid".to_owned()),
         ] {

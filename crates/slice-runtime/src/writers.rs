@@ -94,6 +94,7 @@ async fn write(api: SliceApi, job: Job, sender: mpsc::UnboundedSender<WriteRepor
         key,
         writes,
         max_in_flight,
+        probe,
         ..
     } = job;
     let report = |write: usize, result: WriteResult| {
@@ -104,7 +105,7 @@ async fn write(api: SliceApi, job: Job, sender: mpsc::UnboundedSender<WriteRepor
     let send = |index: usize, operation: Operation| {
         let (api, key, report) = (&api, &key, &report);
         async move {
-            let result = api.write(&key.namespace, &operation).await;
+            let result = api.write(&key.namespace, &operation, probe).await;
             tracing::debug!(write = %Escaped(&operation), result = result.name(), "EndpointSlice write finished");
             let status = match result {
                 WriteResult::Stored(_) | WriteResult::Deleted => Ok(()),

@@ -25,7 +25,10 @@ impl Response {
     /// The meaning of a result; none if the write was not sent.
     pub(crate) fn of(result: &WriteResult) -> Option<Self> {
         Some(match result {
-            WriteResult::Stored(_) | WriteResult::Deleted | WriteResult::Conflict(_) => Self::Accepted,
+            WriteResult::Stored(_)
+            | WriteResult::Deleted
+            | WriteResult::Conflict(_)
+            | WriteResult::UndecodableConflict(_) => Self::Accepted,
             WriteResult::NamespaceTerminating => Self::Rejected,
             WriteResult::DependencyFailed => return None,
             WriteResult::Failed { error, retry_after } => match error {

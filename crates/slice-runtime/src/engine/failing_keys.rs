@@ -24,7 +24,11 @@ impl FailingKeys {
         let log = self.0.entry(key.clone()).or_default();
         if let Some(not_logged) = log.record(&error, now) {
             let not_logged = (not_logged > 0).then_some(not_logged);
-            tracing::warn!(%error, not_logged, "sync failed; the key is requeued");
+            if outcome.failures.iter().all(SyncFailure::is_conflict) {
+                tracing::info!(%error, not_logged, "conflict; the key is requeued");
+            } else {
+                tracing::warn!(%error, not_logged, "sync failed; the key is requeued");
+            }
         }
     }
 

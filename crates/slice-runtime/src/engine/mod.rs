@@ -21,6 +21,7 @@ mod debug_state;
 mod failing_keys;
 mod in_flight;
 mod known;
+mod pending_write;
 mod relist;
 mod retry_reason;
 #[cfg(test)]
@@ -47,13 +48,13 @@ use crate::{
     api::WriteResult,
     escape::Escaped,
     metrics::Metrics,
-    queue::{QueuedKey, WorkQueue},
+    queue::{QueuedKey, SyncStatus, WorkQueue},
     slice_cache::{SliceCache, decode},
     watch::WatchEvent,
 };
 pub(crate) use debug_state::{DebugState, since};
 use failing_keys::FailingKeys;
-use in_flight::InFlight;
+use in_flight::{InFlight, Ownership};
 use known::KnownObjects;
 use relist::Relist;
 use retry_reason::retry_reason;
@@ -111,6 +112,8 @@ pub(crate) struct Job {
     pub(crate) writes: Vec<Write>,
     /// Maximum number of writes in flight.
     pub(crate) max_in_flight: NonZeroUsize,
+    /// Whether the writes are sent as dry runs, to find out whether the labels of slices are still rewritten.
+    pub(crate) probe: bool,
     /// The span of the sync, for the log lines of its writes.
     pub(crate) span: Span,
 }
@@ -202,6 +205,7 @@ impl<C: Controller> Engine<C> {
         let changed = match event {
             WatchEvent::Init => {
                 self.slice_relist.start();
+                self.slices.begin_list();
                 Vec::new()
             }
             WatchEvent::Apply(decoded) => {
@@ -209,7 +213,7 @@ impl<C: Controller> Engine<C> {
                     listed.insert(decoded.object_ref.uid.into());
                 }
                 let slice = decode(&decoded.object, self.context.interner());
-                self.slices.apply(self.controller.key_of(&slice.metadata), slice)
+                self.slices.apply(self.controller.key_of(&slice.metadata), slice, now)
             }
             WatchEvent::Delete(object) => self.slices.remove(&object.uid).into_iter().collect(),
             WatchEvent::InitDone { version } => {
@@ -309,9 +313,10 @@ impl<C: Controller> Engine<C> {
         let span = tracing::info_span!("sync", key = %Escaped(&queued.key), attempt = queued.attempt);
         let _entered = span.clone().entered();
         let (key, is_retry) = (queued.key.clone(), queued.attempt > 1);
+        let reserved_names = self.slices.reserved.names(&key, now);
         let context = SyncContext {
             existing: self.slices.get(&key),
-            reserved_names: self.slices.reserved_names(&key),
+            reserved_names: &reserved_names,
             now: time,
         };
         let result = self.controller.sync(&key, &context);
@@ -332,12 +337,14 @@ impl<C: Controller> Engine<C> {
                 if self.config.dry_run {
                     log_plan(&plan.writes);
                 } else if !plan.writes.is_empty() {
-                    flight.begin_writes(&plan.writes, &mut self.slices);
+                    let writes = flight.begin_writes(plan.writes, &mut self.slices);
+                    let probe = flight.outcome.probe;
                     self.in_flight.insert(key.clone(), flight);
                     batch.jobs.push(Job {
-                        max_in_flight: self.admission.start(&key, is_retry, plan.writes.len(), now),
+                        max_in_flight: self.admission.start(&key, is_retry, writes.len(), now),
                         key,
-                        writes: plan.writes,
+                        writes,
+                        probe,
                         span,
                     });
                     return;
@@ -354,22 +361,22 @@ impl<C: Controller> Engine<C> {
             let closed_until = self.admission.on_response(key, response, now);
             self.report_gate(closed_until, now);
         }
-        if let Some(flight) = self.in_flight.get_mut(key) {
-            let _entered = flight.span.clone().entered();
-            let is_ours = |slice: &EndpointSlice| {
-                let labels = slice.metadata.labels.as_ref();
-                labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(&self.config.managed_by)
-            };
-            let key_of = |slice: &ObjectMeta| self.controller.key_of(slice);
-            flight.on_write_result(
-                write,
-                result,
-                &mut self.slices,
-                self.context.interner(),
-                is_ours,
-                key_of,
-            );
-        }
+        let Some(flight) = self.in_flight.get_mut(key) else {
+            return;
+        };
+        let _entered = flight.span.clone().entered();
+        let owner_of = |metadata: &ObjectMeta| {
+            let labels = metadata.labels.as_ref();
+            if labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(&self.config.managed_by) {
+                Ownership::Ours(self.controller.key_of(metadata))
+            } else {
+                Ownership::Foreign
+            }
+        };
+        let interner = self.context.interner();
+        let moved_to = flight.on_write_result(write, result, &mut self.slices, interner, owner_of, now);
+        let delay = self.config.foreign_change_delay;
+        self.enqueue(moved_to.into_iter().map(|key| Enqueued::after(key, delay)), now);
     }
 
     /// Ends the writes of a key: all have a result, or the writer panicked. Returns events to record.
@@ -378,7 +385,7 @@ impl<C: Controller> Engine<C> {
         self.admission.end(key);
         if let Some(mut flight) = self.in_flight.remove(key) {
             let _entered = flight.span.clone().entered();
-            flight.abort_pending(&mut self.slices);
+            flight.end_writes(&mut self.slices);
             if self.slices.end_sync(key) {
                 self.enqueue([Enqueued::after(key.clone(), self.config.foreign_change_delay)], now);
             }
@@ -408,6 +415,8 @@ impl<C: Controller> Engine<C> {
             } else {
                 self.active_keys.remove(key);
             }
+        }
+        if status == SyncStatus::Success {
             self.enqueue(requeue_after.map(|delay| Enqueued::after(key.clone(), delay)), now);
         }
         self.metrics.queue.finished(outcome.duration, outcome.is_success());
@@ -417,7 +426,9 @@ impl<C: Controller> Engine<C> {
         self.metrics.sync_retried(retry_reason(&outcome));
         log_writes(&outcome);
         self.failing_keys.record(key, &outcome, now);
-        if self.queue.failures(key) >= FAILURES_BEFORE_EVENT {
+        // A conflict needs no action: the key is synced again with the live slice.
+        outcome.failures.retain(|failure| !failure.is_conflict());
+        if !outcome.failures.is_empty() && self.queue.failures(key) >= FAILURES_BEFORE_EVENT {
             events.extend(self.controller.failure_event(key, &outcome.failures));
         }
     }
@@ -427,8 +438,9 @@ impl<C: Controller> Engine<C> {
         self.context.interner().sweep();
     }
 
-    /// Updates the gauges that change with time.
-    pub(crate) fn update_gauges(&self, now: Instant) {
+    /// Updates the gauges that change with time, and drops expired state.
+    pub(crate) fn update_gauges(&mut self, now: Instant) {
+        self.slices.reserved.sweep(now);
         let failing = self
             .queue
             .failing()

@@ -21,10 +21,11 @@ fn reason(failure: &SyncFailure) -> &'static str {
     match error {
         WriteError::Conflict => CONFLICT,
         WriteError::Api { code: 429, .. } => "throttled",
-        WriteError::Api { .. } => "refused",
-        WriteError::Timeout(_) | WriteError::Transport(_) | WriteError::Aborted => "unanswered",
+        WriteError::Api { .. } => "rejected",
+        WriteError::Timeout(_) | WriteError::Transport(_) | WriteError::Aborted => "no_response",
         WriteError::Request(_) => "invalid_request",
         WriteError::Response(_) => "invalid_response",
+        WriteError::Relabelled { .. } => "relabelled",
     }
 }
 
@@ -53,11 +54,11 @@ mod tests {
         for (failures, expected) in [
             (vec![], None),
             (vec![conflict()], Some("conflict")),
-            (vec![conflict(), api(403), api(429)], Some("refused")),
+            (vec![conflict(), api(403), api(429)], Some("rejected")),
             (vec![api(429)], Some("throttled")),
             (
                 vec![SyncFailure::Create(WriteError::Timeout(Duration::ZERO))],
-                Some("unanswered"),
+                Some("no_response"),
             ),
             (vec![SyncFailure::Sync(SyncError::other("no"))], Some("sync")),
         ] {

@@ -56,7 +56,7 @@ fn the_snapshot_has_the_place_failures_and_last_error_of_every_key() {
     );
     let page = metrics.page();
     assert!(
-        page.contains("stub_sync_retries_total{reason=\"refused\"} 1\n"),
+        page.contains("stub_sync_retries_total{reason=\"rejected\"} 1\n"),
         "{page}"
     );
 }

@@ -31,6 +31,7 @@ pub(super) struct Harness {
 pub(super) struct JobInFlight {
     key: Key,
     pub(super) writes: Vec<Write>,
+    pub(super) probe: bool,
     states: Vec<WriteState>,
 }
 
@@ -108,8 +109,8 @@ impl Harness {
     pub(super) fn list(&mut self, resource: &'static str) {
         let (objects, version, position) = self.api.list(resource);
         self.handle(resource, WatchEvent::Init);
-        for object in objects {
-            self.apply(resource, &object);
+        for object in objects.iter().filter(|object| is_selected(resource, object)) {
+            self.apply(resource, object);
         }
         self.handle(
             resource,
@@ -127,7 +128,7 @@ impl Harness {
             return false;
         };
         *position += 1;
-        if deleted {
+        if deleted || !is_selected(resource, &object) {
             self.handle(resource, WatchEvent::Delete(fake_api::object_ref(&object)));
         } else {
             self.apply(resource, &object);
@@ -171,15 +172,25 @@ impl Harness {
             .engine
             .process_due(usize::MAX, self.now, jiff::Timestamp::UNIX_EPOCH);
         self.events.extend(batch.events);
-        for Job { key, writes, .. } in batch.jobs {
+        for Job { key, writes, probe, .. } in batch.jobs {
             let states = writes.iter().map(|_| WriteState::Unsent).collect();
-            self.jobs.push(JobInFlight { key, writes, states });
+            self.jobs.push(JobInFlight {
+                key,
+                writes,
+                probe,
+                states,
+            });
         }
     }
 
     /// Sends a write to the API server if its dependencies are done. Returns whether anything happened.
     pub(super) fn send(&mut self, job: usize, write: usize, fault: Fault) -> bool {
-        let JobInFlight { key, writes, states } = &mut self.jobs[job];
+        let JobInFlight {
+            key,
+            writes,
+            probe,
+            states,
+        } = &mut self.jobs[job];
         if !matches!(states[write], WriteState::Unsent) {
             return false;
         }
@@ -198,14 +209,15 @@ impl Harness {
         let is_create = matches!(operation, Operation::Create(_));
         let result = match fault {
             Fault::NamespaceTerminating if is_create => WriteResult::NamespaceTerminating,
-            Fault::None | Fault::NamespaceTerminating => self.api.write(&key.namespace, operation),
+            Fault::None | Fault::NamespaceTerminating => self.api.write(&key.namespace, operation, *probe),
             Fault::Rejected | Fault::RequestLost => failure(fault),
             Fault::ResponseLost => {
-                self.api.write(&key.namespace, operation);
+                self.api.write(&key.namespace, operation, *probe);
                 failure(fault)
             }
         };
-        self.writes += usize::from(matches!(result, WriteResult::Stored(_) | WriteResult::Deleted));
+        let success = matches!(result, WriteResult::Stored(_) | WriteResult::Deleted);
+        self.writes += usize::from(success && !*probe);
         states[write] = WriteState::Sent(Some(result));
         true
     }
@@ -290,6 +302,11 @@ impl Harness {
     pub(super) fn published(&self, service: &str) -> Vec<(String, bool)> {
         self.api.published(service)
     }
+}
+
+/// Whether a watch selects an object: that of slices selects our managed-by label.
+fn is_selected(resource: &str, object: &Value) -> bool {
+    resource != SLICES || object["metadata"]["labels"][MANAGED_BY_LABEL] == service_slices::MANAGED_BY
 }
 
 /// The index of a watch of the controller.

@@ -71,6 +71,13 @@ fn failing_syncs(times: u32) {
 
 /// The log lines of failing syncs.
 fn log_of_failing_syncs(times: u32) -> Vec<String> {
+    logged(|| failing_syncs(times))
+}
+
+/// The lines that `syncs` logs.
+fn logged(syncs: impl Fn()) -> Vec<String> {
+    // Registers the callsites. One that another test registers while the subscriber is set could miss that subscriber.
+    syncs();
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(log.clone())
@@ -78,7 +85,7 @@ fn log_of_failing_syncs(times: u32) -> Vec<String> {
         .without_time()
         .with_target(false)
         .finish();
-    tracing::subscriber::with_default(subscriber, || failing_syncs(times));
+    tracing::subscriber::with_default(subscriber, syncs);
     log.lines()
 }
 
@@ -88,6 +95,21 @@ fn a_key_that_fails_for_ever_does_not_flood_the_log() {
     let warnings: Vec<&String> = lines.iter().filter(|line| line.contains("WARN")).collect();
     assert_eq!(warnings.len(), 3 + 5, "{warnings:#?}");
     assert!(warnings[3].ends_with(" not_logged=9"), "{warnings:#?}");
+}
+
+/// The key is synced again with the live slice; nothing is wrong.
+#[test]
+fn a_conflict_is_no_warning() {
+    let lines = logged(|| {
+        let now = Instant::now();
+        let (mut engine, _) = engine(one_write(), &["a"], now);
+        let job = engine.process_due(9, now, Timestamp::now()).jobs.remove(0);
+        engine.on_write_result(&job.key, 0, WriteResult::Conflict(None), now);
+        engine.on_writes_done(&job.key, now);
+    });
+    let conflict = "failed to delete slice : conflict: another client changed the slice first";
+    let line = format!(" INFO sync{{key=ns/a attempt=1}}: conflict; the key is requeued error={conflict}");
+    assert_eq!(lines, [line]);
 }
 
 #[test]

@@ -7,6 +7,8 @@ mod fixtures;
 mod harness;
 mod logs;
 mod random;
+mod relabelling;
+mod responses;
 mod scenarios;
 mod scheduling;
 mod stub;

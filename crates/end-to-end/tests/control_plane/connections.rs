@@ -13,7 +13,7 @@ use crate::{
 /// A frozen connection is noticed within 15 s; the rest is for the new connections and the write.
 const NOTICED: Duration = Duration::from_secs(20);
 
-pub(crate) async fn f09_frozen_connections_are_replaced(protocol: Protocol) {
+pub(crate) async fn f9_frozen_connections_are_replaced(protocol: Protocol) {
     let harness = Harness::start("f09", protocol).await;
     let frozen = harness.proxy.connections().freeze_all();
     assert!(frozen > 0);

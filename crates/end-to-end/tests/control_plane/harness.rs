@@ -39,29 +39,23 @@ static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
 /// For tests that stop its components, one after the other.
 static DISRUPTED: OnceCell<ControlPlane> = OnceCell::const_new();
 static DISRUPTED_TURN: Mutex<()> = Mutex::const_new(());
+/// For tests that replace the data of etcd, one after the other.
+static RESTORED: OnceCell<ControlPlane> = OnceCell::const_new();
+static RESTORED_TURN: Mutex<()> = Mutex::const_new(());
 /// Built once for all tests.
 static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| testenv::build(&CONTROLLERS[..1]).unwrap().remove(0));
 
-async fn shared() -> &'static ControlPlane {
-    SHARED
-        .get_or_init(async || {
-            let control_plane = ControlPlane::start().await.unwrap();
-            put(&control_plane.client().unwrap(), "", &fixtures::node(NODE)).await;
-            control_plane
-        })
-        .await
-}
-
-async fn disrupted() -> &'static ControlPlane {
-    DISRUPTED
-        .get_or_init(async || {
-            // With a watch cache, the recorder could not continue after a restart.
-            let builder = ControlPlane::builder().apiserver_arg("--watch-cache=false");
-            let control_plane = builder.start().await.unwrap();
-            put(&control_plane.client().unwrap(), "", &fixtures::node(NODE)).await;
-            control_plane
-        })
-        .await
+/// A control plane with one node, started once.
+async fn start_once(cell: &'static OnceCell<ControlPlane>, arguments: &[&str]) -> &'static ControlPlane {
+    cell.get_or_init(async || {
+        let builder = arguments.iter().fold(ControlPlane::builder(), |builder, argument| {
+            builder.apiserver_arg(*argument)
+        });
+        let control_plane = builder.start().await.unwrap();
+        put(&control_plane.client().unwrap(), "", &fixtures::node(NODE)).await;
+        control_plane
+    })
+    .await
 }
 
 /// A controller behind the fault proxy, and a recorder beside it.
@@ -81,7 +75,7 @@ impl Harness {
     /// A namespace on the shared control plane with the Service [`SERVICE`] and the pods [`PODS`], which the controller has
     /// published. The record of requests begins here.
     pub(crate) async fn start(row: &str, protocol: Protocol) -> Self {
-        let mut harness = Self::on(shared().await, row, protocol, None).await;
+        let mut harness = Self::on(start_once(&SHARED, &[]).await, row, protocol, None).await;
         harness.publish().await;
         harness
     }
@@ -89,7 +83,17 @@ impl Harness {
     /// The same, on a control plane whose components the test may stop.
     pub(crate) async fn start_disrupted(row: &str, protocol: Protocol) -> Self {
         let turn = DISRUPTED_TURN.lock().await;
-        let mut harness = Self::on(disrupted().await, row, protocol, Some(turn)).await;
+        // With a watch cache, the recorder could not continue after a restart.
+        let control_plane = start_once(&DISRUPTED, &["--watch-cache=false"]).await;
+        let mut harness = Self::on(control_plane, row, protocol, Some(turn)).await;
+        harness.publish().await;
+        harness
+    }
+
+    /// The same, on a control plane whose data the test may replace.
+    pub(crate) async fn start_restored(row: &str, protocol: Protocol) -> Self {
+        let turn = RESTORED_TURN.lock().await;
+        let mut harness = Self::on(start_once(&RESTORED, &[]).await, row, protocol, Some(turn)).await;
         harness.publish().await;
         harness
     }

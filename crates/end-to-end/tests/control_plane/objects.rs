@@ -47,8 +47,11 @@ pub(crate) async fn f23_a_recreated_service_gets_slices_of_its_own(protocol: Pro
 pub(crate) async fn f24_a_foreign_change_is_repaired_by_one_write(protocol: Protocol) {
     let harness = Harness::start("f24", protocol).await;
     for repairs in 1..=3 {
-        let slices = harness.slices_of(SERVICE).await;
-        harness.patch_slice(&slices[0], json!({"endpoints": []})).await;
+        let mut slice = harness.slices_of(SERVICE).await.remove(0);
+        for endpoint in slice.endpoints.iter_mut().flatten() {
+            endpoint.conditions.get_or_insert_default().ready = Some(false);
+        }
+        harness.patch_slice(&slice, json!({"endpoints": slice.endpoints})).await;
         harness.wait_published(SERVICE, PODS).await;
         harness.wait_quiescent().await;
         assert_eq!(harness.writes(), BTreeMap::from([((Verb::Update, 200), repairs)]));
@@ -63,6 +66,11 @@ pub(crate) async fn f24_a_foreign_change_is_repaired_by_one_write(protocol: Prot
     harness.wait_quiescent().await;
     println!("F24: {:?} for one change", harness.writes());
     assert_eq!(harness.writes(), BTreeMap::from([((Verb::Update, 200), 1)]));
+    // The next change of each slice removes the label.
+    webhook.set_mode(WebhookMode::Allow);
+    for number in 1..=4 {
+        harness.delete_pod(number).await;
+    }
     harness.finish().await;
 }
 

@@ -5,8 +5,10 @@ use std::time::Duration;
 /// The timeouts of a reflector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WatchTimeouts {
-    /// The shortest and the longest duration of one watch request (`timeoutSeconds`).
-    watch: (Duration, Duration),
+    /// The shortest duration of one watch request (`timeoutSeconds`).
+    shortest_watch: Duration,
+    /// A random part of it is added.
+    watch_jitter: Duration,
     /// The time after which a watch that the server did not end is abandoned, in addition to its duration.
     pub(super) grace: Duration,
     /// The time without any frame, bookmarks included, after which a watch is opened again.
@@ -21,20 +23,20 @@ impl WatchTimeouts {
     /// Short watches, for connections without keep-alive pings (HTTP/1.1): a broken connection is detected only when the watch
     /// should have ended (F9).
     pub(crate) fn short() -> Self {
-        let watch = Duration::from_secs(10);
-        Self::with_watch(watch, watch)
+        Self::with_watch(Duration::from_secs(10), Duration::ZERO)
     }
 
     /// Watches of 5 to 10 minutes, for connections whose keep-alive pings detect that they are broken (HTTP/2). Random, so that
     /// the watches of many clients do not end together.
     #[cfg_attr(not(test), expect(dead_code, reason = "the client speaks HTTP/1.1 only so far"))]
     pub(crate) fn long() -> Self {
-        Self::with_watch(Duration::from_secs(5 * 60), Duration::from_secs(10 * 60))
+        Self::with_watch(Duration::from_secs(5 * 60), Duration::from_secs(5 * 60))
     }
 
-    fn with_watch(shortest: Duration, longest: Duration) -> Self {
+    fn with_watch(shortest_watch: Duration, watch_jitter: Duration) -> Self {
         Self {
-            watch: (shortest, longest),
+            shortest_watch,
+            watch_jitter,
             grace: Duration::from_secs(3),
             silence: Duration::from_secs(90),
             idle: Duration::from_secs(30),
@@ -44,8 +46,7 @@ impl WatchTimeouts {
 
     /// The duration of the next watch. `random` is between 0 and 1.
     pub(super) fn watch(&self, random: f64) -> Duration {
-        let (shortest, longest) = self.watch;
-        shortest + (longest - shortest).mul_f64(random)
+        self.shortest_watch + self.watch_jitter.mul_f64(random)
     }
 }
 

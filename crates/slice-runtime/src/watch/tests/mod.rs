@@ -118,9 +118,9 @@ const GONE: (u16, &str) = (410, "");
 #[tokio::test(start_paused = true)]
 async fn older_list_is_confirmed_by_a_second_read_before_a_new_epoch_starts() {
     const AT_5: (u16, &str) = (200, COMPLETE_LIST);
+    const AT_10: (u16, &str) = (200, r#"{"metadata": {"resourceVersion": "10"}, "items": []}"#);
     let confirmed = [LISTED_AT_9, GONE, AT_5, AT_5, LISTED_AT_9];
     expect_events(confirmed, &["Init", "InitDone", "NewEpoch", "Init", "InitDone"]).await;
-    const AT_10: (u16, &str) = (200, r#"{"metadata": {"resourceVersion": "10"}, "items": []}"#);
     let contradicted = [LISTED_AT_9, GONE, AT_5, AT_10, AT_10];
     expect_events(contradicted, &["Init", "InitDone", "Init", "InitDone"]).await;
 }

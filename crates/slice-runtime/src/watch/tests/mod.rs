@@ -81,8 +81,16 @@ async fn absence_is_emitted_after_an_incomplete_list() {
 const COMPLETE_LIST: &str = r#"{"metadata": {"resourceVersion": "5"}, "items": [{"metadata": {"name": "a"}}]}"#;
 
 async fn expect_events(responses: impl IntoIterator<Item = (u16, &'static str)>, expected: &[&str]) {
-    let (sender, mut events) = mpsc::channel(9);
-    tokio::spawn(reflector(responses, sender).run(mpsc::channel(1).1));
+    let (sender, events) = mpsc::channel(9);
+    expect_events_of(reflector(responses, sender), events, expected).await;
+}
+
+async fn expect_events_of(
+    reflector: Reflector<(), ()>,
+    mut events: mpsc::Receiver<(usize, WatchEvent<()>)>,
+    expected: &[&str],
+) {
+    tokio::spawn(reflector.run(mpsc::channel(1).1));
     for expected in expected {
         let next = tokio::time::timeout(Duration::from_secs(600), events.recv()).await;
         let (index, event) = next.unwrap_or_else(|_| panic!("no {expected}")).unwrap();
@@ -149,10 +157,26 @@ const DELETED: (u16, &str) = (
 #[tokio::test(start_paused = true)]
 async fn rejected_watches_lead_to_a_relist() {
     for rejection in [(500, ""), (200, "{}\n")] {
-        let mut responses = vec![LISTED_AT_9];
-        responses.extend([rejection; 5]);
-        responses.push((200, r#"{"metadata": {"resourceVersion": "9"}}"#));
-        expect_events(responses, &["Init", "InitDone", "Init", "InitDone"]).await;
+        let watches = std::sync::atomic::AtomicUsize::new(0);
+        let respond = move |request: http::Request<Body>| {
+            let query = request.uri().query().unwrap_or_default();
+            let (code, body) = if query.contains("sendInitialEvents") {
+                (422, "")
+            } else if !query.contains("watch=true") {
+                // Lists, and probes for the current version.
+                (200, COMPLETE_LIST)
+            } else if watches.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 5 {
+                rejection
+            } else {
+                DELETED
+            };
+            std::future::ready(Ok::<_, Infallible>(response(code, body)))
+        };
+        let (sender, events) = mpsc::channel(9);
+        let client = kube::Client::new(tower::service_fn(respond), "default");
+        let spec = WatchSpec::with_decoder((), "v1", "pools", decode_ref);
+        let expected = ["Init", "Apply", "InitDone", "Init", "Apply", "InitDone", "Delete"];
+        expect_events_of(reflector_of(client, spec, sender), events, &expected).await;
     }
 }
 

@@ -261,6 +261,26 @@ impl Controller for ServiceController {
         self.sync_service(key, context)
     }
 
+    fn endpoints_affected(&self, watch: Watch, missing: &[ObjectRef]) -> usize {
+        let of_pod = |namespace: &str, name: &str| {
+            let index = self.namespaces.get(namespace);
+            index.map_or(0, |index| index.endpoints_of_pod(name))
+        };
+        let of_object = |object: &ObjectRef| match watch {
+            Watch::Pods => of_pod(&object.namespace, &object.name),
+            Watch::Services => {
+                let index = self.namespaces.get(&*object.namespace);
+                index.map_or(0, |index| index.endpoints_of_service(&object.name))
+            }
+            Watch::Nodes => {
+                let pods = self.pods_by_node.pods_on(&object.name);
+                let names = pods.filter_map(|pod| Some((pod.namespace.as_deref()?, pod.name.as_deref()?)));
+                names.map(|(namespace, name)| of_pod(namespace, name)).sum()
+            }
+        };
+        missing.iter().map(of_object).sum()
+    }
+
     /// Updates the topology cache once for many node events, and before any Service is synced (W19). Enqueues the Services whose
     /// hints it affects.
     fn before_sync(&mut self, context: &mut EventContext) {

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! handle_event, handle_slice_event   a reflector emits a watch event; the controller applies it and enqueues keys
+//!   └ complete_list                  deletes the objects that a list lacks, or requests a list that confirms it
 //!   └ enqueue                        adds the keys to the work queue; deferred while a relist is incomplete
 //! process_due                        takes the due keys that are admitted (see `admission/`)
 //!   └ sync_key                       calls Controller::sync: desired + existing → plan; adds the plan to the batch as a Job
@@ -17,6 +18,7 @@
 //! [`WriteResult::Conflict`]. `InFlight::on_conflict` puts the live slice into the cache. `complete_sync` passes
 //! `SyncStatus::Conflict` to the work queue, which requeues the key at once the first time, then with backoff.
 
+mod brake;
 mod debug_state;
 mod failing_keys;
 mod in_flight;
@@ -26,6 +28,7 @@ mod relist;
 mod retry_reason;
 #[cfg(test)]
 mod tests;
+mod watch_events;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -35,7 +38,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_controller::{
     Controller, Enqueued, Event, EventContext, Key, SyncContext, SyncFailure, SyncOutcome, SyncResult,
 };
@@ -49,9 +52,10 @@ use crate::{
     escape::Escaped,
     metrics::Metrics,
     queue::{QueuedKey, SyncStatus, WorkQueue},
-    slice_cache::{SliceCache, decode},
-    watch::WatchEvent,
+    slice_cache::SliceCache,
+    watch::ConfirmationRequest,
 };
+use brake::Brake;
 pub(crate) use debug_state::{DebugState, since};
 use failing_keys::FailingKeys;
 use in_flight::{InFlight, Ownership};
@@ -95,6 +99,8 @@ pub(crate) struct Engine<C: Controller> {
     /// Whether the controller was prepared for syncs at least once.
     prepared: bool,
     failing_keys: FailingKeys,
+    /// Lists to be confirmed, by the index of their watch.
+    confirmations: Vec<(usize, ConfirmationRequest)>,
     metrics: Arc<Metrics>,
 }
 
@@ -103,6 +109,7 @@ struct WatchedResource<W> {
     id: W,
     known: KnownObjects,
     relist: Relist<KnownObjects>,
+    brake: Brake,
 }
 
 /// A plan to be executed by a writer.
@@ -136,6 +143,7 @@ impl<C: Controller> Engine<C> {
             id,
             known: KnownObjects::default(),
             relist: Relist::default(),
+            brake: Brake::default(),
         });
         metrics.register(controller.metrics());
         Self {
@@ -151,82 +159,9 @@ impl<C: Controller> Engine<C> {
             in_flight: HashMap::new(),
             prepared: false,
             failing_keys: FailingKeys::default(),
+            confirmations: Vec::new(),
             metrics,
         }
-    }
-
-    /// Handles an event of a watch of the controller, given by its index, and enqueues the keys that the event concerns.
-    pub(crate) fn handle_event(&mut self, watch: usize, event: WatchEvent<C::Object>, now: Instant) {
-        let Self {
-            controller, context, ..
-        } = self;
-        let watch = &mut self.watches[watch];
-        let mut keys = Vec::new();
-        match event {
-            WatchEvent::Init => watch.relist.start(),
-            WatchEvent::Apply(decoded) => {
-                watch.known.insert(&decoded.object_ref, context.interner());
-                if let Some(listed) = watch.relist.listed_mut() {
-                    listed.insert(&decoded.object_ref, context.interner());
-                }
-                controller.apply(decoded.object, context);
-            }
-            WatchEvent::Delete(object) => {
-                watch.known.remove(&object);
-                if let Some(listed) = watch.relist.listed_mut() {
-                    listed.remove(&object);
-                }
-                controller.delete(watch.id, &object, context);
-            }
-            WatchEvent::InitDone { .. } => {
-                let (listed, deferred) = watch.relist.finish();
-                keys = deferred;
-                for object in watch.known.retain_listed(&listed) {
-                    controller.delete(watch.id, &object, context);
-                }
-            }
-            WatchEvent::Absent => keys = watch.relist.abandon(),
-            WatchEvent::Overloaded { retry_after } => return self.on_overload(retry_after, now),
-        }
-        keys.extend(context.take_enqueued());
-        let keys = watch.relist.defer(keys);
-        self.enqueue(keys, now);
-    }
-
-    /// Handles an event of the watch of our slices, and enqueues the keys of slices that another writer changed.
-    pub(crate) fn handle_slice_event(&mut self, event: WatchEvent<EndpointSlice>, now: Instant) {
-        // During the initial lists no delay is needed: no key is synced before they are complete.
-        let delay = if self.is_synced() {
-            self.config.foreign_change_delay
-        } else {
-            Duration::ZERO
-        };
-        let mut keys = Vec::new();
-        let changed = match event {
-            WatchEvent::Init => {
-                self.slice_relist.start();
-                self.slices.begin_list();
-                Vec::new()
-            }
-            WatchEvent::Apply(decoded) => {
-                if let Some(listed) = self.slice_relist.listed_mut() {
-                    listed.insert(decoded.object_ref.uid.into());
-                }
-                let slice = decode(&decoded.object, self.context.interner());
-                self.slices.apply(self.controller.key_of(&slice.metadata), slice, now)
-            }
-            WatchEvent::Delete(object) => self.slices.remove(&object.uid).into_iter().collect(),
-            WatchEvent::InitDone { version } => {
-                let (listed, deferred) = self.slice_relist.finish();
-                keys = deferred;
-                self.slices.replace(&listed, &version)
-            }
-            WatchEvent::Absent => unreachable!("the watch of our slices is not optional"),
-            WatchEvent::Overloaded { retry_after } => return self.on_overload(retry_after, now),
-        };
-        keys.extend(changed.into_iter().map(|key| Enqueued::after(key, delay)));
-        let keys = self.slice_relist.defer(keys);
-        self.enqueue(keys, now);
     }
 
     /// Enqueues keys. A key that is already queued does not count as an add, as in client-go.

@@ -175,7 +175,6 @@ impl SliceCache {
     /// Starts an epoch: resourceVersions and generations went back, because etcd was restored (F14). The cached slices stay
     /// until the next event or list, which replaces them whatever their version. Tombstones, expectations and reserved names
     /// are dropped; a write in flight must not be applied (see [`epoch`](Self::epoch)).
-    #[cfg_attr(not(test), expect(dead_code, reason = "no watch event starts an epoch yet"))]
     pub(crate) fn start_epoch(&mut self) {
         self.epoch += 1;
         self.outdated = self.key_by_uid.keys().cloned().collect();

@@ -37,11 +37,20 @@ impl ListWatch {
         }
     }
 
+    /// A consistent read of at most one object: checks access, and returns the current resourceVersion.
+    pub(super) fn probe(&self) -> BuiltRequest {
+        self.list(1, "")
+    }
+
     /// One page of a list. The first page, without a continue token, is a consistent read.
     pub(super) fn page(&self, continue_token: &str) -> BuiltRequest {
+        self.list(PAGE_SIZE, continue_token)
+    }
+
+    fn list(&self, limit: u32, continue_token: &str) -> BuiltRequest {
         let params = ListParams {
             label_selector: self.label_selector.clone(),
-            limit: Some(PAGE_SIZE),
+            limit: Some(limit),
             continue_token: (!continue_token.is_empty()).then(|| continue_token.to_owned()),
             ..ListParams::default()
         };
@@ -52,10 +61,9 @@ impl ListWatch {
         }
     }
 
-    /// A streaming list: all objects at this resourceVersion or a later one, then their changes. An empty resourceVersion makes
-    /// it a consistent read.
-    pub(super) fn streaming_list(&self, min_version: &str, timeout: Duration) -> BuiltRequest {
-        self.watch(&self.watch_params(timeout).initial_events(), min_version)
+    /// A streaming list: all objects, then their changes. Without a resourceVersion it is a consistent read.
+    pub(super) fn streaming_list(&self, timeout: Duration) -> BuiltRequest {
+        self.watch(&self.watch_params(timeout).initial_events(), "")
     }
 
     /// A watch from a resourceVersion.
@@ -107,14 +115,9 @@ mod tests {
             uri(ListWatch::new(&pods(), "").watch_from("7", seconds)),
             "/api/v1/pods?watch=true&timeoutSeconds=9&allowWatchBookmarks=true&resourceVersion=7"
         );
-        assert_eq!(
-            uri(ListWatch::new(&pods(), "").streaming_list("7", seconds)),
-            "/api/v1/pods?watch=true&timeoutSeconds=9&allowWatchBookmarks=true&sendInitialEvents=true\
-             &resourceVersionMatch=NotOlderThan&resourceVersion=7"
-        );
         let labelled = pods().labels("a.io/b=c,!d").metadata_only();
         // An empty version, not version 0, which would allow stale data.
-        let request = ListWatch::new(&labelled, "").streaming_list("", seconds);
+        let request = ListWatch::new(&labelled, "").streaming_list(seconds);
         assert_eq!(
             request.as_ref().unwrap().headers()[ACCEPT],
             "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
@@ -124,12 +127,12 @@ mod tests {
             "/api/v1/pods?watch=true&timeoutSeconds=9&labelSelector=a.io%2Fb%3Dc%2C%21d&allowWatchBookmarks=true\
              &sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion="
         );
-        let request = ListWatch::new(&labelled, "").page("");
+        let request = ListWatch::new(&labelled, "").probe();
         assert_eq!(
             request.as_ref().unwrap().headers()[ACCEPT],
             "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
         );
-        assert_eq!(uri(request), "/api/v1/pods?labelSelector=a.io%2Fb%3Dc%2C%21d&limit=500");
+        assert_eq!(uri(request), "/api/v1/pods?labelSelector=a.io%2Fb%3Dc%2C%21d&limit=1");
         let nodes = WatchSpec::new((), "v1", "nodes", |()| ()).cluster_scoped();
         assert_eq!(uri(ListWatch::new(&nodes, "a").page("")), "/api/v1/nodes?limit=500");
     }

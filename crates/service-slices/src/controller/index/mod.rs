@@ -123,6 +123,27 @@ impl NamespaceIndex {
         is_in_service(&entry.pod) && !after.is_some_and(stays)
     }
 
+    /// The number of endpoints that a pod has in all Services.
+    pub(super) fn endpoints_of_pod(&self, name: &str) -> usize {
+        self.pod_by_name.get(name).map_or(0, |id| self.count_endpoints(*id))
+    }
+
+    /// The number of endpoints of a Service.
+    pub(super) fn endpoints_of_service(&self, name: &str) -> usize {
+        let Some(service) = self.services.get(name) else {
+            return 0;
+        };
+        let pods = self.pods_of(service);
+        pods.map(|entry| endpoints_in(&entry.pod, &service.service)).sum()
+    }
+
+    fn count_endpoints(&self, id: usize) -> usize {
+        let PodEntry { pod, set, .. } = &self.pods[id];
+        let services = self.label_sets[*set].services.iter();
+        let services = services.filter_map(|name| self.services.get(name));
+        services.map(|entry| endpoints_in(pod, &entry.service)).sum()
+    }
+
     /// Adds or replaces a pod. Returns the Services that it leaves and joins; if its endpoint changed, also the Services that
     /// keep selecting it (R17–R21, W9).
     pub(super) fn apply_pod(
@@ -377,4 +398,12 @@ fn union(a: &[Arc<str>], b: &[Arc<str>]) -> AffectedServices {
 
 fn difference(a: &[Arc<str>], b: &[Arc<str>]) -> AffectedServices {
     a.iter().filter(|name| !b.contains(name)).cloned().collect()
+}
+
+/// The number of endpoints of a pod in the slices of a Service: one per address type.
+fn endpoints_in(pod: &Pod, service: &Service) -> usize {
+    let types = service.families.address_types().iter();
+    types
+        .filter(|address_type| pod.eligible && !pod.addresses.of(**address_type).is_empty())
+        .count()
 }

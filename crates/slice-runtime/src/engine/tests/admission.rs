@@ -4,6 +4,7 @@ use slice_controller::WriteError;
 use slice_reconciler::Plan;
 
 use super::{super::*, stub::*};
+use crate::watch::WatchEvent;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -11,6 +11,7 @@ use super::{
     super::*,
     fake_api::{self, FakeApi, RESOURCES, SLICES},
 };
+use crate::watch::WatchEvent;
 
 /// An engine, its API server and the time.
 pub(super) struct Harness {
@@ -159,9 +160,7 @@ impl Harness {
             WatchEvent::Init => WatchEvent::Init,
             WatchEvent::InitDone { version } => WatchEvent::InitDone { version },
             WatchEvent::Delete(object) => WatchEvent::Delete(object),
-            WatchEvent::Apply(_) | WatchEvent::Absent | WatchEvent::Overloaded { .. } => {
-                unreachable!("no such event of slices")
-            }
+            _ => unreachable!("no such event of slices"),
         };
         self.engine.handle_slice_event(event, self.now);
     }

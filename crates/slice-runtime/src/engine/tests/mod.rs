@@ -8,6 +8,7 @@ mod harness;
 mod logs;
 mod random;
 mod relabelling;
+mod relists;
 mod responses;
 mod scenarios;
 mod scheduling;

@@ -8,6 +8,7 @@ use super::{
     fixtures::{node, pod, service},
     harness::{Fault, Harness},
 };
+use crate::watch::WatchEvent;
 
 fn with_pod() -> Harness {
     let mut harness = Harness::restarted(FakeApi::default(), 100, Duration::ZERO);

@@ -3,6 +3,7 @@
 use slice_reconciler::Plan;
 
 use super::{super::*, stub::*};
+use crate::watch::WatchEvent;
 
 #[test]
 fn has_more_is_set_while_keys_are_due() {

@@ -1,9 +1,11 @@
 //! A stub controller, and an engine that runs it.
 
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use slice_controller::{Decoded, Measurement, Measurements, MetricKind, MetricSpec, ObjectRef, SyncError, WatchSpec};
 use slice_reconciler::{DeleteSlice, Operation, Plan};
 
 use super::super::*;
+use crate::watch::WatchEvent;
 
 /// A controller for which every object is a key, and every sync returns the same plan.
 pub(super) struct StubController {

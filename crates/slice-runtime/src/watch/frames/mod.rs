@@ -123,6 +123,11 @@ pub(super) fn decode_page<O>(
     })
 }
 
+/// Decodes the resourceVersion of a list.
+pub(super) fn decode_list_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
+    serde_json::from_slice(body).and_then(|list: List<'_>| non_empty(list.metadata.resource_version))
+}
+
 /// Checks the resourceVersion of a list or a bookmark: a watch from an empty one would miss deletions.
 fn non_empty(version: Box<str>) -> Result<Box<str>, serde_json::Error> {
     if version.is_empty() {

@@ -40,6 +40,12 @@ pub trait Controller {
         Key::from_slice_labels(slice)
     }
 
+    /// About how many published endpoints would be removed if these objects were deleted. Asked when a relist lacks objects: if
+    /// most endpoints of the cluster depend on them, a second list has to confirm that they are gone. By default one per object.
+    fn endpoints_affected(&self, _watch: Self::WatchId, missing: &[ObjectRef]) -> usize {
+        missing.len()
+    }
+
     /// Called before keys are synced, for work that is done once per batch of watch events.
     fn before_sync(&mut self, _context: &mut EventContext) {}
 

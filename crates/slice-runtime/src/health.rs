@@ -52,6 +52,11 @@ pub struct WatchState {
     pub absent: bool,
     /// When the last response or event arrived.
     pub last_activity: Option<Instant>,
+    /// When the resourceVersion of the watch last advanced, by an event, a bookmark or a list. A watch that is open but silent
+    /// does not advance it.
+    pub last_advance: Option<Instant>,
+    /// Why the last relist has to be confirmed by a second one before its deletions are applied.
+    pub unconfirmed: Option<String>,
     /// The last error since the watch last succeeded, and the time of the first one.
     pub last_error: Option<(String, Instant)>,
 }
@@ -63,12 +68,28 @@ impl WatchState {
         self.last_activity
             .map(|activity| now.saturating_duration_since(activity))
     }
+
+    /// The time since the resourceVersion of the watch last advanced: how old the cached objects may be.
+    #[must_use]
+    pub fn position_age(&self, now: Instant) -> Option<Duration> {
+        self.last_advance.map(|advance| now.saturating_duration_since(advance))
+    }
 }
 
 impl WatchHealth {
     /// A response or an event has arrived.
     pub(crate) fn record_activity(&self) {
-        lock(&self.state).last_activity = Some(Instant::now());
+        lock(&self.state).last_activity = Some(now());
+    }
+
+    /// The resourceVersion of the watch has advanced.
+    pub(crate) fn record_position(&self) {
+        lock(&self.state).last_advance = Some(now());
+    }
+
+    /// A relist has to be confirmed by a second one; none if it was.
+    pub(crate) fn set_unconfirmed(&self, message: Option<String>) {
+        lock(&self.state).unconfirmed = message;
     }
 
     /// A list is complete, or a watch has been opened.
@@ -77,7 +98,7 @@ impl WatchHealth {
         state.synced = true;
         state.absent = false;
         state.last_error = None;
-        state.last_activity = Some(Instant::now());
+        state.last_activity = Some(now());
     }
 
     /// The API server lacks the resource, which is optional.
@@ -85,15 +106,20 @@ impl WatchHealth {
         let mut state = lock(&self.state);
         state.absent = true;
         state.last_error = None;
-        state.last_activity = Some(Instant::now());
+        state.last_activity = Some(now());
     }
 
     /// A list or a watch failed.
     pub(crate) fn set_error(&self, error: &str) {
         let mut state = lock(&self.state);
-        let since = state.last_error.take().map_or_else(Instant::now, |(_, since)| since);
+        let since = state.last_error.take().map_or_else(now, |(_, since)| since);
         state.last_error = Some((error.to_owned(), since));
     }
+}
+
+/// The time of the runtime, which tests can pause.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 /// Locks a mutex. The state stays valid if another thread panics while it holds the lock.

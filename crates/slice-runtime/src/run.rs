@@ -19,7 +19,7 @@ use crate::{
     events::Events,
     health::Health,
     metrics::Metrics,
-    watch::{Reflector, WatchEvent, WatchTimeouts},
+    watch::{ConfirmationRequest, Reflector, WatchEvent, WatchTimeouts},
     writers::{WriteReport, WriterPool},
 };
 
@@ -81,12 +81,20 @@ pub async fn run<C>(
         &health,
         &metrics,
         sender,
+        // Deletions of our own slices need no confirmation: they are written again.
+        mpsc::channel(1).1,
     ));
     let (sender, inputs) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
     let watches = controller.watches();
     let ids = watches.iter().map(|spec| spec.id).collect();
+    let mut confirmations = Vec::new();
     for (index, spec) in watches.into_iter().enumerate() {
-        tasks.spawn(reflect(index, spec, &api, &options, &health, &metrics, sender.clone()));
+        let (requests, receiver) = mpsc::channel(1);
+        confirmations.push(requests);
+        let sender = sender.clone();
+        tasks.spawn(reflect(
+            index, spec, &api, &options, &health, &metrics, sender, receiver,
+        ));
     }
     let config = EngineConfig {
         managed_by: options.managed_by.clone(),
@@ -105,6 +113,7 @@ pub async fn run<C>(
         engine: Engine::new(controller, ids, config, metrics),
         writers: WriterPool::new(SliceApi { client: api }),
         events,
+        confirmations,
         resync_period: options.resync_period,
     };
     tokio::select! {
@@ -127,6 +136,7 @@ pub(crate) fn slices_watch(managed_by: &str) -> WatchSpec<(), EndpointSlice> {
 type IndexedEvent<O> = (usize, WatchEvent<O>);
 
 /// The task of a reflector.
+#[expect(clippy::too_many_arguments, reason = "they are the fields of a reflector")]
 fn reflect<W: Send + 'static, O: Send + 'static>(
     index: usize,
     spec: WatchSpec<W, O>,
@@ -135,18 +145,20 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     health: &Health,
     metrics: &Arc<Metrics>,
     sender: mpsc::Sender<IndexedEvent<O>>,
+    confirmations: mpsc::Receiver<ConfirmationRequest>,
 ) -> impl Future<Output = ()> + use<W, O> {
     let reflector = Reflector {
         api: api.clone(),
+        confirmation_api: api.clone(),
         health: health.add(spec.name),
         metrics: Arc::clone(metrics),
         spec,
         namespace: options.namespace.clone(),
-        timeouts: WatchTimeouts::default(),
+        timeouts: WatchTimeouts::short(),
         sender,
         index,
     };
-    reflector.run()
+    reflector.run(confirmations)
 }
 
 /// The main loop: passes watch events and write reports to the engine, and its jobs and events to writers and recorder.
@@ -154,6 +166,8 @@ struct Runner<C: Controller> {
     engine: Engine<C>,
     writers: WriterPool,
     events: Events,
+    /// The channels to the reflectors of the controller's watches, in their order.
+    confirmations: Vec<mpsc::Sender<ConfirmationRequest>>,
     resync_period: Duration,
 }
 
@@ -197,6 +211,10 @@ impl<C: Controller> Runner<C> {
             self.writers.spawn(job);
         }
         self.events.record(batch.events);
+        for (watch, request) in self.engine.take_confirmations() {
+            // If the channel is full, the reflector already has a request.
+            drop(self.confirmations[watch].try_send(request));
+        }
         batch.has_more
     }
 

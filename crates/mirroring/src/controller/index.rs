@@ -64,6 +64,13 @@ impl Index {
         self.entries.get(key)
     }
 
+    /// The number of addresses that are mirrored for a key.
+    pub(super) fn mirrored_addresses(&self, key: &Key) -> usize {
+        let entry = self.entries.get(key).filter(|entry| !entry.has_selector());
+        let endpoints = entry.and_then(|entry| entry.endpoints.as_ref());
+        endpoints.map_or(0, |endpoints| endpoints.subsets.addresses.len())
+    }
+
     /// True for a new or changed object (M12, M13), unless its Service has a selector: then the object changes with every pod
     /// and is not mirrored (D6).
     pub(super) fn set_endpoints(&mut self, key: &Key, endpoints: Endpoints) -> bool {

@@ -162,6 +162,15 @@ impl Controller for MirroringController {
         self.sync_endpoints(key, context)
     }
 
+    fn endpoints_affected(&self, watch: Watch, missing: &[ObjectRef]) -> usize {
+        let of_object = |object: &ObjectRef| match watch {
+            Watch::Endpoints | Watch::Services => self.index.mirrored_addresses(&Key::from(object)),
+            // They only end the grace period of mirrored slices.
+            Watch::PodSlices => 0,
+        };
+        missing.iter().map(of_object).sum()
+    }
+
     fn on_sync_result(&mut self, _key: &Key, outcome: &SyncOutcome) {
         self.metrics.record_sync(outcome);
     }

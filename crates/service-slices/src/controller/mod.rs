@@ -219,6 +219,21 @@ impl Controller for ServiceController {
         self.sync_service(key, context)
     }
 
+    fn endpoints_affected(&self, watch: Watch, missing: &[ObjectRef]) -> usize {
+        let of_object = |object: &ObjectRef| {
+            let index = self.namespaces.get(&*object.namespace);
+            match watch {
+                Watch::Pods => index.map_or(0, |index| index.endpoints_of_pod(&object.name)),
+                Watch::Services => index.map_or(0, |index| index.endpoints_of_service(&object.name)),
+                Watch::Nodes => {
+                    let namespaces = self.namespaces.values();
+                    namespaces.map(|index| index.endpoints_on_node(&object.name)).sum()
+                }
+            }
+        };
+        missing.iter().map(of_object).sum()
+    }
+
     /// Updates the topology cache once for many node events, and before any Service is synced (W19). Enqueues the Services whose
     /// hints it affects.
     fn before_sync(&mut self, context: &mut EventContext) {

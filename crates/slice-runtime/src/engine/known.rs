@@ -50,10 +50,10 @@ impl KnownObjects {
         }
     }
 
-    /// Removes and returns the objects that `listed` lacks.
-    pub(super) fn retain_listed(&mut self, listed: &Self) -> Vec<ObjectRef> {
-        let missing = self.objects.extract_if(|known| !listed.contains(borrowed(known)));
-        missing.map(|object| object_ref(&object)).collect()
+    /// The objects that `listed` lacks.
+    pub(super) fn missing_from(&self, listed: &Self) -> Vec<ObjectRef> {
+        let missing = self.objects.iter().filter(|known| !listed.contains(borrowed(known)));
+        missing.map(|object| object_ref(object)).collect()
     }
 
     fn contains(&self, names: Names<'_>) -> bool {
@@ -132,10 +132,13 @@ mod tests {
         before.remove(&object("a", "db", "4"));
         before.remove(&object("a", "never", "5"));
         let listed = known(&[object("b", "web", "another uid")], &mut interner);
-        let mut missing = before.retain_listed(&listed);
+        let mut missing = before.missing_from(&listed);
         missing.sort_by(|a, b| a.uid.cmp(&b.uid));
         assert_eq!(missing, [pods[0].clone(), pods[2].clone()]);
-        assert!(before.retain_listed(&listed).is_empty());
+        for object in &missing {
+            before.remove(object);
+        }
+        assert!(before.missing_from(&listed).is_empty());
     }
 
     /// A recreated object has another uid; the identity of the old one is released.

@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! handle_event, handle_slice_event   a reflector emits a watch event; the controller applies it and enqueues keys
+//!   └ complete_list                  deletes the objects that a list lacks, or requests a list that confirms it
 //!   └ enqueue                        adds the keys to the work queue; deferred while a relist is incomplete
 //! process_due                        takes due keys, up to the limit of keys in flight
 //!   └ sync_key                       calls Controller::sync: desired + existing → plan; adds the plan to the batch as a Job
@@ -17,6 +18,7 @@
 //! [`WriteResult::Conflict`]. `InFlight::on_conflict` puts the live slice into the cache. `complete_sync` passes
 //! `SyncStatus::Conflict` to the work queue, which requeues the key at once the first time, then with backoff.
 
+mod brake;
 mod in_flight;
 mod known;
 mod relist;
@@ -45,8 +47,9 @@ use crate::{
     metrics::Metrics,
     queue::{QueuedKey, WorkQueue},
     slice_cache::{SliceCache, decode},
-    watch::WatchEvent,
+    watch::{ConfirmationRequest, WatchEvent},
 };
+use brake::{Brake, CONFIRMATION_DELAY};
 use in_flight::InFlight;
 use known::KnownObjects;
 use relist::Relist;
@@ -81,6 +84,8 @@ pub(crate) struct Engine<C: Controller> {
     active_keys: HashSet<Key>,
     queue: WorkQueue,
     in_flight: HashMap<Key, InFlight>,
+    /// Lists to be confirmed, by the index of their watch.
+    confirmations: Vec<(usize, ConfirmationRequest)>,
     metrics: Arc<Metrics>,
 }
 
@@ -89,6 +94,7 @@ struct WatchedResource<W> {
     id: W,
     known: KnownObjects,
     relist: Relist<KnownObjects>,
+    brake: Brake,
 }
 
 /// A plan to be executed by a writer.
@@ -118,6 +124,7 @@ impl<C: Controller> Engine<C> {
             id,
             known: KnownObjects::default(),
             relist: Relist::default(),
+            brake: Brake::default(),
         });
         metrics.register(controller.metrics());
         Self {
@@ -130,25 +137,33 @@ impl<C: Controller> Engine<C> {
             active_keys: HashSet::new(),
             queue: WorkQueue::default(),
             in_flight: HashMap::new(),
+            confirmations: Vec::new(),
             metrics,
         }
     }
 
     /// Handles an event of a watch of the controller, given by its index, and enqueues the keys that the event concerns.
-    pub(crate) fn handle_event(&mut self, watch: usize, event: WatchEvent<C::Object>, now: Instant) {
+    pub(crate) fn handle_event(&mut self, index: usize, event: WatchEvent<C::Object>, now: Instant) {
         let Self {
             controller, context, ..
         } = self;
-        let watch = &mut self.watches[watch];
+        let watch = &mut self.watches[index];
         let mut keys = Vec::new();
         match event {
-            WatchEvent::Init => watch.relist.start(),
+            // Versions of inputs are not kept.
+            WatchEvent::NewEpoch => {}
+            WatchEvent::Init => watch.relist.start(now),
             WatchEvent::Apply(decoded) => {
                 watch.known.insert(&decoded.object_ref, context.interner());
                 if let Some(listed) = watch.relist.listed_mut() {
                     listed.insert(&decoded.object_ref, context.interner());
                 }
                 controller.apply(decoded.object, context);
+            }
+            WatchEvent::Undecodable(object) => {
+                if let Some(listed) = watch.relist.listed_mut() {
+                    listed.insert(&object, context.interner());
+                }
             }
             WatchEvent::Delete(object) => {
                 watch.known.remove(&object);
@@ -157,18 +172,48 @@ impl<C: Controller> Engine<C> {
                 }
                 controller.delete(watch.id, &object, context);
             }
-            WatchEvent::InitDone { .. } => {
-                let (listed, deferred) = watch.relist.finish();
-                keys = deferred;
-                for object in watch.known.retain_listed(&listed) {
-                    controller.delete(watch.id, &object, context);
-                }
-            }
+            WatchEvent::InitDone { .. } => keys = self.complete_list(index, now),
+            WatchEvent::InitFailed => keys = watch.relist.fail(),
             WatchEvent::Absent => keys = watch.relist.abandon(),
         }
-        keys.extend(context.take_enqueued());
-        let keys = watch.relist.defer(keys);
+        keys.extend(self.context.take_enqueued());
+        let keys = self.watches[index].relist.defer(keys);
         self.enqueue(keys, now);
+    }
+
+    /// Completes a list: deletes the objects that it lacks, unless that has to be confirmed. Returns the deferred keys.
+    fn complete_list(&mut self, index: usize, now: Instant) -> Vec<(Key, Duration)> {
+        let total = || endpoint_count(&self.slices);
+        let watch = &mut self.watches[index];
+        let Some(list) = watch.relist.finish() else {
+            return Vec::new();
+        };
+        let missing = watch.known.missing_from(&list.listed);
+        // Before the list of our slices is complete, the number of endpoints is unknown.
+        if list.is_relist && self.slice_relist.is_synced() {
+            let (removed, total) = (self.controller.endpoints_affected(watch.id, &missing), total());
+            if !watch.brake.allows(removed, total, list.started_at, now) {
+                let message = format!(
+                    "a relist lacks {} objects, which would remove {removed} of {total} endpoints",
+                    missing.len()
+                );
+                tracing::warn!(message, retry_in = ?CONFIRMATION_DELAY, "waiting for a second list before deleting objects");
+                self.metrics.relist_unconfirmed();
+                let delay = CONFIRMATION_DELAY;
+                self.confirmations.push((index, ConfirmationRequest { delay, message }));
+                return list.deferred;
+            }
+        }
+        for object in missing {
+            watch.known.remove(&object);
+            self.controller.delete(watch.id, &object, &mut self.context);
+        }
+        list.deferred
+    }
+
+    /// Takes the requests for lists that confirm another one, by the index of their watch.
+    pub(crate) fn take_confirmations(&mut self) -> Vec<(usize, ConfirmationRequest)> {
+        std::mem::take(&mut self.confirmations)
     }
 
     /// Handles an event of the watch of our slices, and enqueues the keys of slices that another writer changed.
@@ -181,8 +226,18 @@ impl<C: Controller> Engine<C> {
         };
         let mut keys = Vec::new();
         let changed = match event {
+            WatchEvent::NewEpoch => {
+                self.slices.start_epoch();
+                Vec::new()
+            }
             WatchEvent::Init => {
-                self.slice_relist.start();
+                self.slice_relist.start(now);
+                Vec::new()
+            }
+            WatchEvent::Undecodable(object) => {
+                if let Some(listed) = self.slice_relist.listed_mut() {
+                    listed.insert(object.uid.into());
+                }
                 Vec::new()
             }
             WatchEvent::Apply(decoded) => {
@@ -194,9 +249,15 @@ impl<C: Controller> Engine<C> {
             }
             WatchEvent::Delete(object) => self.slices.remove(&object.uid).into_iter().collect(),
             WatchEvent::InitDone { version } => {
-                let (listed, deferred) = self.slice_relist.finish();
-                keys = deferred;
-                self.slices.replace(&listed, &version)
+                let list = self.slice_relist.finish();
+                list.map_or_else(Vec::new, |list| {
+                    keys = list.deferred;
+                    self.slices.replace(&list.listed, &version)
+                })
+            }
+            WatchEvent::InitFailed => {
+                keys = self.slice_relist.fail();
+                Vec::new()
             }
             WatchEvent::Absent => unreachable!("the watch of our slices is not optional"),
         };
@@ -396,6 +457,12 @@ impl<C: Controller> Engine<C> {
         self.metrics.queue.processing(processing);
         self.metrics.queue.depth(self.queue.depth());
     }
+}
+
+/// The number of endpoints in all cached slices.
+fn endpoint_count(slices: &SliceCache) -> usize {
+    let slices = slices.keys().flat_map(|key| slices.get(key));
+    slices.map(|slice| slice.endpoints.len()).sum()
 }
 
 /// Logs the writes of a dry run, in the span of the sync.

@@ -1,6 +1,6 @@
 //! Relist bookkeeping: the initial list and the relists of one watch.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use slice_controller::Key;
 
@@ -22,12 +22,24 @@ enum Phase {
 }
 
 /// A list that is not complete.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OpenList<L> {
+    started_at: Instant,
     listed: L,
-    /// Keys that the list concerns. They are enqueued when it is complete: deletions are only known then, and a key should not
-    /// be written twice.
+    /// Keys that the list concerns. They are enqueued when it ends: deletions are only known then, and a key should not be
+    /// written twice.
     deferred: Vec<(Key, Duration)>,
+}
+
+/// A complete list.
+#[derive(Debug)]
+pub(super) struct CompleteList<L> {
+    pub(super) started_at: Instant,
+    /// Whether a list was complete before.
+    pub(super) is_relist: bool,
+    pub(super) listed: L,
+    /// Keys to enqueue.
+    pub(super) deferred: Vec<(Key, Duration)>,
 }
 
 impl<L> Default for Relist<L> {
@@ -41,9 +53,10 @@ impl<L> Default for Relist<L> {
 
 impl<L: Default> Relist<L> {
     /// Starts a list. An incomplete one is dropped, except for its deferred keys.
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, now: Instant) {
         let deferred = self.open.take().map(|open| open.deferred);
         self.open = Some(OpenList {
+            started_at: now,
             listed: L::default(),
             deferred: deferred.unwrap_or_default(),
         });
@@ -65,11 +78,30 @@ impl<L: Default> Relist<L> {
         }
     }
 
-    /// Completes the list. Returns its objects and the deferred keys.
-    pub(super) fn finish(&mut self) -> (L, Vec<(Key, Duration)>) {
+    /// Completes the list, if there is one.
+    pub(super) fn finish(&mut self) -> Option<CompleteList<L>> {
+        let OpenList {
+            started_at,
+            listed,
+            deferred,
+        } = self.open.take()?;
+        let is_relist = self.phase == Phase::Listed;
         self.phase = Phase::Listed;
-        let OpenList { listed, deferred } = self.open.take().unwrap_or_default();
-        (listed, deferred)
+        Some(CompleteList {
+            started_at,
+            is_relist,
+            listed,
+            deferred,
+        })
+    }
+
+    /// Ends a list that failed. Returns the deferred keys: the objects so far were applied, and the next list may fail too. No
+    /// key is synced from a part of the first list (I11).
+    pub(super) fn fail(&mut self) -> Vec<(Key, Duration)> {
+        if self.phase == Phase::Absent {
+            self.phase = Phase::Unlisted;
+        }
+        self.open.take().map(|open| open.deferred).unwrap_or_default()
     }
 
     /// Abandons the list, because the API server lacks the resource. Returns the deferred keys.

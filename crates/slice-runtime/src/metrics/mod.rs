@@ -11,11 +11,15 @@ use exposition::Exposition;
 pub(crate) use exposition::TEXT_FORMAT;
 
 /// The metrics of the runtime.
-static METRICS: [&MetricSpec; 6] = [
+static METRICS: [&MetricSpec; 10] = [
     &CHANGE_TO_WRITE,
     &KEYS_FAILING,
     &OLDEST_FAILING_KEY,
     &WATCH_LAST_ACTIVITY,
+    &WATCH_POSITION_AGE,
+    &WATCHES_OPENED,
+    &LISTS,
+    &UNCONFIRMED_RELISTS,
     &EVENTS_DROPPED,
     &OBJECTS_SKIPPED,
 ];
@@ -45,6 +49,31 @@ static WATCH_LAST_ACTIVITY: MetricSpec = MetricSpec {
     help: "Time since the last response or event of the API server for a resource",
     kind: MetricKind::Gauge,
     labels: &["resource"],
+};
+static WATCH_POSITION_AGE: MetricSpec = MetricSpec {
+    name: "watch_position_age_seconds",
+    help: "Time since an event, a bookmark or a list last advanced the resourceVersion of a watch",
+    kind: MetricKind::Gauge,
+    labels: &["resource"],
+};
+static WATCHES_OPENED: MetricSpec = MetricSpec {
+    name: "watches_opened_total",
+    help: "Number of watches that were opened",
+    kind: MetricKind::Counter,
+    labels: &["resource"],
+};
+static LISTS: MetricSpec = MetricSpec {
+    name: "lists_total",
+    help: "Number of lists that were started, by reason: initial, expired (410 Gone), failed (the watch kept failing), \
+           absent (the resource was not served), epoch (resourceVersions went back), confirmation (of another list)",
+    kind: MetricKind::Counter,
+    labels: &["resource", "reason"],
+};
+static UNCONFIRMED_RELISTS: MetricSpec = MetricSpec {
+    name: "unconfirmed_relists_total",
+    help: "Number of lists whose deletions waited for a second list because they would have removed most endpoints",
+    kind: MetricKind::Counter,
+    labels: &[],
 };
 static EVENTS_DROPPED: MetricSpec = MetricSpec {
     name: "events_dropped_total",
@@ -123,6 +152,21 @@ impl Metrics {
         self.record(&OBJECTS_SKIPPED, &[resource], 1.0);
     }
 
+    /// A watch of a resource was opened.
+    pub(crate) fn watch_opened(&self, resource: &'static str) {
+        self.record(&WATCHES_OPENED, &[resource], 1.0);
+    }
+
+    /// A list of a resource was started.
+    pub(crate) fn list_started(&self, resource: &'static str, reason: &'static str) {
+        self.record(&LISTS, &[resource, reason], 1.0);
+    }
+
+    /// The deletions of a relist wait for a second list.
+    pub(crate) fn relist_unconfirmed(&self) {
+        self.record(&UNCONFIRMED_RELISTS, &[], 1.0);
+    }
+
     /// The failing keys, each by the time since it started to fail.
     pub(crate) fn failing(&self, keys: impl Iterator<Item = Duration>) {
         let (mut count, mut longest) = (0, Duration::ZERO);
@@ -134,11 +178,15 @@ impl Metrics {
         self.record(&OLDEST_FAILING_KEY, &[], longest.as_secs_f64());
     }
 
-    /// Updates the gauge of watch activity.
+    /// Updates the gauges of watch activity.
     pub fn watches(&self, health: &Health) {
+        let now = Instant::now();
         for (name, state) in health.watches() {
-            if let Some(idle) = state.idle_for(Instant::now()) {
+            if let Some(idle) = state.idle_for(now) {
                 self.record(&WATCH_LAST_ACTIVITY, &[name], idle.as_secs_f64());
+            }
+            if let Some(age) = state.position_age(now) {
+                self.record(&WATCH_POSITION_AGE, &[name], age.as_secs_f64());
             }
         }
     }

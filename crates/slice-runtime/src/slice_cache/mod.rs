@@ -135,6 +135,14 @@ impl SliceCache {
         missing.iter().filter_map(|uid| self.remove(uid)).collect()
     }
 
+    /// resourceVersions went back: versions of cached slices are not comparable with later ones.
+    #[expect(
+        clippy::unused_self,
+        clippy::needless_pass_by_ref_mut,
+        reason = "replaced by the merge"
+    )]
+    pub(crate) fn start_epoch(&mut self) {}
+
     /// Called before the plan of a key is executed: until [`end_sync`](Self::end_sync), watch events of its slices are
     /// deferred, because they may be caused by our own writes.
     pub(crate) fn begin_sync(&mut self, key: &Key) {

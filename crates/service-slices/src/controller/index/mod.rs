@@ -102,6 +102,33 @@ impl NamespaceIndex {
         service.sets.iter().map(|set| self.label_sets[*set].pods.len()).sum()
     }
 
+    /// The number of endpoints that a pod has in all Services.
+    pub(super) fn endpoints_of_pod(&self, name: &str) -> usize {
+        self.pod_by_name.get(name).map_or(0, |id| self.count_endpoints(*id))
+    }
+
+    /// The number of endpoints of a Service.
+    pub(super) fn endpoints_of_service(&self, name: &str) -> usize {
+        let Some(service) = self.services.get(name) else {
+            return 0;
+        };
+        let pods = self.pods_of(service);
+        pods.map(|entry| endpoints_in(&entry.pod, &service.service)).sum()
+    }
+
+    /// The number of endpoints of the pods on a node.
+    pub(super) fn endpoints_on_node(&self, node: &str) -> usize {
+        let pods = self.pods_by_node.get(node).into_iter().flatten();
+        pods.map(|id| self.count_endpoints(*id)).sum()
+    }
+
+    fn count_endpoints(&self, id: usize) -> usize {
+        let PodEntry { pod, set, .. } = &self.pods[id];
+        let services = self.label_sets[*set].services.iter();
+        let services = services.filter_map(|name| self.services.get(name));
+        services.map(|entry| endpoints_in(pod, &entry.service)).sum()
+    }
+
     /// The Services with pods on a node.
     pub(super) fn services_on_node(&self, node: &str) -> AffectedServices {
         let pods = self.pods_by_node.get(node).into_iter().flatten();
@@ -361,4 +388,12 @@ fn union(a: &[Arc<str>], b: &[Arc<str>]) -> AffectedServices {
 
 fn difference(a: &[Arc<str>], b: &[Arc<str>]) -> AffectedServices {
     a.iter().filter(|name| !b.contains(name)).cloned().collect()
+}
+
+/// The number of endpoints of a pod in the slices of a Service: one per address type.
+fn endpoints_in(pod: &Pod, service: &Service) -> usize {
+    let types = service.families.address_types().iter();
+    types
+        .filter(|address_type| pod.eligible && !pod.addresses.of(**address_type).is_empty())
+        .count()
 }

@@ -252,6 +252,33 @@ fn node_change_enqueues_the_services_with_pods_on_the_node() {
     assert_eq!(harness.delete(Watch::Nodes, "n1"), NONE);
 }
 
+/// What a relist without these objects would remove.
+#[test]
+fn endpoints_affected_counts_the_endpoints_of_pods_services_and_nodes() {
+    let mut harness = harness();
+    let dual_web2 = with(&service("web2"), "/spec/ipFamilies", json!(["IPv4", "IPv6"]));
+    harness.apply(&with(&dual_web2, "/spec/selector", json!({"app": "web"})));
+    harness.apply(&pod("p", "10.0.0.1"));
+    let both = json!([{"ip": "10.0.0.2"}, {"ip": "fd00::2"}]);
+    harness.apply(&with(&pod("dual", "10.0.0.2"), "/status/podIPs", both));
+    harness.apply(&with(&pod("done", "10.0.0.3"), "/status/phase", json!("Succeeded")));
+    let affected = |watch, namespace: &str, names: &[&str]| {
+        let object = |name: &&str| ObjectRef {
+            namespace: namespace.into(),
+            name: (*name).into(),
+            ..ObjectRef::default()
+        };
+        let missing: Vec<_> = names.iter().map(object).collect();
+        harness.controller.endpoints_affected(watch, &missing)
+    };
+    assert_eq!(affected(Watch::Pods, "ns", &["p"]), 2, "in web and web2");
+    assert_eq!(affected(Watch::Pods, "ns", &["p", "dual", "done", "unknown"]), 2 + 3);
+    assert_eq!(affected(Watch::Pods, "other", &["p"]), 0);
+    assert_eq!(affected(Watch::Services, "ns", &["web"]), 2);
+    assert_eq!(affected(Watch::Services, "ns", &["web", "web2", "db"]), 2 + 3);
+    assert_eq!(affected(Watch::Nodes, "", &["n1", "n2"]), 5);
+}
+
 /// The caches are empty once all objects are deleted (G-31, I12).
 #[test]
 fn deleted_objects_leave_no_state() {

@@ -157,7 +157,7 @@ impl Harness {
             WatchEvent::Init => WatchEvent::Init,
             WatchEvent::InitDone { version } => WatchEvent::InitDone { version },
             WatchEvent::Delete(object) => WatchEvent::Delete(object),
-            WatchEvent::Apply(_) | WatchEvent::Absent => unreachable!("no such event of slices"),
+            _ => unreachable!("no such event of slices"),
         };
         self.engine.handle_slice_event(event, self.now);
     }

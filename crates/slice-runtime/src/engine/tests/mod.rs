@@ -5,6 +5,7 @@ mod fixtures;
 mod harness;
 mod logs;
 mod random;
+mod relists;
 mod scenarios;
 mod scheduling;
 mod stub;

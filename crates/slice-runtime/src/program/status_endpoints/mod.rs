@@ -76,9 +76,18 @@ fn watch_line(name: &str, state: &WatchState, now: Instant) -> String {
             format!("[-]{name} failed: {error} (for {seconds} s{cached})\n")
         }
         None if state.absent => format!("[+]{name} absent: the API server does not serve it{cached}\n"),
-        None if state.synced => format!("[+]{name} ok\n"),
-        None => format!("[-]{name} failed: not listed yet\n"),
+        None if !state.synced => format!("[-]{name} failed: not listed yet\n"),
+        None => match &state.unconfirmed {
+            Some(message) => format!("[-]{name} unconfirmed: {message}; a second list has to confirm it{cached}\n"),
+            None => format!("[+]{name} ok{}\n", position(state, now)),
+        },
     }
+}
+
+/// How old the position of a watch is.
+fn position(state: &WatchState, now: Instant) -> String {
+    let seconds = state.position_age(now).map(|age| age.as_secs());
+    seconds.map_or_else(String::new, |seconds| format!(" (position {seconds} s old)"))
 }
 
 fn text(status: StatusCode, body: impl Into<bytes::Bytes>) -> Response<Full<bytes::Bytes>> {

@@ -69,6 +69,26 @@ fn an_error_after_the_list_is_shown_and_does_not_end_readiness() {
     assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
 }
 
+/// An open watch is ok, but its objects may be old.
+#[test]
+fn position_age_and_unconfirmed_relists_are_shown() {
+    let endpoints = endpoints();
+    let pods = endpoints.health.add("pods");
+    pods.set_synced();
+    pods.record_position();
+    let passed = "[+]pods ok (position 0 s old)\nreadyz check passed\n";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
+    let metrics = request(&endpoints, Method::GET, "/metrics").body;
+    assert!(
+        metrics.contains("stub_watch_position_age_seconds{resource=\"pods\"} "),
+        "{metrics}"
+    );
+    pods.set_unconfirmed(Some("most are missing".to_owned()));
+    let unconfirmed = "[-]pods unconfirmed: most are missing; a second list has to confirm it; cached objects stay in use\n\
+                       readyz check passed\n";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, unconfirmed.to_owned()));
+}
+
 /// An optional resource that the API server lacks is shown as absent.
 #[test]
 fn an_absent_resource_does_not_prevent_readiness() {

@@ -5,7 +5,7 @@ use http::StatusCode;
 use slice_controller::{Controller, ErrorChain, WatchSpec};
 
 use crate::{
-    client::{ApiClient, RequestError},
+    client::{ApiClient, Connections, RequestError},
     escape::Escaped,
     run::{REQUEST_TIMEOUT, RunOptions, slices_watch},
     watch::{ListWatch, current_version},
@@ -61,10 +61,10 @@ pub enum PreflightError {
 /// one that lacks an optional resource.
 pub async fn preflight<C: Controller>(
     controller: &C,
-    client: kube::Client,
+    connections: impl Into<Connections>,
     options: &RunOptions,
 ) -> Vec<PreflightError> {
-    let api = ApiClient::new(client, REQUEST_TIMEOUT, options.rate_limit);
+    let api = ApiClient::new(connections.into(), REQUEST_TIMEOUT, options.rate_limit);
     let watches = controller.watches();
     let slices = slices_watch(&options.managed_by);
     let probes = watches.iter().map(|spec| probe(&api, spec, &options.namespace));

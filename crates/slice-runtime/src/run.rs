@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     api::SliceApi,
-    client::{ApiClient, RateLimit},
+    client::{ApiClient, Connections, Purpose, RateLimit},
     engine::{Engine, EngineConfig},
     events::Events,
     health::Health,
@@ -55,13 +55,14 @@ pub struct RunOptions {
     pub dry_run: bool,
 }
 
-/// Runs a controller until `stop` is ready, then syncs due keys and waits for writes in flight.
+/// Runs a controller until `stop` is ready, then syncs due keys and waits for writes in flight. `connections` may be a
+/// [`kube::Client`]; see [`Connections`] for what that lacks.
 ///
 /// # Panics
 /// If a reflector or the event recorder panics: without it, the controller would act on stale objects.
 pub async fn run<C>(
     controller: C,
-    client: kube::Client,
+    connections: impl Into<Connections>,
     options: RunOptions,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
@@ -69,7 +70,9 @@ pub async fn run<C>(
 ) where
     C: Controller + Send,
 {
-    let api = ApiClient::new(client, REQUEST_TIMEOUT, options.rate_limit);
+    let api =
+        ApiClient::new(connections.into(), REQUEST_TIMEOUT, options.rate_limit).with_metrics(Arc::clone(&metrics));
+    let write_api = api.with_purpose(Purpose::Write);
     // Dropping the set aborts all tasks.
     let mut tasks = JoinSet::new();
     let (sender, slices) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
@@ -97,13 +100,13 @@ pub async fn run<C>(
     let events = if options.dry_run {
         Events::dry_run(Arc::clone(&metrics))
     } else {
-        let (events, recorder) = Events::new(api.clone(), options.event_source, Arc::clone(&metrics));
+        let (events, recorder) = Events::new(write_api.clone(), options.event_source, Arc::clone(&metrics));
         tasks.spawn(recorder);
         events
     };
     let runner = Runner {
         engine: Engine::new(controller, ids, config, metrics),
-        writers: WriterPool::new(SliceApi { client: api }),
+        writers: WriterPool::new(SliceApi { client: write_api }),
         events,
         resync_period: options.resync_period,
     };
@@ -137,7 +140,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     sender: mpsc::Sender<IndexedEvent<O>>,
 ) -> impl Future<Output = ()> + use<W, O> {
     let reflector = Reflector {
-        api: api.clone(),
+        api: api.with_purpose(Purpose::Watch),
         health: health.add(spec.name),
         metrics: Arc::clone(metrics),
         spec,

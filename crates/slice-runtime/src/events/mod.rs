@@ -85,7 +85,7 @@ mod tests {
     async fn events_beyond_the_capacity_are_dropped_and_counted() {
         let metrics = Arc::new(Metrics::new("test", "test"));
         let client = kube::Client::new(apisim::ApiSim::new(), "default");
-        let api = ApiClient::new(client, Duration::from_secs(1), None);
+        let api = ApiClient::new(client.into(), Duration::from_secs(1), None);
         // The recorder is not run, so that the channel stays full.
         let (events, _recorder) = Events::new(api, "test", Arc::clone(&metrics));
         let event = Event {

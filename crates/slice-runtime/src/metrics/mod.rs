@@ -1,6 +1,7 @@
 //! The metrics of a program: of its work queue, of the runtime and of its controller.
 
 mod exposition;
+mod requests;
 
 use std::time::{Duration, Instant};
 
@@ -9,6 +10,7 @@ use slice_controller::{Measurement, MetricKind, MetricSpec, exponential_buckets}
 use crate::health::Health;
 use exposition::Exposition;
 pub(crate) use exposition::TEXT_FORMAT;
+use requests::RequestMetrics;
 
 /// The metrics of the runtime.
 static METRICS: [&MetricSpec; 6] = [
@@ -63,15 +65,18 @@ static OBJECTS_SKIPPED: MetricSpec = MetricSpec {
 #[derive(Debug)]
 pub struct Metrics {
     pub(crate) queue: QueueMetrics,
+    pub(crate) requests: RequestMetrics,
     controller: Exposition,
 }
 
 impl Metrics {
-    /// Metrics whose names begin with `subsystem`, and those of the work queue, with the label `name` of `queue`.
+    /// Metrics whose names begin with `subsystem`, those of the work queue, with the label `name` of `queue`, and those of
+    /// requests.
     #[must_use]
     pub fn new(subsystem: &str, queue: &'static str) -> Self {
         let metrics = Self {
             queue: QueueMetrics::new(queue),
+            requests: RequestMetrics::new(),
             controller: Exposition::new(subsystem, &[]),
         };
         metrics.register(&METRICS);
@@ -82,7 +87,9 @@ impl Metrics {
     pub fn runtime_specs(subsystem: &str) -> impl Iterator<Item = (String, &'static MetricSpec)> {
         let named = |prefix: &str, spec: &'static MetricSpec| (format!("{prefix}_{}", spec.name), spec);
         let own = METRICS.iter().map(move |spec| named(subsystem, spec));
+        let requests = requests::REQUEST_METRICS.iter();
         own.chain(QUEUE_METRICS.iter().map(move |spec| named("workqueue", spec)))
+            .chain(requests.map(move |spec| named(requests::PREFIX, spec)))
     }
 
     /// All metrics in the text format of Prometheus.
@@ -91,6 +98,7 @@ impl Metrics {
         let mut page = String::new();
         self.controller.write(&mut page);
         self.queue.0.write(&mut page);
+        self.requests.write(&mut page);
         page
     }
 

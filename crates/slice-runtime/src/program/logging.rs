@@ -4,9 +4,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::flags::LoggingFormat;
-
-/// The target of kube's log lines about requests. Shown at high verbosity only: we log failed requests ourselves.
-const REQUEST_TARGET: &str = "kube_client::client::builder";
+use crate::client::REQUEST_TARGET;
 
 /// Starts logging to standard error. `target` is the target of the program's own log lines.
 pub(super) fn init(format: LoggingFormat, verbosity: u8, target: &str) {
@@ -46,7 +44,7 @@ mod tests {
     #[test]
     fn higher_levels_show_more() {
         let (ours, program) = ("slice_runtime::engine", "my_program::pools");
-        let (requests, others) = ("kube_client::client::builder", "hyper_util::client");
+        let (requests, others) = ("slice_runtime::requests", "hyper_util::client");
         for (verbosity, target, level, expected) in [
             (0, ours, Level::INFO, true),
             (0, ours, Level::DEBUG, false),

@@ -152,8 +152,9 @@ where
     let common = &program.common;
     let user_agent = format!("{}/{}", info.name, info.version);
     let config = client_config::load(&common.kubeconfig, &common.master, &user_agent).await?;
-    let url = config.cluster_url.clone();
-    let client = client_config::client(config)?;
+    let url = client_config::without_userinfo(&config.cluster_url);
+    let load_arguments = (common.kubeconfig.clone(), common.master.clone(), user_agent);
+    let connections = client_config::connections(config, common.connection_options(), load_arguments)?;
     let options = run_options(info, &program);
     tracing::info!(
         version = info.version,
@@ -171,7 +172,7 @@ where
         })?),
     };
     tokio::select! {
-        errors = preflight(&program.controller, client.clone(), &options) => check_preflight(errors, &url)?,
+        errors = preflight(&program.controller, connections.clone(), &options) => check_preflight(errors, &url)?,
         () = &mut stop => return Ok(()),
     }
     let metrics = Arc::new(Metrics::new(&info.metrics_prefix(), info.work_queue));
@@ -184,7 +185,7 @@ where
         };
         tokio::spawn(http::serve(listener, endpoints));
     }
-    crate::run(program.controller, client, options, health, metrics, stop).await;
+    crate::run(program.controller, connections, options, health, metrics, stop).await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -203,7 +204,7 @@ fn run_options<C>(info: &ProgramInfo, program: &ProgramSpec<C>) -> RunOptions {
     }
 }
 
-fn check_preflight(preflight_errors: Vec<PreflightError>, url: &::http::Uri) -> Result<(), ConfigErrors> {
+fn check_preflight(preflight_errors: Vec<PreflightError>, url: &str) -> Result<(), ConfigErrors> {
     let mut errors = ConfigErrors::default();
     for error in preflight_errors {
         errors.add(&format!("{url}: {error}"));

@@ -51,10 +51,14 @@ pub(crate) enum WatchEvent<O> {
 /// The delay before an optional resource that the API server lacks is tried again.
 const ABSENT_RETRY: Duration = Duration::from_secs(30);
 
+/// The minimum duration of a watch by HTTP/2, and the random part of it. Pings detect a broken connection.
+const LONG_WATCH: Duration = Duration::from_secs(300);
+
 /// The timeouts of a reflector.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WatchTimeouts {
-    /// The duration of one watch request (`timeoutSeconds`). Short: a broken connection is detected only at the timeout (F9).
+    /// The duration of one watch request (`timeoutSeconds`) by HTTP/1.1. Short: a broken connection is detected only at the
+    /// timeout (F9).
     pub(crate) watch: Duration,
     /// The time after which a watch that the server did not end is abandoned, in addition to `watch`.
     pub(crate) grace: Duration,
@@ -212,8 +216,7 @@ impl<W, O> Reflector<W, O> {
     async fn streaming_list(&self, list_watch: &ListWatch, resume: &mut ResumeState) -> Result<(), StreamEnd> {
         // The server closes the stream after this timeout, so it must suffice for all objects.
         let request = list_watch.streaming_list(&resume.highest_seen(), self.timeouts.idle * 10);
-        let stream = self.api.open_stream(request).await?;
-        futures::pin_mut!(stream);
+        let mut stream = self.api.open_stream(request).await?;
         self.emit(WatchEvent::Init).await?;
         let mut line = Vec::new();
         loop {
@@ -226,7 +229,12 @@ impl<W, O> Reflector<W, O> {
                     initial_events_end: true,
                 } => {
                     self.complete_list(version, resume).await?;
-                    return self.read_events(&mut stream, resume).await;
+                    let duration = if stream.is_http2() {
+                        LONG_WATCH
+                    } else {
+                        self.timeouts.watch
+                    };
+                    return self.read_events(&mut stream, Instant::now() + duration, resume).await;
                 }
                 Frame::Bookmark { .. } => {}
                 Frame::Error(error) => return Err(RequestError::Api(error).into()),
@@ -281,21 +289,33 @@ impl<W, O> Reflector<W, O> {
 
     /// Watches from a resourceVersion.
     async fn watch(&self, list_watch: &ListWatch, version: &str, resume: &mut ResumeState) -> Result<(), StreamEnd> {
-        let stream = self
-            .api
-            .open_stream(list_watch.watch_from(version, self.timeouts.watch))
-            .await?;
-        futures::pin_mut!(stream);
+        let duration = if self.api.connections.uses_http2() {
+            LONG_WATCH + LONG_WATCH.mul_f64(fastrand::f64())
+        } else {
+            self.timeouts.watch
+        };
+        let mut stream = self.api.open_stream(list_watch.watch_from(version, duration)).await?;
         self.health.set_synced();
-        self.read_events(&mut stream, resume).await
+        // The new connection may be one by HTTP/1.1.
+        let duration = if stream.is_http2() {
+            duration
+        } else {
+            self.timeouts.watch
+        };
+        let deadline = Instant::now() + duration + self.timeouts.grace;
+        let end = self.read_events(&mut stream, deadline, resume).await;
+        if Instant::now() >= deadline {
+            stream.report_overdue();
+        }
+        end
     }
 
     async fn read_events(
         &self,
         stream: &mut (impl AsyncBufRead + Unpin),
+        deadline: Instant,
         resume: &mut ResumeState,
     ) -> Result<(), StreamEnd> {
-        let deadline = Instant::now() + self.timeouts.watch + self.timeouts.grace;
         let mut line = Vec::new();
         loop {
             match self.next_frame(stream, &mut line, deadline).await? {

@@ -34,7 +34,7 @@ fn reflector(
         Ok(Decoded { object_ref, object: () })
     };
     Reflector {
-        api: ApiClient::new(client, Duration::from_secs(15), None),
+        api: ApiClient::new(client.into(), Duration::from_secs(15), None),
         spec: WatchSpec::with_decoder((), "example.com/v1", "pools", decode).optional(),
         namespace: String::new(),
         health: Health::default().add("pools"),

@@ -227,7 +227,7 @@ mod tests {
         };
         let client = kube::Client::new(tower::service_fn(respond), "default");
         let api = SliceApi {
-            client: ApiClient::new(client, Duration::from_secs(15), None),
+            client: ApiClient::new(client.into(), Duration::from_secs(15), None),
         };
         let update = Operation::Update(slice());
         let delete = Operation::Delete(DeleteSlice {
@@ -286,7 +286,7 @@ mod tests {
         };
         let client = kube::Client::new(tower::service_fn(respond), "default");
         let api = SliceApi {
-            client: ApiClient::new(client, Duration::from_secs(15), None),
+            client: ApiClient::new(client.into(), Duration::from_secs(15), None),
         };
         let mut slice = slice();
         let update = Operation::Update(slice.clone());

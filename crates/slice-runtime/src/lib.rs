@@ -63,7 +63,7 @@ mod slice_cache;
 mod watch;
 mod writers;
 
-pub use client::RateLimit;
+pub use client::{Connections, RateLimit};
 pub use health::{Health, WatchState};
 pub use metrics::Metrics;
 pub use preflight::{PreflightError, preflight};

@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     api::SliceApi,
-    client::{ApiClient, RateLimit},
+    client::{ApiClient, Connections, Purpose, RateLimit},
     engine::{DebugState, Engine, EngineConfig},
     event_channel::{EventReceiver, EventSender, event_channel},
     events::Events,
@@ -57,13 +57,14 @@ pub struct RunOptions {
 /// A request for the state of the engine.
 pub(crate) type DebugRequest = oneshot::Sender<DebugState>;
 
-/// Runs a controller until `stop` is ready, then waits for writes in flight.
+/// Runs a controller until `stop` is ready, then waits for writes in flight. `connections` may be a [`kube::Client`]; see
+/// [`Connections`] for what that lacks.
 ///
 /// # Panics
 /// If a reflector or the event recorder panics: without it, the controller would act on stale objects.
 pub async fn run<C>(
     controller: C,
-    client: kube::Client,
+    connections: impl Into<Connections>,
     options: RunOptions,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
@@ -75,7 +76,7 @@ pub async fn run<C>(
     // Boxed: callers hold this future, which contains all state of the runner.
     Box::pin(run_with_debug(
         controller,
-        client,
+        connections.into(),
         options,
         health,
         metrics,
@@ -88,7 +89,7 @@ pub async fn run<C>(
 /// As [`run`], and answers requests for the state of the engine.
 pub(crate) async fn run_with_debug<C>(
     controller: C,
-    client: kube::Client,
+    connections: Connections,
     options: RunOptions,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
@@ -97,7 +98,8 @@ pub(crate) async fn run_with_debug<C>(
 ) where
     C: Controller + Send,
 {
-    let api = ApiClient::new(client, REQUEST_TIMEOUT, options.rate_limit);
+    let api = ApiClient::new(connections, REQUEST_TIMEOUT, options.rate_limit).with_metrics(Arc::clone(&metrics));
+    let write_api = api.with_purpose(Purpose::Write);
     // Dropping the set aborts all tasks.
     let mut tasks = JoinSet::new();
     let (sender, slices) = event_channel();
@@ -134,13 +136,13 @@ pub(crate) async fn run_with_debug<C>(
     let events = if options.dry_run {
         Events::dry_run(Arc::clone(&metrics))
     } else {
-        let (events, recorder) = Events::new(api.clone(), options.event_source, Arc::clone(&metrics));
+        let (events, recorder) = Events::new(write_api.clone(), options.event_source, Arc::clone(&metrics));
         tasks.spawn(recorder);
         events
     };
     let runner = Runner {
         engine: Engine::new(controller, ids, config, metrics),
-        writers: WriterPool::new(SliceApi { client: api }),
+        writers: WriterPool::new(SliceApi { client: write_api }),
         events,
         confirmations,
         resync_period: options.resync_period,
@@ -178,8 +180,8 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     confirmations: mpsc::Receiver<ConfirmationRequest>,
 ) -> impl Future<Output = ()> + use<W, O> {
     let reflector = Reflector {
-        api: api.clone(),
-        confirmation_api: api.clone(),
+        api: api.with_purpose(Purpose::Watch),
+        confirmation_api: api.with_purpose(Purpose::Confirm),
         health: health.add(spec.name),
         metrics: Arc::clone(metrics),
         spec,

@@ -32,7 +32,7 @@ impl Harness {
         let faults = Faults::default();
         let client = kube::Client::new(FaultService::new(ApiSim::new(), faults.clone()), "default");
         let metrics = Arc::new(Metrics::new("test", "test"));
-        let api = ApiClient::new(client.clone(), Duration::from_secs(15), None);
+        let api = ApiClient::new(client.clone().into(), Duration::from_secs(15), None);
         let (events, recorder) = Events::new(api, "test", Arc::clone(&metrics));
         Self {
             events,

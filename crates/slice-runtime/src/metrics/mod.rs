@@ -2,6 +2,7 @@
 
 mod exposition;
 mod process;
+mod requests;
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -14,6 +15,7 @@ use crate::{admission::AdmissionState, events::DropReason, health::Health};
 use exposition::Exposition;
 pub(crate) use exposition::TEXT_FORMAT;
 use process::{PROCESS_METRICS, ProcessMetrics};
+use requests::RequestMetrics;
 
 /// The metrics of the runtime.
 static METRICS: [&MetricSpec; 17] = [
@@ -148,6 +150,7 @@ static LOG_LINES_DROPPED: MetricSpec = MetricSpec {
 #[derive(Debug)]
 pub struct Metrics {
     pub(crate) queue: QueueMetrics,
+    pub(crate) requests: RequestMetrics,
     controller: Exposition,
     process: ProcessMetrics,
     /// The last total of dropped log lines.
@@ -155,11 +158,13 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Metrics whose names begin with `subsystem`, and those of the work queue, with the label `name` of `queue`.
+    /// Metrics whose names begin with `subsystem`, those of the work queue, with the label `name` of `queue`, and those of
+    /// requests.
     #[must_use]
     pub fn new(subsystem: &str, queue: &'static str) -> Self {
         let metrics = Self {
             queue: QueueMetrics::new(queue),
+            requests: RequestMetrics::new(),
             controller: Exposition::new(subsystem, &[]),
             process: ProcessMetrics::new(),
             log_lines_dropped: AtomicUsize::new(0),
@@ -177,7 +182,9 @@ impl Metrics {
         let named = |prefix: &str, spec: &'static MetricSpec| (format!("{prefix}_{}", spec.name), spec);
         let own = METRICS.iter().map(move |spec| named(subsystem, spec));
         let queue = QUEUE_METRICS.iter().map(move |spec| named("workqueue", spec));
+        let requests = requests::REQUEST_METRICS.iter();
         own.chain(queue)
+            .chain(requests.map(move |spec| named(requests::PREFIX, spec)))
             .chain(PROCESS_METRICS.iter().map(move |spec| named("process", spec)))
     }
 
@@ -187,6 +194,7 @@ impl Metrics {
         let mut page = String::new();
         self.controller.write(&mut page);
         self.queue.0.write(&mut page);
+        self.requests.write(&mut page);
         self.process.write(&mut page);
         page
     }

@@ -15,7 +15,7 @@ use kube::{
 use slice_controller::{Controller, ErrorChain, WatchSpec};
 
 use crate::{
-    client::{ApiClient, RequestError},
+    client::{ApiClient, Connections, RequestError},
     escape::Escaped,
     run::{REQUEST_TIMEOUT, RunOptions, slices_watch},
     watch::ListWatch,
@@ -93,12 +93,12 @@ impl Permissions {
 /// Reviews permissions until all are granted, and logs each change of the result. Without them the program runs on: a missing
 /// permission is an error of the requests that need it.
 pub(crate) async fn review_permissions(
-    client: kube::Client,
+    connections: Connections,
     required: Vec<ResourceAttributes>,
     permissions: Arc<Permissions>,
 ) {
     // Without the rate limit of writes: the reviews are few, and explain why others fail.
-    let api = ApiClient::new(client, REQUEST_TIMEOUT, None);
+    let api = ApiClient::new(connections, REQUEST_TIMEOUT, None);
     let mut backoff = REVIEW_BACKOFF;
     loop {
         let state = match missing(&api, &required).await {

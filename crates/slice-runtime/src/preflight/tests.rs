@@ -84,7 +84,7 @@ async fn missing_permissions_are_reviewed_every_minute_until_granted() {
     let denied = ["update services/finalizers", "create endpointslices.discovery.k8s.io"];
     reviews.set(&denied, 0);
     let task = tokio::spawn(review_permissions(
-        reviews.client(),
+        reviews.client().into(),
         required(),
         Arc::clone(&permissions),
     ));
@@ -103,7 +103,7 @@ async fn a_review_that_fails_is_repeated_with_backoff() {
     let (reviews, permissions, start) = (Reviews::default(), Arc::<Permissions>::default(), Instant::now());
     reviews.set(&[], 403);
     let task = tokio::spawn(review_permissions(
-        reviews.client(),
+        reviews.client().into(),
         required(),
         Arc::clone(&permissions),
     ));

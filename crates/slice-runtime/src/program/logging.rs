@@ -7,9 +7,7 @@ use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGua
 use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::flags::LoggingFormat;
-
-/// The target of kube's log lines about requests. Shown at high verbosity only: we log failed requests ourselves.
-const REQUEST_TARGET: &str = "kube_client::client::builder";
+use crate::client::REQUEST_TARGET;
 
 /// Log lines that wait for standard error. More are dropped and counted, so that a reader that stops reading costs lines and a
 /// few megabytes, and stops nothing.
@@ -83,7 +81,7 @@ mod tests {
     #[test]
     fn higher_levels_show_more() {
         let (ours, program) = ("slice_runtime::engine", "my_program::pools");
-        let (requests, others) = ("kube_client::client::builder", "hyper_util::client");
+        let (requests, others) = ("slice_runtime::requests", "hyper_util::client");
         for (verbosity, target, level, expected) in [
             (0, ours, Level::INFO, true),
             (0, ours, Level::DEBUG, false),

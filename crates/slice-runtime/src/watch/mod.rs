@@ -89,6 +89,7 @@ pub(crate) struct Reflector<W, O> {
     pub(crate) namespace: String,
     pub(crate) health: Arc<WatchHealth>,
     pub(crate) metrics: Arc<Metrics>,
+    /// The timeouts by HTTP/1.1.
     pub(crate) timeouts: WatchTimeouts,
     /// The channel to the engine.
     pub(crate) sender: EventSender<(usize, WatchEvent<O>)>,

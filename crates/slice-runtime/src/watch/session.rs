@@ -7,7 +7,7 @@ use slice_controller::{Decoded, ErrorChain};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    ConfirmationRequest, ListReason, ListWatch, Reflector, WatchEvent, current_version,
+    ConfirmationRequest, ListReason, ListWatch, Reflector, WatchEvent, WatchTimeouts, current_version,
     epoch::{EpochProbe, confirmation_delay},
     frames::{Frame, Undecodable, decode_frame, decode_page},
     resume::ResumeState,
@@ -226,8 +226,7 @@ impl<W, O> Session<W, O> {
         let idle = self.reflector.timeouts.idle;
         // The server closes the stream after this timeout, so it must suffice for all objects.
         let request = self.list_watch.streaming_list(idle * 10);
-        let stream = self.reflector.api.open_stream(request).await?;
-        futures::pin_mut!(stream);
+        let mut stream = self.reflector.api.open_stream(request).await?;
         self.start_list().await?;
         let mut line = Vec::new();
         loop {
@@ -243,8 +242,9 @@ impl<W, O> Session<W, O> {
                     initial_events_end: true,
                 } => {
                     self.complete_list(version).await?;
-                    let duration = self.reflector.timeouts.watch(fastrand::f64());
-                    return self.read_events(&mut stream, duration).await;
+                    let timeouts = self.timeouts(stream.is_http2());
+                    let duration = timeouts.watch(fastrand::f64());
+                    return self.read_events(&mut stream, timeouts, duration).await;
                 }
                 Frame::Bookmark { .. } => {}
                 Frame::Error(error) => return Err(RequestError::Api(error).into()),
@@ -312,25 +312,45 @@ impl<W, O> Session<W, O> {
 
     /// Watches from a resourceVersion.
     async fn watch(&mut self, version: &str) -> Result<(), StreamEnd> {
-        let duration = self.reflector.timeouts.watch(fastrand::f64());
+        let timeouts = self.timeouts(self.reflector.api.connections.uses_http2());
+        let mut duration = timeouts.watch(fastrand::f64());
         let request = self.list_watch.watch_from(version, duration);
-        let stream = self.reflector.api.open_stream(request).await?;
-        futures::pin_mut!(stream);
+        let mut stream = self.reflector.api.open_stream(request).await?;
+        // The new connection may be one by HTTP/1.1.
+        let timeouts = self.timeouts(stream.is_http2());
+        duration = duration.min(timeouts.longest_watch());
         self.reflector.metrics.watch_opened(self.name());
         self.reflector.health.set_synced();
         if self.resume.suspects_new_epoch() {
             self.probe.schedule_soon();
         }
-        self.read_events(&mut stream, duration).await
+        let deadline = Instant::now() + duration + timeouts.grace;
+        let end = self.read_events(&mut stream, timeouts, duration).await;
+        if Instant::now() >= deadline {
+            stream.report_overdue();
+        }
+        end
+    }
+
+    /// The timeouts by the version of HTTP: pings detect a broken HTTP/2 connection.
+    fn timeouts(&self, is_http2: bool) -> WatchTimeouts {
+        if is_http2 {
+            WatchTimeouts::long()
+        } else {
+            self.reflector.timeouts
+        }
     }
 
     async fn read_events(
         &mut self,
         stream: &mut (impl AsyncBufRead + Unpin),
+        timeouts: WatchTimeouts,
         duration: Duration,
     ) -> Result<(), StreamEnd> {
         let mut frames = 0_u64;
-        let end = self.read_events_until_end(stream, duration, &mut frames).await;
+        let end = self
+            .read_events_until_end(stream, timeouts, duration, &mut frames)
+            .await;
         self.resume.watch_ended(frames > 0);
         end
     }
@@ -338,14 +358,15 @@ impl<W, O> Session<W, O> {
     async fn read_events_until_end(
         &mut self,
         stream: &mut (impl AsyncBufRead + Unpin),
+        timeouts: WatchTimeouts,
         duration: Duration,
         frames: &mut u64,
     ) -> Result<(), StreamEnd> {
-        let deadline = Instant::now() + duration + self.reflector.timeouts.grace;
+        let deadline = Instant::now() + duration + timeouts.grace;
         let mut line = Vec::new();
         let mut last_frame_at = Instant::now();
         loop {
-            let silent_at = last_frame_at + self.reflector.timeouts.silence;
+            let silent_at = last_frame_at + timeouts.silence;
             let (api, list_watch) = (&self.reflector.api, &self.list_watch);
             let send_probe = || {
                 let (api, list_watch) = (api.clone(), list_watch.clone());

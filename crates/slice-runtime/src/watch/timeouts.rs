@@ -28,7 +28,6 @@ impl WatchTimeouts {
 
     /// Watches of 5 to 10 minutes, for connections whose keep-alive pings detect that they are broken (HTTP/2). Random, so that
     /// the watches of many clients do not end together.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the client speaks HTTP/1.1 only so far"))]
     pub(crate) fn long() -> Self {
         Self::with_watch(Duration::from_secs(5 * 60), Duration::from_secs(5 * 60))
     }
@@ -42,6 +41,11 @@ impl WatchTimeouts {
             idle: Duration::from_secs(30),
             min_duration: Duration::from_secs(1),
         }
+    }
+
+    /// The longest duration of a watch.
+    pub(super) fn longest_watch(&self) -> Duration {
+        self.shortest_watch + self.watch_jitter
     }
 
     /// The duration of the next watch. `random` is between 0 and 1.

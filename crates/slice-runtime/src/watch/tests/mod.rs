@@ -56,7 +56,7 @@ fn reflector_of(
     spec: WatchSpec<(), ()>,
     sender: EventSender<(usize, WatchEvent<()>)>,
 ) -> Reflector<(), ()> {
-    let api = ApiClient::new(client, Duration::from_secs(15), None);
+    let api = ApiClient::new(client.into(), Duration::from_secs(15), None);
     Reflector {
         confirmation_api: api.clone(),
         api,

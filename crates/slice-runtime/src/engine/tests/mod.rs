@@ -4,7 +4,6 @@ mod fake_api;
 mod fixtures;
 mod harness;
 mod logs;
-mod random;
 mod scenarios;
 mod scheduling;
 mod stub;

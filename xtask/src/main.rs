@@ -35,6 +35,8 @@ enum Command {
     SpecCoverage(Arguments),
     /// Run scenarios with upstream's controllers and with ours on real control planes, and compare
     Conformance(Arguments),
+    /// Run the engine in random schedules with faults, in memory, and check the invariants
+    Simulate(Arguments),
     /// Compare sync latency with upstream
     Bench(bench::Args),
     /// Generate docs/reference from the code: flags, metrics, events, RBAC
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(args),
         Command::SpecCoverage(arguments) => exec("spec-coverage", arguments),
         Command::Conformance(arguments) => exec("conformance", arguments),
+        Command::Simulate(arguments) => exec("simulate", arguments),
         Command::Bench(args) => bench::run(args),
         Command::Reference(arguments) => exec("reference", arguments),
         Command::ControlPlane(arguments) => exec("control-plane-assets", arguments),

@@ -6,6 +6,9 @@ use devtools::{TestSandbox, cargo, quiet_unless_terminal, recorder};
 
 use crate::{deny, fuzz, programs, published_crates, steps::Steps, targets, tidy, words};
 
+/// The number of random schedules: a minute on two cores.
+const SCHEDULES: &str = "--schedules=20000";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Skip the slow steps: cargo-deny, the fuzz target, the packages, and what needs Go: the recorder and the real control
@@ -49,6 +52,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         "a consumer outside of the workspace",
         &mut published_crates::run_consumer()?,
     );
+    steps.run("random schedules", || programs::run("simulate", SCHEDULES));
     steps.run("reference pages", || programs::run("reference", "--check"));
     if args.quick {
         println!(

@@ -59,6 +59,9 @@ pub mod program;
 mod queue;
 mod rbac;
 mod run;
+#[cfg(feature = "simulation")]
+#[doc(hidden)]
+pub mod simulation;
 mod slice_cache;
 mod watch;
 mod writers;

@@ -13,7 +13,7 @@ use crate::{
     api::WriteResult,
     escape::Escaped,
     queue::{QueuedKey, SyncStatus},
-    slice_cache::{SliceCache, decode},
+    slice_cache::{SliceCache, decode, is_newer},
 };
 
 /// The delay of a key one of whose slices was stored with other labels, at least: a webhook or policy may do so with every
@@ -39,6 +39,8 @@ pub(super) struct InFlight {
     retry_after: Option<Duration>,
     /// The epoch of the slice cache in which the writes began.
     epoch: u64,
+    /// The version that the watch of slices had reached when the writes began.
+    observed_version: Option<String>,
     /// Whether a slice was stored with the labels that were sent, and whether one was not.
     labels_kept: bool,
     labels_changed: bool,
@@ -67,6 +69,7 @@ impl InFlight {
             outcome: SyncOutcome::default(),
             retry_after: None,
             epoch: 0,
+            observed_version: None,
             labels_kept: false,
             labels_changed: false,
             pending: Vec::new(),
@@ -85,6 +88,7 @@ impl InFlight {
         self.outcome.probe = probe.is_some();
         let mut writes = probe.map_or(writes, |probe| vec![probe]);
         self.epoch = slices.epoch();
+        self.observed_version = slices.observed_version().map(ToOwned::to_owned);
         slices.begin_sync(&self.key);
         let pending = writes
             .iter()
@@ -305,6 +309,16 @@ impl InFlight {
         match owner {
             Ownership::Foreign => {
                 slices.left(&self.key, uid, now);
+                Vec::new()
+            }
+            // The slice was changed and deleted while the write was in flight, and the watch has already shown both.
+            Ownership::Ours(_)
+                if slices.has_ended(&slice.metadata)
+                    && is_newer(
+                        slice.metadata.resource_version.as_deref(),
+                        self.observed_version.as_deref(),
+                    ) =>
+            {
                 Vec::new()
             }
             Ownership::Ours(key) => {

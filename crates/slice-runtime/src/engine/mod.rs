@@ -165,7 +165,11 @@ impl<C: Controller> Engine<C> {
     }
 
     /// Enqueues keys. A key that is already queued does not count as an add, as in client-go.
+    ///
+    /// In the order of the keys, which else is that of a hash map: a simulated schedule must be repeatable.
     fn enqueue(&mut self, keys: impl IntoIterator<Item = Enqueued>, now: Instant) {
+        let mut keys: Vec<_> = keys.into_iter().collect();
+        keys.sort_by(|a, b| a.key.cmp(&b.key));
         for enqueued in keys {
             let delay = enqueued.delay;
             if self.queue.add(enqueued, now) {
@@ -216,6 +220,18 @@ impl<C: Controller> Engine<C> {
     /// Whether no writes are in flight.
     pub(crate) fn is_idle(&self) -> bool {
         self.in_flight.is_empty()
+    }
+
+    /// The number of keys that are queued or in flight.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn queue_len(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Whether a key is queued or in flight.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn is_queued(&self, key: &Key) -> bool {
+        self.queue.contains(key)
     }
 
     /// Syncs keys that are due and admitted, at most `limit` of them.

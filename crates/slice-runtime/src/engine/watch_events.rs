@@ -95,6 +95,9 @@ impl<C: Controller> Engine<C> {
         } else {
             Duration::ZERO
         };
+        if let (Some(version), false) = (event.resource_version(), self.slice_relist.is_listing()) {
+            self.slices.observe_version(version);
+        }
         let mut keys = Vec::new();
         let changed = match event {
             WatchEvent::NewEpoch => {

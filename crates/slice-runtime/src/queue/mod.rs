@@ -226,6 +226,12 @@ impl WorkQueue {
         self.delayed.first_key_value().map(|((due, _), _)| *due)
     }
 
+    /// Whether a key is ready, delayed or processing.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn contains(&self, key: &Key) -> bool {
+        self.keys.contains_key(key)
+    }
+
     /// The number of ready keys (R33).
     pub(crate) fn depth(&self) -> usize {
         self.depth

@@ -12,12 +12,13 @@ use std::{
     time::Instant,
 };
 
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{Key, ObjectRef};
 use slice_core::{CompactSlice, Interner, ObservedDeletion, SliceTracker, SliceVersion, WriteOutcome, WriteTicket};
 
 use reserved::ReservedNames;
-use resource_version::{is_newer, tracked_version};
+pub(crate) use resource_version::is_newer;
+use resource_version::tracked_version;
 use tombstones::Tombstones;
 
 /// All slices with our managed-by label, by key.
@@ -32,8 +33,8 @@ pub(crate) struct SliceCache {
     tracker: SliceTracker<Key>,
     tombstones: Tombstones,
     pub(crate) reserved: ReservedNames,
-    /// The version of the last complete list.
-    list_version: Option<String>,
+    /// The version of the last watch event or complete list: what the cache lacks at this version does not exist.
+    observed_version: Option<String>,
     /// The number of epochs before this one.
     epoch: u64,
     /// Slices in `sets` from an earlier epoch: any version of this one replaces them.
@@ -155,7 +156,7 @@ impl SliceCache {
     /// Completes a relist: removes the slices that it lacks, unless they are newer than the list. Returns the keys to enqueue.
     pub(crate) fn replace(&mut self, listed: &HashSet<String>, list_version: &str) -> Vec<Key> {
         self.tombstones.end_list();
-        self.list_version = Some(list_version.to_owned());
+        self.observed_version = Some(list_version.to_owned());
         let cached = self.sets.values().flat_map(|set| &set.slices);
         let missing: Vec<Arc<str>> = cached
             .filter_map(|slice| {
@@ -181,7 +182,23 @@ impl SliceCache {
         self.tombstones.clear();
         self.tracker.clear();
         self.reserved = ReservedNames::default();
-        self.list_version = None;
+        self.observed_version = None;
+    }
+
+    /// The watch has reached this version. Not called during a list, whose objects have no order.
+    pub(crate) fn observe_version(&mut self, version: &str) {
+        self.observed_version = Some(version.to_owned());
+    }
+
+    /// The version that the watch has reached.
+    pub(crate) fn observed_version(&self) -> Option<&str> {
+        self.observed_version.as_deref()
+    }
+
+    /// Whether the watch has reached the version of a slice in a response, and the cache lacks the slice: it was deleted since.
+    pub(crate) fn has_ended(&self, slice: &ObjectMeta) -> bool {
+        let uid = slice.uid.as_deref().unwrap_or_default();
+        !is_newer(slice.resource_version.as_deref(), self.observed_version()) && !self.key_by_uid.contains_key(uid)
     }
 
     /// The number of the epoch. The result of a write that began in another epoch states nothing about this one.
@@ -224,12 +241,10 @@ impl SliceCache {
     }
 
     /// Applies the response to a create or update. The response is superseded if the watch has already shown that the slice
-    /// was deleted or moved to another key, or if a list that is as new does not contain it.
+    /// was deleted or moved to another key, or if what was observed is as new and does not contain it.
     pub(crate) fn write_succeeded(&mut self, key: &Key, ticket: WriteTicket<Key>, slice: CompactSlice) -> WriteOutcome {
         let uid = slice.metadata.uid.clone().unwrap_or_default();
-        let is_newer_than_list = is_newer(slice.metadata.resource_version.as_deref(), self.list_version.as_deref());
-        // A slice that the list contained is cached, or the tracker has observed what became of it.
-        if !is_newer_than_list && !self.key_by_uid.contains_key(&*uid) {
+        if self.has_ended(&slice.metadata) {
             self.tracker.abandon_write(ticket);
             return WriteOutcome::Superseded;
         }

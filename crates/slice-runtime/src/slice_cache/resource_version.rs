@@ -14,7 +14,7 @@ pub(super) fn tracked_version<'a>(metadata: &ObjectMeta, uid: &'a str) -> SliceV
 
 /// Whether one resourceVersion is newer than another. Versions of one resource increase; if one is not a number, the version
 /// that arrived last counts as newer.
-pub(super) fn is_newer(version: Option<&str>, than: Option<&str>) -> bool {
+pub(crate) fn is_newer(version: Option<&str>, than: Option<&str>) -> bool {
     let number = |version: Option<&str>| version.and_then(|version| version.parse::<u64>().ok());
     match (number(version), number(than)) {
         (Some(version), Some(than)) => version > than,

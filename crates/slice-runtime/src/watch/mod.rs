@@ -69,6 +69,23 @@ pub(crate) enum WatchEvent<O> {
     },
 }
 
+impl<O> WatchEvent<O> {
+    /// The resourceVersion of the object in the event.
+    pub(crate) fn resource_version(&self) -> Option<&str> {
+        let object = match self {
+            Self::Apply(decoded) => &decoded.object_ref,
+            Self::Undecodable(object) | Self::Delete(object) => object,
+            Self::NewEpoch
+            | Self::Init
+            | Self::InitDone { .. }
+            | Self::InitFailed
+            | Self::Absent
+            | Self::Overloaded { .. } => return None,
+        };
+        Some(&*object.resource_version).filter(|version| !version.is_empty())
+    }
+}
+
 /// A relist lacked so many objects that a second one has to confirm it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ConfirmationRequest {

@@ -52,8 +52,6 @@ pub(super) enum Fault {
     None,
     /// The API server responds with an error.
     Rejected,
-    /// The request is lost.
-    RequestLost,
     /// The write is executed, and the response is lost.
     ResponseLost,
     /// Creates are rejected, because the namespace is terminating.
@@ -209,7 +207,7 @@ impl Harness {
         let result = match fault {
             Fault::NamespaceTerminating if is_create => WriteResult::NamespaceTerminating,
             Fault::None | Fault::NamespaceTerminating => self.api.write(&key.namespace, operation, *probe),
-            Fault::Rejected | Fault::RequestLost => failure(fault),
+            Fault::Rejected => failure(fault),
             Fault::ResponseLost => {
                 self.api.write(&key.namespace, operation, *probe);
                 failure(fault)
@@ -287,14 +285,6 @@ impl Harness {
         let before = self.writes;
         self.run_until_quiescent();
         self.writes - before
-    }
-
-    /// Whether watch events are not delivered yet.
-    pub(super) fn has_undelivered(&self) -> bool {
-        RESOURCES.iter().any(|resource| {
-            let position = self.positions.get(resource).copied().unwrap_or_default();
-            self.api.event(resource, position).is_some()
-        })
     }
 
     /// The addresses of all endpoints of a Service, with their readiness.

@@ -6,7 +6,6 @@ mod fake_api;
 mod fixtures;
 mod harness;
 mod logs;
-mod random;
 mod relabelling;
 mod relists;
 mod responses;

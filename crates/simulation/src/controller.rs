@@ -1,0 +1,272 @@
+//! One controller of a play: its engine, its watch streams and its plans in execution.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Instant,
+};
+
+use slice_controller::Key;
+use slice_core::well_known::MANAGED_BY_LABEL;
+use slice_reconciler::{Operation, Write};
+use slice_runtime::simulation::{Plan, Response};
+
+use crate::{
+    engine::{Engine, Event, Role, WatchDef},
+    object::{Object, label, version},
+    schedule::Setup,
+    server::{Change, Server},
+    trace::{Trace, describe_event},
+};
+
+pub(crate) struct Controller {
+    pub(crate) role: Role,
+    pub(crate) engine: Box<dyn Engine>,
+    pub(crate) streams: Vec<Stream>,
+    pub(crate) jobs: Vec<Job>,
+    /// The newest state of each slice name that the engine has received, by events and responses.
+    pub(crate) seen: BTreeMap<String, Seen>,
+}
+
+/// The newest state of a slice name that an engine has received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Seen {
+    pub(crate) version: u64,
+    pub(crate) deleted: bool,
+}
+
+/// A watch stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    definition: WatchDef,
+    /// The index of the next change in the log of the server.
+    position: usize,
+    listing: Option<Listing>,
+    /// Whether a list was complete.
+    pub(crate) synced: bool,
+    pub(crate) held: bool,
+}
+
+/// A list that is not delivered completely.
+#[derive(Debug)]
+struct Listing {
+    objects: VecDeque<Object>,
+    version: u64,
+}
+
+/// A plan in execution.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) key: Key,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) states: Vec<WriteState>,
+    /// Whether the writes are sent as dry runs.
+    pub(crate) probe: bool,
+    /// Whether the engine must requeue the key.
+    pub(crate) failed: bool,
+    /// Whether no further write is sent.
+    pub(crate) ended: bool,
+    max_in_flight: usize,
+}
+
+#[derive(Debug)]
+pub(crate) enum WriteState {
+    Unsent,
+    /// The response is pending; none if the live slice is read first.
+    Sent(Option<Response>),
+    Done {
+        success: bool,
+    },
+}
+
+impl Controller {
+    pub(crate) fn start(role: Role, setup: &Setup) -> Self {
+        let streams = role.watches().into_iter().map(Stream::new);
+        Self {
+            role,
+            engine: role.start(setup),
+            streams: streams.collect(),
+            jobs: Vec::new(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// A stream starts a list. One that is not complete is dropped.
+    pub(crate) fn start_list(&mut self, stream: usize, server: &Server, now: Instant) {
+        let watch = &mut self.streams[stream];
+        let objects = server.list(watch.definition.resource);
+        watch.listing = Some(Listing {
+            objects: objects
+                .filter(|object| watch.definition.selects(object))
+                .cloned()
+                .collect(),
+            version: server.version(),
+        });
+        watch.position = server.position(watch.definition.resource);
+        self.engine.handle(stream, Event::Init, now);
+    }
+
+    /// A stream delivers its next event. Returns whether there is one.
+    pub(crate) fn deliver(&mut self, stream: usize, server: &Server, now: Instant, trace: Trace) -> bool {
+        let is_own = stream + 1 == self.streams.len();
+        let Some(event) = self.streams[stream].next(server) else {
+            return false;
+        };
+        if is_own {
+            match &event {
+                Event::Apply(object) => self.note_seen(object.name().to_owned(), version(object.metadata()), false),
+                Event::Delete(object) => {
+                    let version = object.resource_version.parse().unwrap_or_default();
+                    self.note_seen(object.name.to_string(), version, true);
+                }
+                Event::Init | Event::InitDone(_) => {}
+            }
+        }
+        trace.print(|| format!("stream {stream}: {}", describe_event(&event)));
+        self.engine.handle(stream, event, now);
+        true
+    }
+
+    pub(crate) fn note_seen(&mut self, name: String, version: u64, deleted: bool) {
+        let seen = self.seen.entry(name).or_default();
+        *seen = Seen { version, deleted }.max(*seen);
+    }
+
+    /// Whether a list was complete on each stream.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.streams.iter().all(|stream| stream.synced)
+    }
+
+    /// Whether no event, list or write is pending.
+    pub(crate) fn is_idle(&self, server: &Server) -> bool {
+        let has_events = |stream: &Stream| {
+            let changes = server.changes(stream.definition.resource, stream.position);
+            changes.iter().any(|change| stream.definition.event(change).is_some())
+        };
+        self.jobs.is_empty()
+            && self
+                .streams
+                .iter()
+                .all(|stream| stream.synced && stream.listing.is_none() && !has_events(stream))
+    }
+
+    /// The writes that can be sent, as indexes of job and write.
+    pub(crate) fn sendable(&self) -> Vec<(usize, usize)> {
+        self.writes_with(|job, write| {
+            matches!(job.states[write], WriteState::Unsent)
+                && (job.ended || job.is_unblocked(write) && job.in_flight() < job.max_in_flight)
+        })
+    }
+
+    /// The writes whose response is pending, as indexes of job and write.
+    pub(crate) fn pending(&self) -> Vec<(usize, usize)> {
+        self.writes_with(|job, write| matches!(job.states[write], WriteState::Sent(_)))
+    }
+
+    fn writes_with(&self, condition: impl Fn(&Job, usize) -> bool) -> Vec<(usize, usize)> {
+        let jobs = self.jobs.iter().enumerate();
+        jobs.flat_map(|(index, job)| (0..job.writes.len()).map(move |write| (index, job, write)))
+            .filter(|(_, job, write)| condition(job, *write))
+            .map(|(index, _, write)| (index, write))
+            .collect()
+    }
+}
+
+impl Job {
+    pub(crate) fn new(plan: Plan) -> Self {
+        let states = plan.writes.iter().map(|_| WriteState::Unsent).collect();
+        Self {
+            key: plan.key,
+            writes: plan.writes,
+            states,
+            probe: plan.probe,
+            failed: false,
+            ended: false,
+            max_in_flight: plan.max_in_flight.get(),
+        }
+    }
+
+    pub(crate) fn operation(&self, write: usize) -> &Operation {
+        &self.writes[write].operation
+    }
+
+    fn in_flight(&self) -> usize {
+        let sent = |state: &&WriteState| matches!(state, WriteState::Sent(_));
+        self.states.iter().filter(sent).count()
+    }
+
+    /// Whether all dependencies of a write have a result.
+    fn is_unblocked(&self, write: usize) -> bool {
+        let mut dependencies = self.writes[write].depends_on.iter();
+        dependencies.all(|index| matches!(self.states[*index], WriteState::Done { .. }))
+    }
+
+    /// Whether a write is not sent: a dependency failed, or the plan has ended.
+    pub(crate) fn is_skipped(&self, write: usize) -> bool {
+        if self.ended {
+            return true;
+        }
+        let mut dependencies = self.writes[write].depends_on.iter();
+        dependencies.any(|index| matches!(self.states[*index], WriteState::Done { success: false }))
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.states.iter().all(|state| matches!(state, WriteState::Done { .. }))
+    }
+}
+
+impl Stream {
+    fn new(definition: WatchDef) -> Self {
+        Self {
+            definition,
+            position: 0,
+            listing: None,
+            synced: false,
+            held: false,
+        }
+    }
+
+    /// Whether the stream has listed or is listing.
+    pub(crate) fn is_started(&self) -> bool {
+        self.synced || self.listing.is_some()
+    }
+
+    fn next(&mut self, server: &Server) -> Option<Event> {
+        if let Some(listing) = &mut self.listing {
+            if let Some(object) = listing.objects.pop_front() {
+                return Some(Event::Apply(object));
+            }
+            let event = Event::InitDone(listing.version);
+            self.listing = None;
+            self.synced = true;
+            return Some(event);
+        }
+        if !self.synced {
+            return None;
+        }
+        for change in server.changes(self.definition.resource, self.position) {
+            self.position += 1;
+            if let Some(event) = self.definition.event(change) {
+                return Some(event);
+            }
+        }
+        None
+    }
+}
+
+impl WatchDef {
+    fn selects(&self, object: &Object) -> bool {
+        let managed_by = self.managed_by;
+        managed_by.is_none() || label(object.metadata(), MANAGED_BY_LABEL) == managed_by
+    }
+
+    /// The event of a change: an object that no longer has the labels counts as deleted.
+    fn event(&self, change: &Change) -> Option<Event> {
+        if let Some(after) = change.after.as_ref().filter(|object| self.selects(object)) {
+            return Some(Event::Apply(after.clone()));
+        }
+        let before = change.before.as_ref().filter(|object| self.selects(object))?;
+        let mut object = before.object_ref();
+        object.resource_version = change.version.to_string().into();
+        Some(Event::Delete(object))
+    }
+}

@@ -1,0 +1,29 @@
+//! `cargo xtask simulate`: runs the engine against an in-memory API server in random schedules, and checks the invariants.
+//!
+//! The engine is a state machine without I/O and clock, so that a schedule of thousands of interleavings needs no server and no
+//! time. A schedule is a list of steps that its seed determines: changes of inputs, watch events, lists, syncs, writes, responses,
+//! faults, foreign edits and virtual time. After its last step all faults end, and the slices must become what the objects demand,
+//! without a resync.
+//!
+//! * `schedule.rs` generates the steps, `inputs.rs` the objects.
+//! * `server.rs` is the API server; `engine.rs` and `controller.rs` are the engines with their watch streams and writes.
+//! * `play.rs` executes a schedule, `foreign.rs` its edits of slices, and `quiescence.rs` its end; `checks/` has the invariants.
+//! * `shrink.rs` removes the steps of a failing schedule that it does not need.
+
+mod checks;
+mod controller;
+mod engine;
+mod foreign;
+mod inputs;
+mod object;
+mod play;
+mod quiescence;
+mod runner;
+mod schedule;
+mod server;
+mod shrink;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+pub use runner::{Args, run};

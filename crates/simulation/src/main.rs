@@ -1,0 +1,7 @@
+//! `cargo xtask simulate`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    devtools::run(simulation::run)
+}

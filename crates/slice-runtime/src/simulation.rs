@@ -1,0 +1,251 @@
+//! The engine without reflectors and writers, for the crate `simulation` of this repository. No stable interface.
+
+use std::{
+    num::NonZeroUsize,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::client::Body;
+use slice_controller::{Controller, Decoded, Key, ObjectRef, WriteError};
+use slice_reconciler::{Operation, Write};
+
+use crate::{
+    admission,
+    api::{SliceApi, WriteResult},
+    client::ApiClient,
+    engine::{Engine, EngineConfig},
+    metrics::Metrics,
+    run::REQUEST_TIMEOUT,
+    watch::WatchEvent,
+};
+
+/// The configuration of an engine.
+#[derive(Clone, Debug)]
+pub struct SimulationConfig {
+    /// Value of the managed-by label on its slices.
+    pub managed_by: &'static str,
+    /// Maximum number of keys with writes in flight.
+    pub concurrency: NonZeroUsize,
+    /// The delay after another writer changed a slice.
+    pub foreign_change_delay: Duration,
+}
+
+/// A watch event.
+#[derive(Clone, Debug)]
+pub enum SimulatedEvent<O> {
+    /// A list starts.
+    Init,
+    /// An object was created or updated, or is part of a list.
+    Apply(Decoded<O>),
+    /// An object was deleted.
+    Delete(ObjectRef),
+    /// The list is complete, at this resourceVersion.
+    InitDone(u64),
+}
+
+impl<O> From<SimulatedEvent<O>> for WatchEvent<O> {
+    fn from(event: SimulatedEvent<O>) -> Self {
+        match event {
+            SimulatedEvent::Init => Self::Init,
+            SimulatedEvent::Apply(decoded) => Self::Apply(decoded),
+            SimulatedEvent::Delete(object) => Self::Delete(object),
+            SimulatedEvent::InitDone(version) => Self::InitDone {
+                version: version.to_string().into(),
+            },
+        }
+    }
+}
+
+/// The response to a write.
+#[derive(Clone, Debug)]
+pub enum Response {
+    /// The slice as stored.
+    Stored(Box<EndpointSlice>),
+    /// The slice was deleted, or did not exist.
+    Deleted,
+    /// A precondition failed, the name exists, or the slice to update does not. The live slice, if there is one.
+    Conflict(Option<Box<EndpointSlice>>),
+    /// An error response, whose meaning is up to the API client.
+    Error {
+        /// The status code.
+        code: u16,
+        /// Seconds in `Retry-After`.
+        retry_after: Option<u64>,
+        /// The body.
+        body: &'static str,
+    },
+    /// No response.
+    Timeout,
+    /// Not sent, because a write that it depends on failed.
+    DependencyFailed,
+}
+
+impl Response {
+    fn into_result(self, key: &Key, operation: &Operation) -> WriteResult {
+        match self {
+            Self::Stored(slice) => WriteResult::Stored(slice),
+            Self::Deleted => WriteResult::Deleted,
+            Self::Conflict(live) => WriteResult::Conflict(live),
+            Self::DependencyFailed => WriteResult::DependencyFailed,
+            Self::Timeout => WriteResult::Failed {
+                error: WriteError::Timeout(REQUEST_TIMEOUT),
+                retry_after: None,
+            },
+            Self::Error {
+                code,
+                retry_after,
+                body,
+            } => error_result(key, operation, code, retry_after, body),
+        }
+    }
+}
+
+/// What the API client makes of an error response to a write.
+fn error_result(
+    key: &Key,
+    operation: &Operation,
+    code: u16,
+    retry_after: Option<u64>,
+    body: &'static str,
+) -> WriteResult {
+    let respond = move |_: http::Request<Body>| {
+        let mut response = http::Response::builder().status(code);
+        if let Some(seconds) = retry_after {
+            response = response.header(http::header::RETRY_AFTER, seconds);
+        }
+        std::future::ready(response.body(Body::from(body.as_bytes().to_vec())))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.expect("a runtime without I/O starts");
+    runtime.block_on(async {
+        let client = kube::Client::new(tower::service_fn(respond), "default");
+        let api = SliceApi {
+            client: ApiClient::new(client.into(), REQUEST_TIMEOUT, None),
+        };
+        api.write(&key.namespace, operation, false).await
+    })
+}
+
+/// A plan of the engine.
+#[derive(Debug)]
+pub struct Plan {
+    /// The key.
+    pub key: Key,
+    /// Its writes.
+    pub writes: Vec<Write>,
+    /// Whether they are sent as dry runs.
+    pub probe: bool,
+    /// Maximum number of writes in flight.
+    pub max_in_flight: NonZeroUsize,
+}
+
+/// What a result means for the other writes of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reported {
+    /// Whether the write succeeded, so that its dependents can be sent.
+    pub success: bool,
+    /// Whether no further write of the plan is sent.
+    pub ends_plan: bool,
+}
+
+/// An engine, its time and its I/O under the control of the caller.
+pub struct SimulatedEngine<C: Controller> {
+    engine: Engine<C>,
+}
+
+impl<C: Controller> std::fmt::Debug for SimulatedEngine<C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SimulatedEngine").finish_non_exhaustive()
+    }
+}
+
+impl<C: Controller> SimulatedEngine<C> {
+    /// An engine without objects.
+    #[must_use]
+    pub fn new(controller: C, config: &SimulationConfig) -> Self {
+        let watches = controller.watches().iter().map(|spec| spec.id).collect();
+        let config = EngineConfig {
+            managed_by: config.managed_by.to_owned(),
+            concurrency: config.concurrency,
+            foreign_change_delay: config.foreign_change_delay,
+            dry_run: false,
+            random: fastrand::Rng::with_seed(0),
+        };
+        let metrics = Arc::new(Metrics::new("simulation", "simulation"));
+        Self {
+            engine: Engine::new(controller, watches, config, metrics),
+        }
+    }
+
+    /// Handles an event of a watch of the controller, given by its index.
+    pub fn handle_event(&mut self, watch: usize, event: SimulatedEvent<C::Object>, now: Instant) {
+        self.engine.handle_event(watch, event.into(), now);
+    }
+
+    /// Handles an event of the watch of its own slices.
+    pub fn handle_slice_event(&mut self, event: SimulatedEvent<EndpointSlice>, now: Instant) {
+        self.engine.handle_slice_event(event.into(), now);
+    }
+
+    /// Syncs all due keys within the concurrency limit.
+    pub fn process_due(&mut self, now: Instant, time: Timestamp) -> Vec<Plan> {
+        let jobs = self.engine.process_due(usize::MAX, now, time).jobs;
+        jobs.into_iter()
+            .map(|job| Plan {
+                key: job.key,
+                writes: job.writes,
+                probe: job.probe,
+                max_in_flight: job.max_in_flight,
+            })
+            .collect()
+    }
+
+    /// Reports the response to a write of a plan, as the API client reads it.
+    pub fn on_response(
+        &mut self,
+        key: &Key,
+        write: usize,
+        operation: &Operation,
+        response: Response,
+        now: Instant,
+    ) -> Reported {
+        let result = response.into_result(key, operation);
+        let reported = Reported {
+            success: matches!(result, WriteResult::Stored(_) | WriteResult::Deleted),
+            ends_plan: admission::Response::of(&result).is_some_and(admission::Response::ends_plan),
+        };
+        self.engine.on_write_result(key, write, result, now);
+        reported
+    }
+
+    /// All writes of a plan have a response.
+    pub fn on_writes_done(&mut self, key: &Key, now: Instant) {
+        self.engine.on_writes_done(key, now);
+    }
+
+    /// Enqueues all keys.
+    pub fn resync(&mut self, now: Instant) {
+        self.engine.resync_all(now);
+    }
+
+    /// When to call [`process_due`](Self::process_due) if no event arrives before.
+    #[must_use]
+    pub fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        self.engine.next_deadline(now)
+    }
+
+    /// The number of keys that are queued or in flight.
+    #[must_use]
+    pub fn queue_len(&self) -> usize {
+        self.engine.queue_len()
+    }
+
+    /// Whether a key is queued or in flight.
+    #[must_use]
+    pub fn is_queued(&self, key: &Key) -> bool {
+        self.engine.is_queued(key)
+    }
+}

@@ -12,6 +12,7 @@ const INFO: ProgramInfo = ProgramInfo {
     event_source: service_slices::EVENT_SOURCE,
     metrics_subsystem: service_slices::METRICS_SUBSYSTEM,
     work_queue: service_slices::WORK_QUEUE,
+    owner: Some("services"),
     ..ProgramInfo::new(
         env!("CARGO_PKG_NAME"),
         env!("CARGO_PKG_VERSION"),

@@ -12,6 +12,7 @@ const INFO: ProgramInfo = ProgramInfo {
     event_source: mirroring::EVENT_SOURCE,
     metrics_subsystem: mirroring::METRICS_SUBSYSTEM,
     work_queue: mirroring::WORK_QUEUE,
+    owner: Some("endpoints"),
     ..ProgramInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), mirroring::MANAGED_BY)
 };
 

@@ -4,18 +4,15 @@
 
 mod scenarios;
 
-use apisim::{
-    faults::{Match, Rule},
-    request::Verb,
-};
-use testenv::{SimServer, TestProcess, readme};
+use apisim::{Config, Denied};
+use testenv::{ControllerProcess, SimServer, readme};
 
 /// Changes of Endpoints are mirrored, and a restart causes no writes (S16).
 #[tokio::test]
 async fn slices_follow_endpoints_and_a_restart_writes_nothing() {
     let server = SimServer::start().await.unwrap();
     scenarios::mirror_and_restart(&server.client(), &[&server.flag()]).await;
-    assert_eq!(server.slice_writes(), server.faults.count(&Match::writes()));
+    assert_eq!(server.slice_writes(), server.writes());
 }
 
 /// Runs the dry-run command of README.md.
@@ -28,21 +25,27 @@ async fn the_documented_dry_run_logs_the_planned_writes() {
     assert!(plan.contains("shop/db"), "{plan}");
 }
 
-/// Slices are watched twice, our own and those with pods, but an error about them is reported once.
+/// Slices are watched twice, our own and those with pods, but their permissions are reviewed once.
 #[tokio::test]
-async fn missing_permissions_are_reported_once() {
-    let server = SimServer::start().await.unwrap();
-    server.faults.add(Rule::on(Verb::List, "endpointslices").answer(403));
-    server.faults.add(Rule::on(Verb::Watch, "endpoints").answer(403));
-    let program = TestProcess::start(scenarios::PROGRAM, &[&server.flag()], &[]).unwrap();
-    let (code, mut errors) = program.wait_for_startup_error().await.unwrap();
-    errors.sort();
-    let denied = |request: &str| {
-        format!(
-            "{}/: not allowed to {request}: injected fault: 403; check the credentials and RBAC rules",
-            server.url()
-        )
+async fn missing_permissions_are_named_once_and_end_nothing() {
+    let config = Config {
+        denied: ["list", "watch", "create"].map(denied).to_vec(),
+        ..Config::default()
     };
-    assert_eq!(code, Some(1));
-    assert_eq!(errors, [denied("list endpointslices"), denied("watch endpoints")]);
+    let server = SimServer::start_with(config).await.unwrap();
+    let program = ControllerProcess::start(scenarios::PROGRAM, &[&server.flag()])
+        .await
+        .unwrap();
+    let line = "[-]permissions missing: list endpointslices.discovery.k8s.io, watch endpointslices.discovery.k8s.io, \
+                create endpointslices.discovery.k8s.io\n";
+    program.wait_for_page("/readyz?verbose", line).await.unwrap();
+    program.stop().await.unwrap();
+}
+
+fn denied(verb: &str) -> Denied {
+    Denied {
+        verb: Some(verb.to_owned()),
+        resource: Some("endpointslices".to_owned()),
+        ..Denied::default()
+    }
 }

@@ -58,6 +58,16 @@ impl ApiSim {
         self.server.store().revision
     }
 
+    /// Goes back to the state at an earlier revision, as after a restore of etcd and a restart of the API server: later writes
+    /// are lost, and open watches end.
+    ///
+    /// # Panics
+    /// When the history no longer has the changes since that revision.
+    pub fn rewind(&self, revision: u64) {
+        let rewound = self.server.store().rewind(revision);
+        assert!(rewound.is_ok(), "cannot go back to revision {revision}: {rewound:?}");
+    }
+
     /// Compacts the history: watches from an older resourceVersion get 410, and so do older continue tokens.
     pub fn compact(&self) {
         self.server.store().compact();

@@ -146,11 +146,7 @@ impl Store {
             self.unindex(table, &key, previous);
         }
         self.update_allocation(table, Some(kind), previous.as_deref())?;
-        self.uids.insert(object.uid.clone(), (table, key.clone()));
-        for owner in &object.owners {
-            let dependents = self.dependents.entry(owner.uid.clone()).or_default();
-            dependents.insert((table, key.clone()));
-        }
+        self.index(table, &key, &object);
         let action = if previous.is_some() {
             Action::Modified
         } else {
@@ -209,6 +205,14 @@ impl Store {
         Ok(())
     }
 
+    fn index(&mut self, table: Table, key: &Arc<str>, object: &Object) {
+        self.uids.insert(object.uid.clone(), (table, key.clone()));
+        for owner in &object.owners {
+            let dependents = self.dependents.entry(owner.uid.clone()).or_default();
+            dependents.insert((table, key.clone()));
+        }
+    }
+
     fn unindex(&mut self, table: Table, key: &str, object: &Object) {
         self.uids.remove(&object.uid);
         for owner in &object.owners {
@@ -248,6 +252,39 @@ impl Store {
             state.history.clear();
             state.compacted = self.revision;
         }
+    }
+
+    /// Goes back to the state at an earlier revision, as etcd after a restore. Ends all watches.
+    pub(crate) fn rewind(&mut self, revision: u64) -> Result<(), ApiError> {
+        if Table::ALL.into_iter().any(|table| revision < self.table(table).evicted) {
+            return Err(ApiError::expired(
+                "the history no longer has the changes since this revision",
+            ));
+        }
+        self.uids.clear();
+        self.dependents.clear();
+        self.cluster_ips = ClusterIps::default();
+        for table in Table::ALL {
+            let objects = self.snapshot(table, "", revision);
+            let state = &mut self.tables[table as usize];
+            state.history.retain(|change| change.revision <= revision);
+            state.objects = objects
+                .iter()
+                .map(|object| (Arc::from(object.key()), Arc::clone(object)))
+                .collect();
+            // The receivers of the old sender end their watches.
+            state.notify = watch::Sender::new(revision);
+            for object in objects {
+                self.index(table, &Arc::from(object.key()), &object);
+                if table == Table::Services {
+                    Self::decode(&object, table)?.commit_allocation(None, &mut self.cluster_ips);
+                }
+            }
+        }
+        self.removed.clear();
+        self.terminating.clear();
+        self.revision = revision;
+        Ok(())
     }
 
     /// The oldest revision at which a watch or an exact list of a table can start.
@@ -369,6 +406,25 @@ mod tests {
         assert_eq!(revisions(2), Some(vec![3, 4]));
         assert_eq!(revisions(4), Some(vec![]));
         assert_eq!(store.oldest_revision(Table::Endpoints), 2);
+    }
+
+    #[test]
+    fn rewind_restores_objects_and_indexes_and_ends_watches() {
+        let mut store = store(10);
+        let mut watch = store.subscribe(Table::Endpoints);
+        store.rewind(2).unwrap();
+        assert_eq!(store.revision, 2);
+        assert_eq!(
+            labels(&store.snapshot(Table::Endpoints, "n/", 9)),
+            [("a", "1"), ("b", "1")]
+        );
+        assert!(store.is_live("b"));
+        assert!(futures::FutureExt::now_or_never(watch.changed()).is_some_and(|ended| ended.is_err()));
+        store.remove(Table::Endpoints, "n/a").unwrap();
+        let changes = store.changes_after(Table::Endpoints, 1, 10).unwrap();
+        assert_eq!(changes.iter().map(|change| change.revision).collect::<Vec<_>>(), [2, 3]);
+        store.compact();
+        assert!(store.rewind(1).is_err());
     }
 
     #[test]

@@ -63,7 +63,11 @@ fn sync_enqueued<C: Controller>(
     check: impl Fn(&Plan),
 ) -> BTreeSet<Key> {
     controller.before_sync(context);
-    let keys: BTreeSet<Key> = context.take_enqueued().into_iter().map(|(key, _)| key).collect();
+    let keys: BTreeSet<Key> = context
+        .take_enqueued()
+        .into_iter()
+        .map(|enqueued| enqueued.key)
+        .collect();
     for key in &keys {
         let context = SyncContext {
             existing,

@@ -32,9 +32,9 @@ pub enum SkippedEntry<'a> {
     },
 }
 
-/// Maximum number of ports of one name in a subset. Each one needs slices of its own with all addresses, so the number is
-/// bounded; realistic objects have far fewer.
-pub(crate) const SAME_NAME_MAX: usize = 100;
+/// Maximum number of ports of one name in a subset. Each one needs slices of its own with all addresses and annotations, so this
+/// bounds how much larger than their Endpoints object the slices can be. Upstream mirrors no such subset at all (D3).
+pub(crate) const SAME_NAME_MAX: usize = 8;
 
 /// Why an address is not mirrored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +75,7 @@ mod tests {
             ),
             (
                 SkippedEntry::SameName { name: "http", ports: 2 },
-                "2 ports of the name \"http\" are skipped: only 100 ports of one name are mirrored",
+                "2 ports of the name \"http\" are skipped: only 8 ports of one name are mirrored",
             ),
         ] {
             assert_eq!(entry.to_string(), expected);

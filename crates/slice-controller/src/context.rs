@@ -10,7 +10,30 @@ use crate::Key;
 #[derive(Debug, Default)]
 pub struct EventContext {
     interner: Interner,
-    enqueued: Vec<(Key, Duration)>,
+    enqueued: Vec<Enqueued>,
+}
+
+/// An enqueued key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enqueued {
+    /// The key.
+    pub key: Key,
+    /// The delay before the key is due.
+    pub delay: Duration,
+    /// Whether the change takes endpoints out of service.
+    pub removal: bool,
+}
+
+impl Enqueued {
+    /// A key that is due after this delay.
+    #[must_use]
+    pub const fn after(key: Key, delay: Duration) -> Self {
+        Self {
+            key,
+            delay,
+            removal: false,
+        }
+    }
 }
 
 impl EventContext {
@@ -21,7 +44,16 @@ impl EventContext {
 
     /// Enqueues a key after this delay, or earlier if another enqueue of the key is due first.
     pub fn enqueue_after(&mut self, key: Key, delay: Duration) {
-        self.enqueued.push((key, delay));
+        self.enqueued.push(Enqueued::after(key, delay));
+    }
+
+    /// As [`enqueue_after`](Self::enqueue_after), for a change that takes endpoints out of service: among due keys, such keys are
+    /// synced first, because clients still connect to these endpoints.
+    pub fn enqueue_removal_after(&mut self, key: Key, delay: Duration) {
+        self.enqueued.push(Enqueued {
+            removal: true,
+            ..Enqueued::after(key, delay)
+        });
     }
 
     /// The interner that the controller shares with the slice cache of the runtime.
@@ -29,8 +61,8 @@ impl EventContext {
         &mut self.interner
     }
 
-    /// Takes the enqueued keys with their delays.
-    pub fn take_enqueued(&mut self) -> Vec<(Key, Duration)> {
+    /// Takes the enqueued keys.
+    pub fn take_enqueued(&mut self) -> Vec<Enqueued> {
         std::mem::take(&mut self.enqueued)
     }
 }

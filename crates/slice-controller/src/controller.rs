@@ -40,6 +40,12 @@ pub trait Controller {
         Key::from_slice_labels(slice)
     }
 
+    /// About how many published endpoints would be removed if these objects were deleted. Asked when a relist lacks objects: if
+    /// most endpoints of the cluster depend on them, a second list has to confirm that they are gone. By default one per object.
+    fn endpoints_affected(&self, _watch: Self::WatchId, missing: &[ObjectRef]) -> usize {
+        missing.len()
+    }
+
     /// Called before keys are synced, for work that is done once per batch of watch events.
     fn before_sync(&mut self, _context: &mut EventContext) {}
 
@@ -111,15 +117,18 @@ pub struct SyncOutcome {
     pub failures: Vec<SyncFailure>,
     /// Whether the API server rejected creates because the namespace is terminating, which is no failure (R107).
     pub namespace_terminating: bool,
+    /// Whether only a dry run of one write was sent instead of the plan, because the labels of slices were rewritten before.
+    /// The key is synced again.
+    pub probe: bool,
     /// The time from the sync to the last response.
     pub duration: Duration,
 }
 
 impl SyncOutcome {
-    /// Whether nothing failed.
+    /// Whether the plan was executed and nothing failed.
     #[must_use]
     pub fn is_success(&self) -> bool {
-        self.failures.is_empty()
+        self.failures.is_empty() && !self.probe
     }
 }
 

@@ -54,6 +54,19 @@ pub enum SyncFailure {
     },
 }
 
+impl SyncFailure {
+    /// Whether another client changed a slice first. The key is synced again with the live slice; nothing is wrong.
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
+        match self {
+            Self::Sync(_) => false,
+            Self::Create(error) | Self::Update { error, .. } | Self::Delete { error, .. } => {
+                matches!(error, WriteError::Conflict)
+            }
+        }
+    }
+}
+
 /// Why a write of a slice failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -82,9 +95,35 @@ pub enum WriteError {
     /// The API server executed the write, but its response cannot be decoded.
     #[error("the response cannot be decoded")]
     Response(#[source] serde_json::Error),
+    /// The API server stored the slice with other labels than were sent, so that it no longer belongs to its owner.
+    #[error(
+        "slice {slice} is stored with {}: a mutating webhook or policy, or another client, rewrites the labels of \
+         EndpointSlices; exclude EndpointSlices from it",
+        StoredLabel(.label, .value.as_deref())
+    )]
+    Relabelled {
+        /// The name of the slice.
+        slice: String,
+        /// The label that was changed.
+        label: String,
+        /// Its stored value; none if the label was removed.
+        value: Option<String>,
+    },
     /// The writer task ended before the response arrived.
     #[error("the write was aborted before the response arrived")]
     Aborted,
+}
+
+/// Displays a label of a stored slice.
+struct StoredLabel<'a>(&'a str, Option<&'a str>);
+
+impl fmt::Display for StoredLabel<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            Some(value) => write!(f, "label {}={value:?}", self.0),
+            None => write!(f, "no label {}", self.0),
+        }
+    }
 }
 
 /// Displays an error with all its sources, the outermost first. Skips a source whose text is already displayed: some

@@ -17,10 +17,10 @@
 //! |---|---|
 //! | watches and decoding | [`WatchSpec`], [`Decoded`], [`ObjectRef`], [`SlimMetadata`], [`AnnotatedMetadata`] |
 //! | cache of watched objects | [`ObjectStore`] |
-//! | work queue keys | [`Key`], [`EventContext`] |
+//! | work queue keys | [`Key`], [`EventContext`], [`Enqueued`] |
 //! | sync and its outcome | [`SyncContext`], [`SyncResult`], [`SyncOutcome`], [`WriteCounts`] |
 //! | errors | [`SyncError`], [`SyncFailure`], [`WriteError`], [`ErrorChain`], [`describe_failures`] |
-//! | Kubernetes events | [`Event`] |
+//! | Kubernetes events | [`Event`], [`EventSpec`], [`Examples`] |
 //! | metrics | [`MetricSpec`], [`Measurements`], [`GaugeSums`]; for the runtime [`MetricValues`] |
 //!
 //! A controller that publishes the address in an annotation of each Service:
@@ -73,10 +73,10 @@ mod metrics;
 mod store;
 mod watch;
 
-pub use context::EventContext;
+pub use context::{Enqueued, EventContext};
 pub use controller::{Controller, SyncContext, SyncOutcome, SyncResult, WriteCounts};
 pub use error::{BoxError, ErrorChain, SyncError, SyncFailure, WriteError};
-pub use event::{Event, EventSpec};
+pub use event::{Event, EventSpec, Examples};
 pub use failures::describe_failures;
 pub use key::Key;
 pub use metadata::{AnnotatedMetadata, SlimMetadata};

@@ -3,7 +3,8 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 use slice_controller::{
-    Controller, Event, EventContext, Key, ObjectRef, ObjectStore, SyncContext, SyncError, SyncResult, WatchSpec,
+    Controller, Enqueued, Event, EventContext, Key, ObjectRef, ObjectStore, SyncContext, SyncError, SyncResult,
+    WatchSpec,
 };
 use slice_reconciler::{EndpointSpec, Owner, Partition, Port, Reconciler, Rejected, plan_deletion};
 
@@ -76,7 +77,7 @@ fn address_is_published_and_an_invalid_one_is_reported() {
         );
         let decoded = controller.watches()[0].decode(service.as_bytes()).unwrap();
         controller.apply(decoded.object, &mut context);
-        let [(key, _)] = &context.take_enqueued()[..] else {
+        let [Enqueued { key, .. }] = &context.take_enqueued()[..] else {
             panic!("one key is enqueued");
         };
         let sync_context = SyncContext {

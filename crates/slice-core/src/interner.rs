@@ -5,9 +5,10 @@ use std::{hash::BuildHasher as _, sync::Arc};
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
-use crate::TargetIdentity;
+use crate::{TargetIdentity, is_sparse};
 
-/// Interns strings and object identities: one `Arc` for equal values. Values that are referenced nowhere else are dropped.
+/// Interns strings and object identities: one `Arc` for equal values. Values that are referenced nowhere else are dropped, by
+/// [`sweep`](Self::sweep) and when many new ones are interned.
 #[derive(Debug, Default)]
 pub struct Interner {
     strings: Pool<str>,
@@ -47,6 +48,18 @@ impl Interner {
             },
         )
     }
+
+    /// Drops values that are referenced nowhere else, a part of them per call, and shrinks the tables. To be called
+    /// periodically: 64 calls visit every value.
+    pub fn sweep(&mut self) {
+        let Self {
+            strings,
+            identities,
+            hasher,
+        } = self;
+        identities.sweep(|known| hasher.hash_one(hash_input(known.fields())));
+        strings.sweep(|known| hasher.hash_one(known));
+    }
 }
 
 /// The hashed part of an identity: the uid alone where there is one, since each further string may cost a cache miss.
@@ -63,16 +76,22 @@ struct Pool<V: ?Sized> {
     values: HashTable<Arc<V>>,
     /// The number of values at which unreferenced ones are removed.
     sweep_at: usize,
+    /// The bucket of `values` at which the next call of `sweep` continues.
+    next_bucket: usize,
 }
 
 /// The minimum number of values to sweep.
 const SWEEP_MIN: usize = 1024;
+/// The number of calls of `sweep` that visit every value. Each visit may cost a cache miss, so that visiting all values at once
+/// would delay the caller.
+const SWEEP_PARTS: usize = 64;
 
 impl<V: ?Sized> Default for Pool<V> {
     fn default() -> Self {
         Self {
             values: HashTable::new(),
             sweep_at: SWEEP_MIN,
+            next_bucket: 0,
         }
     }
 }
@@ -102,12 +121,39 @@ impl<V: ?Sized> Pool<V> {
         }
         if self.values.len() >= self.sweep_at {
             self.values.retain(|value| Arc::strong_count(value) > 1);
-            // Twice the remaining number: amortized, a sweep costs no more than the inserts before it.
-            self.sweep_at = SWEEP_MIN.max(2 * self.values.len());
+            self.end_sweep(&rehash);
         }
         let new = make();
         self.values.insert_unique(hash, Arc::clone(&new), |value| rehash(value));
         new
+    }
+
+    /// Removes the unreferenced values of the next buckets.
+    fn sweep(&mut self, rehash: impl Fn(&V) -> u64) {
+        let buckets = self.values.num_buckets();
+        let end = buckets.min(self.next_bucket + SWEEP_MIN.max(buckets / SWEEP_PARTS));
+        for bucket in self.next_bucket..end {
+            if let Ok(value) = self.values.get_bucket_entry(bucket)
+                && Arc::strong_count(value.get()) == 1
+            {
+                value.remove();
+            }
+        }
+        self.next_bucket = end;
+        if end == buckets {
+            self.end_sweep(rehash);
+        }
+    }
+
+    /// Shrinks the table after unreferenced values were removed.
+    fn end_sweep(&mut self, rehash: impl Fn(&V) -> u64) {
+        let len = self.values.len();
+        if is_sparse(len, self.values.capacity()) {
+            self.values.shrink_to(2 * len, |value| rehash(value));
+        }
+        // Twice the remaining number: amortized, a sweep costs no more than the inserts before it.
+        self.sweep_at = SWEEP_MIN.max(2 * len);
+        self.next_bucket = 0;
     }
 }
 
@@ -171,5 +217,39 @@ mod tests {
         assert!(identities <= SWEEP_MIN, "{identities}");
         let found = interner.intern_identity(None, None, Some("referenced"));
         assert!(Arc::ptr_eq(&found, &referenced));
+    }
+
+    /// Memory follows the values that are referenced, not their highest number so far (I12).
+    #[test]
+    fn sweeps_release_what_is_no_longer_referenced() {
+        let mut interner = Interner::default();
+        let mut referenced: Vec<_> = (0..100_000)
+            .map(|i| {
+                let name = i.to_string();
+                let identity = interner.intern_identity(Some("ns"), Some(&name), Some(&name));
+                (interner.intern(&name), identity)
+            })
+            .collect();
+        referenced.truncate(1000);
+        for _ in 0..=SWEEP_PARTS {
+            let before = interner.strings.values.len();
+            interner.sweep();
+            let dropped = before - interner.strings.values.len();
+            assert!(dropped < 100_000 / 16, "{dropped} at once");
+        }
+        // The namespace is the one further string.
+        let sizes = (interner.strings.values.len(), interner.identities.values.len());
+        assert_eq!(sizes, (1001, 1000));
+        let capacities = [
+            interner.strings.values.capacity(),
+            interner.identities.values.capacity(),
+        ];
+        assert!(capacities.iter().all(|capacity| *capacity <= 4000), "{capacities:?}");
+        for (i, (name, identity)) in referenced.iter().enumerate() {
+            let text = i.to_string();
+            assert!(Arc::ptr_eq(name, &interner.intern(&text)));
+            let found = interner.intern_identity(Some("ns"), Some(&text), Some(&text));
+            assert!(Arc::ptr_eq(identity, &found));
+        }
     }
 }

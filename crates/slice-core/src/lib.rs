@@ -21,6 +21,7 @@
 //! | recognise watch events of own writes | [`SliceTracker`] |
 //! | compute the trigger-time annotation | [`TriggerTimeTracker`] |
 //! | evaluate a label selector | [`label_selector_matches`] |
+//! | release unused memory | [`Interner::sweep`], [`shrink_if_sparse`], [`is_sparse`] |
 //! | name labels, annotations, event reasons | [`well_known`] |
 //!
 //! ```
@@ -51,6 +52,7 @@
 
 mod address;
 mod address_type;
+mod capacity;
 mod endpoint;
 mod endpoint_set;
 mod endpoint_spec;
@@ -70,6 +72,7 @@ pub mod well_known;
 
 pub use address::{Address, Addresses, InvalidAddress};
 pub use address_type::{AddressType, UnknownAddressType};
+pub use capacity::{is_sparse, shrink_if_sparse};
 pub use endpoint::{Conditions, Endpoint, EndpointSource};
 pub use endpoint_set::EndpointSet;
 pub use endpoint_spec::EndpointSpec;

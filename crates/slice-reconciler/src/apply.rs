@@ -1,11 +1,13 @@
 //! Execution of a plan in its order, with any asynchronous sender.
 
+use std::num::NonZeroUsize;
+
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 
 use crate::{Operation, Plan, Write};
 
 /// Writes of one plan that are in flight at the same time (W22).
-const MAX_CONCURRENT_WRITES: usize = 8;
+const MAX_IN_FLIGHT: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not zero");
 
 /// The result of one write of an executed plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub enum WriteStatus<T, E> {
     Done(T),
     /// It was sent and failed, or may have.
     Failed(E),
-    /// It was not sent, because a write that it depends on failed.
+    /// It was not sent, because a write that it depends on failed, or because the plan ended before.
     Skipped,
 }
 
@@ -56,7 +58,7 @@ impl Plan {
             failed: Vec::new(),
             skipped: 0,
         };
-        for status in execute(self.writes, |_, operation| send(operation)).await {
+        for status in execute(self.writes, MAX_IN_FLIGHT, |_| false, |_, operation| send(operation)).await {
             match status {
                 WriteStatus::Done(_) => applied.succeeded += 1,
                 WriteStatus::Failed(error) => applied.failed.push(error),
@@ -67,11 +69,18 @@ impl Plan {
     }
 }
 
-/// Like [`Plan::apply`], with the index of each write as an argument of `send`. The results are in the order of the writes.
+/// Like [`Plan::apply`], with the index of each write as an argument of `send`, and at most `max_in_flight` writes in flight.
+/// After an error for which `ends_plan` is true, no further write is sent: those in flight end, the others are skipped. The
+/// results are in the order of the writes.
 ///
 /// # Panics
 /// If writes depend on each other in a cycle, which those of a plan never do.
-pub async fn execute<T, E, F>(writes: Vec<Write>, send: impl Fn(usize, Operation) -> F) -> Vec<WriteStatus<T, E>>
+pub async fn execute<T, E, F>(
+    writes: Vec<Write>,
+    max_in_flight: NonZeroUsize,
+    ends_plan: impl Fn(&E) -> bool,
+    send: impl Fn(usize, Operation) -> F,
+) -> Vec<WriteStatus<T, E>>
 where
     F: Future<Output = Result<T, E>>,
 {
@@ -81,6 +90,7 @@ where
         .unzip();
     let mut results: Vec<Option<WriteStatus<T, E>>> = dependencies.iter().map(|_| None).collect();
     let mut in_flight = FuturesUnordered::new();
+    let mut ended = false;
     loop {
         // Dependencies come first in a plan, so one pass skips all that depend on a failure.
         for index in 0..operations.len() {
@@ -89,10 +99,10 @@ where
             }
             let mut needed = dependencies[index].iter().map(|needed| &results[*needed]);
             let fails = |result: &Option<_>| matches!(result, Some(WriteStatus::Failed(_) | WriteStatus::Skipped));
-            if needed.clone().any(fails) {
+            if ended || needed.clone().any(fails) {
                 operations[index] = None;
                 results[index] = Some(WriteStatus::Skipped);
-            } else if in_flight.len() < MAX_CONCURRENT_WRITES
+            } else if in_flight.len() < max_in_flight.get()
                 && needed.all(|result| matches!(result, Some(WriteStatus::Done(_))))
                 && let Some(operation) = operations[index].take()
             {
@@ -102,7 +112,10 @@ where
         }
         match in_flight.next().await {
             Some((index, Ok(done))) => results[index] = Some(WriteStatus::Done(done)),
-            Some((index, Err(error))) => results[index] = Some(WriteStatus::Failed(error)),
+            Some((index, Err(error))) => {
+                ended |= ends_plan(&error);
+                results[index] = Some(WriteStatus::Failed(error));
+            }
             None => break,
         }
     }
@@ -149,6 +162,11 @@ mod tests {
 
     /// Executes writes of which some fail. Returns the sent and the skipped indices, and the maximum in flight.
     fn run(dependencies: &[&[usize]], fail: &[usize]) -> (Vec<usize>, Vec<usize>, usize) {
+        run_until(dependencies, fail, false)
+    }
+
+    /// As [`run`]; a failure may end the plan.
+    fn run_until(dependencies: &[&[usize]], fail: &[usize], ends_plan: bool) -> (Vec<usize>, Vec<usize>, usize) {
         let (order, in_flight, most) = (RefCell::new(Vec::new()), Cell::new(0), Cell::new(0));
         let send = |index: usize, _| {
             order.borrow_mut().push(index);
@@ -161,7 +179,7 @@ mod tests {
                 if fail.contains(&index) { Err(()) } else { Ok(()) }
             }
         };
-        let mut executed = Box::pin(execute(writes(dependencies), send));
+        let mut executed = Box::pin(execute(writes(dependencies), MAX_IN_FLIGHT, |()| ends_plan, send));
         let results = loop {
             if let Some(results) = executed.as_mut().now_or_never() {
                 break results;
@@ -191,9 +209,18 @@ mod tests {
 
     #[test]
     fn concurrency_is_bounded() {
-        let independent = vec![&[][..]; 3 * MAX_CONCURRENT_WRITES];
+        let most_allowed = MAX_IN_FLIGHT.get();
+        let independent = vec![&[][..]; 3 * most_allowed];
         let (sent, _, most) = run(&independent, &[]);
-        assert_eq!((sent.len(), most), (3 * MAX_CONCURRENT_WRITES, MAX_CONCURRENT_WRITES));
+        assert_eq!((sent.len(), most), (3 * most_allowed, most_allowed));
+    }
+
+    /// A write without a response is followed by no further write: it would hang as well (I10).
+    #[test]
+    fn an_error_that_ends_the_plan_skips_all_that_was_not_sent() {
+        let independent = vec![&[][..]; 20];
+        let (sent, skipped, _) = run_until(&independent, &[0], true);
+        assert_eq!((sent.len(), skipped), (8, (8..20).collect()));
     }
 
     #[test]

@@ -52,6 +52,11 @@ pub struct WatchState {
     pub absent: bool,
     /// When the last response or event arrived.
     pub last_activity: Option<Instant>,
+    /// The resourceVersion up to which all events were seen, and when an event, a bookmark or a list last advanced it. A watch that
+    /// is open but silent does not advance it.
+    pub position: Option<(String, Instant)>,
+    /// Why the last relist has to be confirmed by a second one before its deletions are applied.
+    pub unconfirmed: Option<String>,
     /// The last error since the watch last succeeded, and the time of the first one.
     pub last_error: Option<(String, Instant)>,
 }
@@ -63,12 +68,29 @@ impl WatchState {
         self.last_activity
             .map(|activity| now.saturating_duration_since(activity))
     }
+
+    /// The time since the resourceVersion of the watch last advanced: how old the cached objects may be.
+    #[must_use]
+    pub fn position_age(&self, now: Instant) -> Option<Duration> {
+        let position = self.position.as_ref();
+        position.map(|(_, advanced_at)| now.saturating_duration_since(*advanced_at))
+    }
 }
 
 impl WatchHealth {
     /// A response or an event has arrived.
     pub(crate) fn record_activity(&self) {
-        lock(&self.state).last_activity = Some(Instant::now());
+        lock(&self.state).last_activity = Some(now());
+    }
+
+    /// The watch has advanced to this resourceVersion.
+    pub(crate) fn record_position(&self, version: &str) {
+        lock(&self.state).position = Some((version.to_owned(), now()));
+    }
+
+    /// A relist has to be confirmed by a second one; none if it was.
+    pub(crate) fn set_unconfirmed(&self, message: Option<String>) {
+        lock(&self.state).unconfirmed = message;
     }
 
     /// A list is complete, or a watch has been opened.
@@ -77,7 +99,7 @@ impl WatchHealth {
         state.synced = true;
         state.absent = false;
         state.last_error = None;
-        state.last_activity = Some(Instant::now());
+        state.last_activity = Some(now());
     }
 
     /// The API server lacks the resource, which is optional.
@@ -85,15 +107,20 @@ impl WatchHealth {
         let mut state = lock(&self.state);
         state.absent = true;
         state.last_error = None;
-        state.last_activity = Some(Instant::now());
+        state.last_activity = Some(now());
     }
 
     /// A list or a watch failed.
     pub(crate) fn set_error(&self, error: &str) {
         let mut state = lock(&self.state);
-        let since = state.last_error.take().map_or_else(Instant::now, |(_, since)| since);
+        let since = state.last_error.take().map_or_else(now, |(_, since)| since);
         state.last_error = Some((error.to_owned(), since));
     }
+}
+
+/// The time of the runtime, which tests can pause.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 /// Locks a mutex. The state stays valid if another thread panics while it holds the lock.

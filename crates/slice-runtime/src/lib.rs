@@ -12,9 +12,9 @@
 //!                                                      └──► event recorder ───► API server
 //! ```
 //!
-//! * [`program::run`] is the whole `main` of a controller: flags, client configuration, preflight check, logging, HTTP endpoints
-//!   and shutdown. [`program::run_with`] adds flags of your own.
-//! * [`run`] runs a controller inside a program that has all of this already; [`preflight`] checks access before.
+//! * [`program::run`] is the whole `main` of a controller: flags, client configuration, review of permissions, logging, HTTP
+//!   endpoints and shutdown. [`program::run_with`] adds flags of your own.
+//! * [`run`] runs a controller inside a program that has all of this already; [`preflight`] checks its options before.
 //!
 //! ```no_run
 //! use std::process::ExitCode;
@@ -44,11 +44,14 @@
 //!
 //! How to write the controller itself: [`slice_controller`], and `examples/annotated_pods.rs` for a complete program.
 
+mod admission;
 mod api;
 mod client;
 mod engine;
 mod escape;
+mod event_channel;
 mod events;
+mod failure_log;
 mod health;
 mod metrics;
 mod preflight;
@@ -63,7 +66,7 @@ mod slice_cache;
 mod watch;
 mod writers;
 
-pub use client::RateLimit;
+pub use client::{Connections, RateLimit};
 pub use health::{Health, WatchState};
 pub use metrics::Metrics;
 pub use preflight::{PreflightError, preflight};

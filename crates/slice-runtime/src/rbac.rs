@@ -1,17 +1,64 @@
-//! The RBAC rules that a program needs.
+//! The RBAC rules that a program needs, and the permissions to review.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::rbac::v1::PolicyRule;
+use k8s_openapi::api::{authorization::v1::ResourceAttributes, rbac::v1::PolicyRule};
 use slice_controller::Controller;
+
+use crate::run::RunOptions;
 
 const DISCOVERY: &str = "discovery.k8s.io";
 const CORE: &str = "";
+/// The verbs that are used in a dry run.
+const READ_VERBS: [&str; 3] = ["get", "list", "watch"];
 
 /// The least rules with which [`program::run`](crate::program::run) works for this controller: its watches, writes of slices,
 /// and events. `owner` is the resource that owns the slices, in the core group: with the admission plugin
 /// `OwnerReferencesPermissionEnforcement`, owner references that block deletion need the right to set its finalizers.
 pub fn policy_rules<C: Controller>(controller: &C, owner: &str) -> Vec<PolicyRule> {
+    rules(controller, Some(owner))
+}
+
+/// The permissions of [`policy_rules`] one by one, as access reviews take them; in a dry run only those to read.
+pub(crate) fn required_access<C: Controller>(
+    controller: &C,
+    owner: Option<&str>,
+    options: &RunOptions,
+) -> Vec<ResourceAttributes> {
+    let watches = controller.watches();
+    let cluster_scoped = |resource: &str| {
+        let mut watches = watches.iter();
+        watches.any(|watch| watch.resource == resource && !watch.namespaced)
+    };
+    let mut required = Vec::new();
+    for rule in rules(controller, owner) {
+        let groups = rule.api_groups.unwrap_or_default();
+        let resources = rule.resources.unwrap_or_default();
+        for (group, resource) in groups
+            .iter()
+            .flat_map(|group| resources.iter().map(move |resource| (group, resource)))
+        {
+            let (name, subresource) = match resource.split_once('/') {
+                Some((name, subresource)) => (name, Some(subresource.to_owned())),
+                None => (resource.as_str(), None),
+            };
+            // An empty namespace means all namespaces.
+            let namespace = if cluster_scoped(name) { "" } else { &options.namespace };
+            let used = |verb: &&String| !options.dry_run || READ_VERBS.contains(&verb.as_str());
+            required.extend(rule.verbs.iter().filter(used).map(|verb| ResourceAttributes {
+                group: Some(group.clone()),
+                namespace: Some(namespace.to_owned()),
+                resource: Some(name.to_owned()),
+                subresource: subresource.clone(),
+                verb: Some(verb.clone()),
+                ..ResourceAttributes::default()
+            }));
+        }
+    }
+    required
+}
+
+fn rules<C: Controller>(controller: &C, owner: Option<&str>) -> Vec<PolicyRule> {
     let mut watched: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for watch in controller.watches() {
         let group = watch.group_version.split_once('/').map_or(CORE, |(group, _)| group);
@@ -26,12 +73,11 @@ pub fn policy_rules<C: Controller>(controller: &C, owner: &str) -> Vec<PolicyRul
         .into_iter()
         .map(|(group, resources)| rule(group, resources, ["list", "watch"]));
     let slices = ["get", "list", "watch", "create", "update", "delete"];
+    let finalizers = owner.map(|owner| rule(CORE, [format!("{owner}/finalizers")], ["update"]));
     watched
-        .chain([
-            rule(DISCOVERY, ["endpointslices"], slices),
-            rule(CORE, [format!("{owner}/finalizers")], ["update"]),
-            rule(CORE, ["events"], ["create", "patch"]),
-        ])
+        .chain([rule(DISCOVERY, ["endpointslices"], slices)])
+        .chain(finalizers)
+        .chain([rule(CORE, ["events"], ["create", "patch"])])
         .collect()
 }
 
@@ -41,5 +87,58 @@ fn rule<const N: usize>(group: &str, resources: impl IntoIterator<Item: Into<Str
         resources: Some(resources.into_iter().map(Into::into).collect()),
         verbs: verbs.map(str::to_owned).to_vec(),
         ..PolicyRule::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{num::NonZeroUsize, time::Duration};
+
+    use service_slices::controller::{Config, ServiceController};
+
+    use super::*;
+
+    fn required(namespace: &str, dry_run: bool) -> Vec<String> {
+        let controller = ServiceController::new(Config {
+            managed_by: "us".to_owned(),
+            max_endpoints_per_slice: NonZeroUsize::MIN,
+            batch_period: Duration::ZERO,
+            service_selector: String::new(),
+        });
+        let options = RunOptions {
+            managed_by: "us".to_owned(),
+            event_source: "us",
+            namespace: namespace.to_owned(),
+            concurrency: NonZeroUsize::MIN,
+            foreign_change_delay: Duration::ZERO,
+            resync_period: Duration::ZERO,
+            rate_limit: None,
+            dry_run,
+        };
+        let required = required_access(&controller, Some("services"), &options);
+        let text = |value: Option<String>| value.unwrap_or_default();
+        let line = |access: ResourceAttributes| {
+            let resource = [text(access.resource), text(access.subresource)].join("/");
+            format!("{} {} {resource}", text(access.namespace), text(access.verb))
+        };
+        required.into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn every_verb_of_the_rules_is_required_in_the_watched_namespace() {
+        let expected = " list nodes/, watch nodes/,\
+            shop list pods/,shop watch pods/,shop list services/,shop watch services/,\
+            shop get endpointslices/,shop list endpointslices/,shop watch endpointslices/,\
+            shop create endpointslices/,shop update endpointslices/,shop delete endpointslices/,\
+            shop update services/finalizers,shop create events/,shop patch events/";
+        assert_eq!(required("shop", false).join(","), expected);
+    }
+
+    #[test]
+    fn a_dry_run_requires_no_writes() {
+        let required = required("", true);
+        assert_eq!(required.len(), 9, "{required:?}");
+        let is_read = |line: &String| READ_VERBS.iter().any(|verb| line.contains(&format!(" {verb} ")));
+        assert!(required.iter().all(is_read), "{required:?}");
     }
 }

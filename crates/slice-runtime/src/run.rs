@@ -7,31 +7,30 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use slice_controller::{Controller, Decoded, ObjectRef, WatchSpec};
 use slice_core::well_known::MANAGED_BY_LABEL;
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, oneshot},
     task::JoinSet,
     time::{Instant, sleep_until},
 };
 
 use crate::{
     api::SliceApi,
-    client::{ApiClient, RateLimit},
-    engine::{Engine, EngineConfig},
+    client::{ApiClient, Connections, Purpose, RateLimit},
+    engine::{DebugState, Engine, EngineConfig},
+    event_channel::{EventReceiver, EventSender, event_channel},
     events::Events,
     health::Health,
     metrics::Metrics,
-    watch::{Reflector, WatchEvent, WatchTimeouts},
+    watch::{ConfirmationRequest, Reflector, WatchEvent, WatchTimeouts},
     writers::{WriteReport, WriterPool},
 };
 
-/// Watch events per channel. A full channel stops the reflectors from reading their connections: backpressure to the server.
-const EVENT_CHANNEL_CAPACITY: usize = 1024;
 /// Maximum number of keys to sync before watch events are handled again.
 const MAX_KEYS_PER_TURN: usize = 64;
 /// The timeout of a request.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// The time for writes in flight at shutdown.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
-/// The interval of gauge updates.
+/// The interval of gauge updates and sweeps of the interner.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Options of [`run`].
@@ -55,13 +54,17 @@ pub struct RunOptions {
     pub dry_run: bool,
 }
 
-/// Runs a controller until `stop` is ready, then syncs due keys and waits for writes in flight.
+/// A request for the state of the engine.
+pub(crate) type DebugRequest = oneshot::Sender<DebugState>;
+
+/// Runs a controller until `stop` is ready, then waits for writes in flight. `connections` may be a [`kube::Client`]; see
+/// [`Connections`] for what that lacks.
 ///
 /// # Panics
 /// If a reflector or the event recorder panics: without it, the controller would act on stale objects.
 pub async fn run<C>(
     controller: C,
-    client: kube::Client,
+    connections: impl Into<Connections>,
     options: RunOptions,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
@@ -69,10 +72,37 @@ pub async fn run<C>(
 ) where
     C: Controller + Send,
 {
-    let api = ApiClient::new(client, REQUEST_TIMEOUT, options.rate_limit);
+    let (_, no_requests) = mpsc::channel(1);
+    // Boxed: callers hold this future, which contains all state of the runner.
+    Box::pin(run_with_debug(
+        controller,
+        connections.into(),
+        options,
+        health,
+        metrics,
+        no_requests,
+        stop,
+    ))
+    .await;
+}
+
+/// As [`run`], and answers requests for the state of the engine.
+pub(crate) async fn run_with_debug<C>(
+    controller: C,
+    connections: Connections,
+    options: RunOptions,
+    health: Arc<Health>,
+    metrics: Arc<Metrics>,
+    debug_requests: mpsc::Receiver<DebugRequest>,
+    stop: impl Future<Output = ()>,
+) where
+    C: Controller + Send,
+{
+    let api = ApiClient::new(connections, REQUEST_TIMEOUT, options.rate_limit).with_metrics(Arc::clone(&metrics));
+    let write_api = api.with_purpose(Purpose::Write);
     // Dropping the set aborts all tasks.
     let mut tasks = JoinSet::new();
-    let (sender, slices) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
+    let (sender, slices) = event_channel();
     tasks.spawn(reflect(
         0,
         slices_watch(&options.managed_by),
@@ -81,34 +111,45 @@ pub async fn run<C>(
         &health,
         &metrics,
         sender,
+        // Deletions of our own slices need no confirmation: they are written again.
+        mpsc::channel(1).1,
     ));
-    let (sender, inputs) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
+    let (sender, inputs) = event_channel();
     let watches = controller.watches();
     let ids = watches.iter().map(|spec| spec.id).collect();
+    let mut confirmations = Vec::new();
     for (index, spec) in watches.into_iter().enumerate() {
-        tasks.spawn(reflect(index, spec, &api, &options, &health, &metrics, sender.clone()));
+        let (requests, receiver) = mpsc::channel(1);
+        confirmations.push(requests);
+        let sender = sender.clone();
+        tasks.spawn(reflect(
+            index, spec, &api, &options, &health, &metrics, sender, receiver,
+        ));
     }
     let config = EngineConfig {
         managed_by: options.managed_by.clone(),
         concurrency: options.concurrency,
         foreign_change_delay: options.foreign_change_delay,
         dry_run: options.dry_run,
+        random: fastrand::Rng::new(),
     };
     let events = if options.dry_run {
         Events::dry_run(Arc::clone(&metrics))
     } else {
-        let (events, recorder) = Events::new(api.clone(), options.event_source, Arc::clone(&metrics));
+        let (events, recorder) = Events::new(write_api.clone(), options.event_source, Arc::clone(&metrics));
         tasks.spawn(recorder);
         events
     };
     let runner = Runner {
         engine: Engine::new(controller, ids, config, metrics),
-        writers: WriterPool::new(SliceApi { client: api }),
+        writers: WriterPool::new(SliceApi { client: write_api }),
         events,
+        confirmations,
         resync_period: options.resync_period,
     };
+    // On the heap: the engine is large, and callers hold this future.
     tokio::select! {
-        () = runner.run(inputs, slices, stop) => {}
+        () = Box::pin(runner.run(inputs, slices, debug_requests, stop)) => {}
         Some(Err(error)) = tasks.join_next() => std::panic::resume_unwind(error.into_panic()),
     }
 }
@@ -127,6 +168,7 @@ pub(crate) fn slices_watch(managed_by: &str) -> WatchSpec<(), EndpointSlice> {
 type IndexedEvent<O> = (usize, WatchEvent<O>);
 
 /// The task of a reflector.
+#[expect(clippy::too_many_arguments, reason = "they are the fields of a reflector")]
 fn reflect<W: Send + 'static, O: Send + 'static>(
     index: usize,
     spec: WatchSpec<W, O>,
@@ -134,19 +176,21 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     options: &RunOptions,
     health: &Health,
     metrics: &Arc<Metrics>,
-    sender: mpsc::Sender<IndexedEvent<O>>,
+    sender: EventSender<IndexedEvent<O>>,
+    confirmations: mpsc::Receiver<ConfirmationRequest>,
 ) -> impl Future<Output = ()> + use<W, O> {
     let reflector = Reflector {
-        api: api.clone(),
+        api: api.with_purpose(Purpose::Watch),
+        confirmation_api: api.with_purpose(Purpose::Confirm),
         health: health.add(spec.name),
         metrics: Arc::clone(metrics),
         spec,
         namespace: options.namespace.clone(),
-        timeouts: WatchTimeouts::default(),
+        timeouts: WatchTimeouts::short(),
         sender,
         index,
     };
-    reflector.run()
+    reflector.run(confirmations)
 }
 
 /// The main loop: passes watch events and write reports to the engine, and its jobs and events to writers and recorder.
@@ -154,14 +198,17 @@ struct Runner<C: Controller> {
     engine: Engine<C>,
     writers: WriterPool,
     events: Events,
+    /// The channels to the reflectors of the controller's watches, in their order.
+    confirmations: Vec<mpsc::Sender<ConfirmationRequest>>,
     resync_period: Duration,
 }
 
 impl<C: Controller> Runner<C> {
     async fn run(
         mut self,
-        mut inputs: mpsc::Receiver<IndexedEvent<C::Object>>,
-        mut slices: mpsc::Receiver<IndexedEvent<EndpointSlice>>,
+        mut inputs: EventReceiver<IndexedEvent<C::Object>>,
+        mut slices: EventReceiver<IndexedEvent<EndpointSlice>>,
+        mut debug_requests: mpsc::Receiver<DebugRequest>,
         stop: impl Future<Output = ()>,
     ) {
         tokio::pin!(stop);
@@ -169,12 +216,12 @@ impl<C: Controller> Runner<C> {
         let mut gauges = interval(METRICS_INTERVAL);
         loop {
             let has_more = self.process_due();
-            let deadline = self.engine.next_deadline().map(Instant::from_std);
+            let deadline = self.engine.next_deadline(now()).map(Instant::from_std);
             tokio::select! {
                 () = &mut stop => break,
                 Some((watch, event)) = inputs.recv() => {
                     self.engine.handle_event(watch, event, now());
-                    while let Ok((watch, event)) = inputs.try_recv() {
+                    while let Some((watch, event)) = inputs.try_recv() {
                         self.engine.handle_event(watch, event, now());
                     }
                 }
@@ -184,7 +231,12 @@ impl<C: Controller> Runner<C> {
                 // Go on with the next turn, after watch events that have arrived.
                 () = std::future::ready(()), if has_more => tokio::task::yield_now().await,
                 () = next_tick(resync.as_mut()) => self.engine.resync_all(now()),
-                _ = gauges.tick() => self.engine.update_gauges(now()),
+                // The receiver is dropped if the request timed out.
+                Some(request) = debug_requests.recv() => drop(request.send(self.engine.debug_state(now()))),
+                _ = gauges.tick() => {
+                    self.engine.update_gauges(now());
+                    self.engine.sweep_interner();
+                }
             }
         }
         self.drain().await;
@@ -197,12 +249,16 @@ impl<C: Controller> Runner<C> {
             self.writers.spawn(job);
         }
         self.events.record(batch.events);
+        for (watch, request) in self.engine.take_confirmations() {
+            // If the channel is full, the reflector already has a request.
+            drop(self.confirmations[watch].try_send(request));
+        }
         batch.has_more
     }
 
     fn handle_report(&mut self, report: WriteReport) {
         match report {
-            WriteReport::Result { key, write, result } => self.engine.on_write_result(&key, write, result),
+            WriteReport::Result { key, write, result } => self.engine.on_write_result(&key, write, result, now()),
             WriteReport::Done(key) => {
                 let events = self.engine.on_writes_done(&key, now());
                 self.events.record(events);
@@ -210,24 +266,23 @@ impl<C: Controller> Runner<C> {
         }
     }
 
-    /// Shutdown: syncs due keys and waits for writes in flight. Delayed keys are left to the next start (R41).
+    /// Shutdown: no sync starts, and writes in flight get some time to end. All other keys are left to the next start: caches no
+    /// longer follow the cluster, so that plans from now on would be based on old objects.
     async fn drain(mut self) {
         let deadline = Instant::now() + SHUTDOWN_GRACE;
-        loop {
-            if self.process_due() {
-                continue;
+        while !self.engine.is_idle() {
+            tokio::select! {
+                // First, so that many reports do not extend the time.
+                biased;
+                () = sleep_until(deadline) => {
+                    tracing::warn!(
+                        grace = ?SHUTDOWN_GRACE,
+                        "shutting down with EndpointSlice writes in flight: no response in time; the next start repairs the slices"
+                    );
+                    return;
+                }
+                report = self.writers.next_report() => self.handle_report(report),
             }
-            if self.engine.is_idle() {
-                return;
-            }
-            let Ok(report) = tokio::time::timeout_at(deadline, self.writers.next_report()).await else {
-                tracing::warn!(
-                    grace = ?SHUTDOWN_GRACE,
-                    "shutting down with EndpointSlice writes in flight: no response in time; the next start repairs the slices"
-                );
-                return;
-            };
-            self.handle_report(report);
         }
     }
 }

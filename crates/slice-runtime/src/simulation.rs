@@ -13,6 +13,7 @@ use slice_controller::{Controller, Decoded, Key, ObjectRef, WriteError};
 use slice_reconciler::{Operation, Write};
 
 use crate::{
+    admission,
     api::{SliceApi, WriteResult},
     client::ApiClient,
     engine::{Engine, EngineConfig},
@@ -30,11 +31,15 @@ pub struct SimulationConfig {
     pub concurrency: NonZeroUsize,
     /// The delay after another writer changed a slice.
     pub foreign_change_delay: Duration,
+    /// The seed of jitter.
+    pub seed: u64,
 }
 
 /// A watch event.
 #[derive(Clone, Debug)]
 pub enum SimulatedEvent<O> {
+    /// resourceVersions went back. A list follows.
+    NewEpoch,
     /// A list starts.
     Init,
     /// An object was created or updated, or is part of a list.
@@ -48,6 +53,7 @@ pub enum SimulatedEvent<O> {
 impl<O> From<SimulatedEvent<O>> for WatchEvent<O> {
     fn from(event: SimulatedEvent<O>) -> Self {
         match event {
+            SimulatedEvent::NewEpoch => Self::NewEpoch,
             SimulatedEvent::Init => Self::Init,
             SimulatedEvent::Apply(decoded) => Self::Apply(decoded),
             SimulatedEvent::Delete(object) => Self::Delete(object),
@@ -83,7 +89,7 @@ pub enum Response {
 }
 
 impl Response {
-    fn into_result(self, key: &Key, operation: &Operation) -> WriteResult {
+    fn into_result(self, key: &Key, operation: &Operation, probe: bool) -> WriteResult {
         match self {
             Self::Stored(slice) => WriteResult::Stored(slice),
             Self::Deleted => WriteResult::Deleted,
@@ -97,7 +103,7 @@ impl Response {
                 code,
                 retry_after,
                 body,
-            } => error_result(key, operation, code, retry_after, body),
+            } => error_result(key, operation, (code, retry_after, body), probe),
         }
     }
 }
@@ -106,9 +112,8 @@ impl Response {
 fn error_result(
     key: &Key,
     operation: &Operation,
-    code: u16,
-    retry_after: Option<u64>,
-    body: &'static str,
+    (code, retry_after, body): (u16, Option<u64>, &'static str),
+    probe: bool,
 ) -> WriteResult {
     let respond = move |_: http::Request<Body>| {
         let mut response = http::Response::builder().status(code);
@@ -122,9 +127,9 @@ fn error_result(
     runtime.block_on(async {
         let client = kube::Client::new(tower::service_fn(respond), "default");
         let api = SliceApi {
-            client: ApiClient::new(client, REQUEST_TIMEOUT, None),
+            client: ApiClient::new(client.into(), REQUEST_TIMEOUT, None),
         };
-        api.write(&key.namespace, operation).await
+        api.write(&key.namespace, operation, probe).await
     })
 }
 
@@ -135,6 +140,17 @@ pub struct Plan {
     pub key: Key,
     /// Its writes.
     pub writes: Vec<Write>,
+    /// Whether the writes are dry runs.
+    pub probe: bool,
+}
+
+/// What a writer does after a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextWrites {
+    /// Whether to send the writes that depend on this one.
+    pub dependents: bool,
+    /// Whether to send any other write of the plan.
+    pub others: bool,
 }
 
 /// An engine, its time and its I/O under the control of the caller.
@@ -158,6 +174,7 @@ impl<C: Controller> SimulatedEngine<C> {
             concurrency: config.concurrency,
             foreign_change_delay: config.foreign_change_delay,
             dry_run: false,
+            random: fastrand::Rng::with_seed(config.seed),
         };
         let metrics = Arc::new(Metrics::new("simulation", "simulation"));
         Self {
@@ -182,23 +199,27 @@ impl<C: Controller> SimulatedEngine<C> {
             .map(|job| Plan {
                 key: job.key,
                 writes: job.writes,
+                probe: job.probe,
             })
             .collect()
     }
 
-    /// Reports the response to a write of a plan, as the API client reads it. Returns whether the write succeeded, so that its dependents can be sent.
+    /// Reports the response to a write of a plan, as the API client reads it.
     pub fn on_response(
         &mut self,
-        key: &Key,
-        write: usize,
-        operation: &Operation,
+        plan: (&Key, bool),
+        (write, operation): (usize, &Operation),
         response: Response,
-        _now: Instant,
-    ) -> bool {
-        let result = response.into_result(key, operation);
-        let success = matches!(result, WriteResult::Stored(_) | WriteResult::Deleted);
-        self.engine.on_write_result(key, write, result);
-        success
+        now: Instant,
+    ) -> NextWrites {
+        let (key, probe) = plan;
+        let result = response.into_result(key, operation, probe);
+        let next = NextWrites {
+            dependents: matches!(result, WriteResult::Stored(_) | WriteResult::Deleted),
+            others: !admission::Response::of(&result).is_some_and(admission::Response::ends_plan),
+        };
+        self.engine.on_write_result(key, write, result, now);
+        next
     }
 
     /// All writes of a plan have a response.
@@ -213,8 +234,8 @@ impl<C: Controller> SimulatedEngine<C> {
 
     /// When to call [`process_due`](Self::process_due) if no event arrives before.
     #[must_use]
-    pub fn next_deadline(&self, _now: Instant) -> Option<Instant> {
-        self.engine.next_deadline()
+    pub fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        self.engine.next_deadline(now)
     }
 
     /// The number of keys that are queued or in flight.

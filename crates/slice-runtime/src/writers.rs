@@ -11,6 +11,7 @@ use tokio::{
 use tracing::Instrument as _;
 
 use crate::{
+    admission::Response,
     api::{SliceApi, WriteResult},
     engine::Job,
     escape::Escaped,
@@ -89,7 +90,13 @@ impl WriterPool {
 }
 
 async fn write(api: SliceApi, job: Job, sender: mpsc::UnboundedSender<WriteReport>) {
-    let Job { key, writes, .. } = job;
+    let Job {
+        key,
+        writes,
+        max_in_flight,
+        probe,
+        ..
+    } = job;
     let report = |write: usize, result: WriteResult| {
         let key = key.clone();
         // The receiver is dropped at shutdown.
@@ -98,17 +105,19 @@ async fn write(api: SliceApi, job: Job, sender: mpsc::UnboundedSender<WriteRepor
     let send = |index: usize, operation: Operation| {
         let (api, key, report) = (&api, &key, &report);
         async move {
-            let result = api.write(&key.namespace, &operation).await;
+            let result = api.write(&key.namespace, &operation, probe).await;
             tracing::debug!(write = %Escaped(&operation), result = result.name(), "EndpointSlice write finished");
             let status = match result {
                 WriteResult::Stored(_) | WriteResult::Deleted => Ok(()),
-                _ => Err(()),
+                _ => Err(Response::of(&result)),
             };
             report(index, result);
             status
         }
     };
-    for (index, status) in execute(writes, send).await.into_iter().enumerate() {
+    let ends_plan = |response: &Option<Response>| response.is_some_and(Response::ends_plan);
+    let statuses = execute(writes, max_in_flight, ends_plan, send).await;
+    for (index, status) in statuses.into_iter().enumerate() {
         if status == WriteStatus::Skipped {
             report(index, WriteResult::DependencyFailed);
         }

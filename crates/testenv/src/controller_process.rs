@@ -19,7 +19,7 @@ pub struct ControllerProcess {
 }
 
 impl ControllerProcess {
-    /// Starts the controller and waits until it serves HTTP, that is until the preflight check has passed.
+    /// Starts the controller and waits until it serves HTTP. It may not have sent a request yet.
     pub async fn start(program: impl AsRef<Path>, args: &[&str]) -> Result<Self, Error> {
         let process = TestProcess::start(program, &[&["--http-address=:0"], args].concat(), &[])?;
         let line = process.wait_for_output("metrics and health are served").await?;

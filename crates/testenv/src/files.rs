@@ -59,6 +59,11 @@ impl Files {
         self.path("ca.crt")
     }
 
+    /// The data of etcd.
+    pub(crate) fn etcd_directory(&self) -> PathBuf {
+        self.path("etcd")
+    }
+
     /// Creates a new subdirectory.
     pub(crate) fn fresh_directory(&self) -> Result<PathBuf, Error> {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);

@@ -1,9 +1,10 @@
 //! The in-memory API server over HTTP.
 
 use apisim::{
-    ApiSim,
+    ApiSim, Config,
     faults::{FaultService, Faults, Match},
-    serve::HttpServer,
+    request::Verb,
+    serve::{Connections, HttpServer},
 };
 use kube::Client;
 
@@ -20,7 +21,12 @@ pub struct SimServer {
 impl SimServer {
     /// Starts a server.
     pub async fn start() -> Result<Self, Error> {
-        let (sim, faults) = (ApiSim::new(), Faults::default());
+        Self::start_with(Config::default()).await
+    }
+
+    /// Starts a server with this configuration.
+    pub async fn start_with(config: Config) -> Result<Self, Error> {
+        let (sim, faults) = (ApiSim::with_config(config), Faults::default());
         let http = HttpServer::start(FaultService::new(sim.clone(), faults.clone())).await;
         let http = http.map_err(Error::system("listen on a loopback port"))?;
         Ok(Self { faults, sim, http })
@@ -54,9 +60,22 @@ impl SimServer {
         )
     }
 
+    /// The connections of HTTP clients, and faults of them.
+    #[must_use]
+    pub fn connections(&self) -> &Connections {
+        self.http.connections()
+    }
+
     /// Compacts the history: a watch from an earlier resource version gets 410 Gone.
     pub fn compact(&self) {
         self.sim.compact();
+    }
+
+    /// Number of writes by HTTP clients, including failed ones, without reviews, which store nothing.
+    #[must_use]
+    pub fn writes(&self) -> usize {
+        let reviews = Match::verb(Verb::Create).resource("selfsubjectaccessreviews");
+        self.faults.count(&Match::writes()) - self.faults.count(&reviews)
     }
 
     /// Number of slice writes by HTTP clients, including failed ones.

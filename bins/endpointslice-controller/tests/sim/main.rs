@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod hanging_writes;
 mod http_endpoints;
 mod lost_permissions;
 mod preflight;
@@ -11,7 +12,6 @@ mod scenarios;
 mod scope;
 mod signals;
 
-use apisim::faults::Match;
 use testenv::SimServer;
 
 use scenarios::{cluster::Cluster, smoke};
@@ -28,5 +28,5 @@ async fn slices_follow_pods_and_a_restart_writes_nothing() {
     let (server, cluster) = start_server().await;
     smoke(&cluster, &[&server.flag()]).await;
     // The program writes nothing but slices.
-    assert_eq!(server.slice_writes(), server.faults.count(&Match::writes()));
+    assert_eq!(server.slice_writes(), server.writes());
 }

@@ -1,8 +1,10 @@
 //! Registry of active rules and open watch streams.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use bytes::Bytes;
 use http::StatusCode;
 use tokio::sync::watch;
 
@@ -93,9 +95,27 @@ impl Faults {
         self.state().log.matching(matches).into_iter().cloned().collect()
     }
 
+    /// The number of recorded requests that `matches` covers, by the status of the response.
+    ///
+    /// # Panics
+    /// When the log is incomplete: see [`RequestLog::matching`].
+    #[must_use]
+    pub fn count_by_status(&self, matches: &Match) -> BTreeMap<Option<StatusCode>, usize> {
+        self.state().log.count_by_status(matches)
+    }
+
+    /// The most recorded requests that `matches` covers within any second.
+    ///
+    /// # Panics
+    /// When the log is incomplete: see [`RequestLog::matching`].
+    #[must_use]
+    pub fn peak_per_second(&self, matches: &Match) -> usize {
+        self.state().log.peak_per_second(matches)
+    }
+
     /// Clears the request log.
     pub fn clear_log(&self) {
-        self.state().log = RequestLog::default();
+        self.state().log.clear();
     }
 
     /// The number of open watch streams that `matches` covers.
@@ -108,11 +128,11 @@ impl Faults {
             .count()
     }
 
-    pub(super) fn admit(&self, request: &ResourceRequest, body: Bytes) -> Admission {
+    pub(super) fn admit(&self, recorded: Recorded) -> Admission {
         let mut state = self.state();
         Admission {
-            fault: state.fault_for(request),
-            number: state.log.push(request.clone(), body),
+            fault: state.fault_for(&recorded.request),
+            number: state.log.push(recorded),
         }
     }
 

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use http::{Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::BodyExt as _;
 use serde::Deserialize;
+use tokio::time::Instant;
 use tower::{Service, ServiceExt as _};
 
 use super::{
-    Answer, Fault, Faults,
+    Answer, Fault, Faults, Recorded,
     registry::{ActiveFault, opens_stream},
     stream::{Framing, StreamMode, inject},
 };
@@ -78,11 +79,21 @@ where
             let (parts, body) = request.into_parts();
             let body = boxed(body).collect().await?.to_bytes();
             let resource_request = parse_request(&parts, &body);
+            let (version, connection) = (parts.version, parts.extensions.get().copied());
+            let query = parts.uri.query().unwrap_or_default().to_owned();
             let request = Request::from_parts(parts, full(body.clone()));
             let Some(resource_request) = resource_request else {
                 return forward(request).await;
             };
-            let admission = faults.admit(&resource_request, body);
+            let admission = faults.admit(Recorded {
+                request: resource_request.clone(),
+                query,
+                body,
+                status: None,
+                at: Instant::now(),
+                version,
+                connection,
+            });
             let response = apply_fault(forward, request, resource_request, &faults, admission.fault).await?;
             faults.record_status(admission.number, response.status());
             Ok(response)

@@ -164,6 +164,10 @@ impl Watcher {
             }
             if self.bookmark_at.is_some_and(|at| at <= Instant::now()) {
                 self.bookmark_at = self.next_bookmark(Instant::now());
+                // As kube-apiserver: a watch from a future resourceVersion gets no bookmark.
+                if self.server.store().revision < self.position {
+                    continue;
+                }
                 let event = self.negotiated.bookmark(self.position, false);
                 return Some(event.unwrap_or_else(|error| error_event(&codec_error(error))));
             }

@@ -9,7 +9,6 @@ use super::{
     Endpoints,
     index::{Entry, SelectorState},
 };
-use crate::Warning;
 
 /// How long mirrored slices are kept after their Service got a selector, while it has no slice with pods (invariants.md §5).
 const GRACE_PERIOD: Duration = Duration::from_secs(5);
@@ -18,10 +17,7 @@ const GRACE_PERIOD: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) enum Action<'a> {
     /// Mirror the Endpoints object (M7).
-    Mirror {
-        endpoints: &'a Endpoints,
-        reported: &'a mut Vec<Warning>,
-    },
+    Mirror { endpoints: &'a Endpoints },
     /// Delete the slices (M2, M3, M5, M6).
     CleanUp,
     /// Keep the slices unchanged and requeue the key after this time.
@@ -38,10 +34,7 @@ impl Entry {
         };
         match (&self.endpoints, selector) {
             (None, _) => Action::CleanUp,
-            (Some(endpoints), SelectorState::None) => Action::Mirror {
-                endpoints,
-                reported: &mut self.reported,
-            },
+            (Some(endpoints), SelectorState::None) => Action::Mirror { endpoints },
             (Some(_), SelectorState::Present { since }) => {
                 let remaining = remaining_grace(since, context.now);
                 let mut slices = context.existing.iter();

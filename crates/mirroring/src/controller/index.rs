@@ -7,9 +7,9 @@ use std::{
 
 use jiff::Timestamp;
 use slice_controller::Key;
+use slice_core::shrink_if_sparse;
 
 use super::Endpoints;
-use crate::Warning;
 
 /// Index of all watched objects.
 #[derive(Debug, Default)]
@@ -28,8 +28,6 @@ pub(super) struct Entry {
     pub(super) selector: Option<SelectorState>,
     /// Number of slices of the Service written by the EndpointSlice controller.
     pub(super) pod_slices: usize,
-    /// Warnings of the last sync that mirrored the Endpoints object.
-    pub(super) reported: Vec<Warning>,
 }
 
 /// Whether a Service has a selector: the only field that counts (M9).
@@ -64,14 +62,19 @@ impl Index {
         self.entries.get(key)
     }
 
+    /// The number of addresses that are mirrored for a key.
+    pub(super) fn mirrored_addresses(&self, key: &Key) -> usize {
+        let entry = self.entries.get(key).filter(|entry| !entry.has_selector());
+        let endpoints = entry.and_then(|entry| entry.endpoints.as_ref());
+        endpoints.map_or(0, |endpoints| endpoints.subsets.addresses.len())
+    }
+
     /// True for a new or changed object (M12, M13), unless its Service has a selector: then the object changes with every pod
     /// and is not mirrored (D6).
     pub(super) fn set_endpoints(&mut self, key: &Key, endpoints: Endpoints) -> bool {
         let entry = self.entries.entry(key.clone()).or_default();
-        match &entry.endpoints {
-            Some(known) if *known == endpoints => return false,
-            Some(known) if known.uid == endpoints.uid => {}
-            _ => entry.reported.clear(),
+        if entry.endpoints.as_ref() == Some(&endpoints) {
+            return false;
         }
         entry.endpoints = Some(endpoints);
         !entry.has_selector()
@@ -79,10 +82,7 @@ impl Index {
 
     /// True for an eligible object that is deleted or no longer eligible (M13, M14).
     pub(super) fn remove_endpoints(&mut self, key: &Key) -> bool {
-        self.update_entry(key, |entry| {
-            entry.reported.clear();
-            entry.endpoints.take().is_some()
-        })
+        self.update_entry(key, |entry| entry.endpoints.take().is_some())
     }
 
     /// True for a new Service without a selector (M15), and for one that gained or lost its selector (M16).
@@ -125,6 +125,7 @@ impl Index {
 
     pub(super) fn remove_pod_slice(&mut self, slice: &Key) {
         if let Some(service) = self.pod_slices.remove(slice) {
+            shrink_if_sparse(&mut self.pod_slices);
             let key = Key::new(Arc::clone(&slice.namespace), service);
             self.update_entry(&key, |entry| {
                 entry.pod_slices -= 1;
@@ -142,6 +143,7 @@ impl Index {
         let enqueue = update(entry.get_mut());
         if entry.get().is_empty() {
             entry.remove();
+            shrink_if_sparse(&mut self.entries);
         }
         enqueue
     }
@@ -175,5 +177,23 @@ mod tests {
             assert!(!index.remove_endpoints(&key) && !index.remove_service(&key), "{key}");
         }
         assert!(index.entries.is_empty() && index.pod_slices.is_empty(), "{index:?}");
+    }
+
+    /// Memory follows the objects that exist, not their highest number so far (I12).
+    #[test]
+    fn maps_shrink_with_the_objects() {
+        let mut index = Index::default();
+        let key = |i: usize| Key::new("ns", i.to_string());
+        for i in 0..10_000 {
+            index.set_service(&key(i), true);
+            index.set_pod_slice(key(i), Some(i.to_string().into()));
+        }
+        for i in 100..10_000 {
+            index.remove_service(&key(i));
+            index.remove_pod_slice(&key(i));
+        }
+        assert_eq!((index.entries.len(), index.pod_slices.len()), (100, 100));
+        let capacities = [index.entries.capacity(), index.pod_slices.capacity()];
+        assert!(capacities.iter().all(|capacity| *capacity <= 400), "{capacities:?}");
     }
 }

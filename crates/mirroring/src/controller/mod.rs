@@ -85,14 +85,14 @@ impl MirroringController {
     /// Stores the object and enqueues its key if it changed. An object that is not eligible is treated as deleted (M2, M3).
     fn apply_endpoints(&mut self, endpoints: &api::Endpoints, context: &mut EventContext) {
         let key = key_of(&endpoints.metadata, context);
-        let changed = match check_eligible(endpoints) {
-            Ok(()) => {
-                let compact = Endpoints::from_k8s(endpoints, context.interner());
-                self.index.set_endpoints(&key, compact)
+        if check_eligible(endpoints).is_err() {
+            if self.index.remove_endpoints(&key) {
+                context.enqueue_removal_after(key, Duration::ZERO);
             }
-            Err(_) => self.index.remove_endpoints(&key),
-        };
-        if changed {
+            return;
+        }
+        let compact = Endpoints::from_k8s(endpoints, context.interner());
+        if self.index.set_endpoints(&key, compact) {
             context.enqueue(key);
         }
     }
@@ -154,12 +154,21 @@ impl Controller for MirroringController {
             }
         };
         if changed {
-            context.enqueue(key);
+            context.enqueue_removal_after(key, Duration::ZERO);
         }
     }
 
     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         self.sync_endpoints(key, context)
+    }
+
+    fn endpoints_affected(&self, watch: Watch, missing: &[ObjectRef]) -> usize {
+        let of_object = |object: &ObjectRef| match watch {
+            Watch::Endpoints | Watch::Services => self.index.mirrored_addresses(&Key::from(object)),
+            // They only end the grace period of mirrored slices.
+            Watch::PodSlices => 0,
+        };
+        missing.iter().map(of_object).sum()
     }
 
     fn on_sync_result(&mut self, _key: &Key, outcome: &SyncOutcome) {

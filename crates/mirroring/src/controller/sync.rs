@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncResult, describe_failures};
+use slice_controller::{Event, Examples, Key, SyncContext, SyncError, SyncFailure, SyncResult, describe_failures};
 use slice_core::{AddressType, well_known};
 use slice_reconciler::{Partition, Plan, PlanRequest, TriggerTime, plan, plan_deletion};
 
@@ -20,10 +20,11 @@ impl MirroringController {
             None => Action::without_service(watches_all_services),
         };
         match action {
-            Action::Mirror { endpoints, reported } => {
+            Action::Mirror { endpoints } => {
                 let (plan, warnings) = mirror(endpoints, key, context, config, metrics)?;
-                let new = new_warnings(reported, warnings);
-                let events = new.into_iter().map(|warning| warning_event(endpoints, key, warning));
+                let events = warnings
+                    .into_iter()
+                    .map(|warning| warning_event(endpoints, key, warning));
                 Ok(SyncResult {
                     plan,
                     events: events.collect(),
@@ -45,10 +46,11 @@ impl MirroringController {
         }
     }
 
-    /// Returns the event for a sync that keeps failing (D15); none if there is no eligible Endpoints object to record it on.
+    /// Returns the event for a sync that keeps failing (D15); none if there is no eligible Endpoints object to record it
+    /// on, or if it fails by conflicts only.
     pub(super) fn failure_event_for(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let endpoints = self.index.get(key)?.endpoints.as_ref()?;
-        let failures = describe_failures("Endpoints", key, failures);
+        let failures = describe_failures("Endpoints", key, failures)?;
         let warning = Warning {
             reason: well_known::FAILED_TO_UPDATE_SLICES,
             message: format!("Error updating Endpoint Slices for Endpoints {key}: {failures}"),
@@ -95,24 +97,13 @@ fn mirror(
         .iter()
         .filter(|entry| !matches!(entry, SkippedEntry::Address { .. }));
     let rejected = plan.rejected.iter().map(ToString::to_string);
-    let messages = skipped_ports.map(ToString::to_string).chain(rejected);
-    warnings.extend(messages.map(|message| Warning {
+    let not_mirrored: Examples = skipped_ports.map(ToString::to_string).chain(rejected).collect();
+    let message = not_mirrored.message("ports, endpoints or labels are not mirrored");
+    warnings.extend(message.map(|message| Warning {
         reason: well_known::FAILED_TO_UPDATE_SLICES,
         message,
     }));
     Ok((plan, warnings))
-}
-
-/// Returns the warnings that are not in `reported`, and stores the current ones there. An unchanged warning is recorded once,
-/// not with every sync.
-fn new_warnings(reported: &mut Vec<Warning>, warnings: Vec<Warning>) -> Vec<Warning> {
-    let new = warnings
-        .iter()
-        .filter(|warning| !reported.contains(warning))
-        .cloned()
-        .collect();
-    *reported = warnings;
-    new
 }
 
 fn warning_event(endpoints: &Endpoints, key: &Key, warning: Warning) -> Event {

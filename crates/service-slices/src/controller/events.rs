@@ -14,7 +14,7 @@ pub(super) static EVENTS: [&EventSpec; 4] = [
     &EventSpec {
         reason: well_known::INVALID_IP_ADDRESS,
         event_type: EventType::Warning,
-        help: "An address of a pod is not valid; it was skipped",
+        help: "Addresses of pods are not valid; they were skipped",
     },
     &EventSpec {
         reason: well_known::HINTS_ENABLED,

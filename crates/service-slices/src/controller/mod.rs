@@ -1,7 +1,7 @@
 //! The controller: indexes watched objects, enqueues the Services that a change affects, and syncs them.
 //!
 //! * Watch event → enqueue: `apply_pod`, `apply_service` and `apply_node` in `controller/mod.rs`, with the lookups of
-//!   `controller/index/` and `controller/node_cache.rs`. Services are enqueued after the batch period if a pod changed, and at
+//!   `controller/index/`, `controller/pods_by_node.rs` and `controller/node_cache.rs`. Services are enqueued after the batch period if a pod changed, and at
 //!   once if a Service or node changed.
 //! * Key → plan: `controller/sync.rs`.
 
@@ -9,12 +9,18 @@ mod events;
 mod index;
 mod metrics;
 mod node_cache;
+mod pods_by_node;
 mod slim;
 mod sync;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashMap, num::NonZeroUsize, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeSet, HashMap},
+    num::NonZeroUsize,
+    sync::Arc,
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use k8s_openapi::{api::core::v1 as api, apimachinery::pkg::apis::meta::v1::Time};
@@ -22,14 +28,15 @@ use slice_controller::{
     Controller, Event, EventContext, EventSpec, Key, Measurement, MetricSpec, ObjectRef, SyncContext, SyncError,
     SyncFailure, SyncOutcome, SyncResult, WatchSpec,
 };
-use slice_core::TriggerTimeTracker;
+use slice_core::{TriggerTimeTracker, shrink_if_sparse};
 use slice_reconciler::hints::TopologyCache;
 
 use crate::{NamedPort, NodeState, Pod, Service};
 use events::EVENTS;
-use index::{Labels, NamespaceIndex, ServiceEntry};
+use index::{AffectedServices, Labels, NamespaceIndex, ServiceEntry};
 use metrics::{METRICS, Metrics};
 use node_cache::{NodeCache, NodeImpact};
+use pods_by_node::PodsByNode;
 use sync::PendingSync;
 
 /// The watches of the controller.
@@ -72,6 +79,7 @@ pub enum Input {
 pub struct ServiceController {
     config: Config,
     namespaces: HashMap<Arc<str>, NamespaceIndex>,
+    pods_by_node: PodsByNode,
     nodes: NodeCache,
     /// Whether the topology cache has to be updated before the next sync.
     nodes_changed: bool,
@@ -90,6 +98,7 @@ impl ServiceController {
         Self {
             config,
             namespaces: HashMap::new(),
+            pods_by_node: PodsByNode::default(),
             nodes: NodeCache::default(),
             nodes_changed: false,
             topology: TopologyCache::default(),
@@ -112,9 +121,26 @@ impl ServiceController {
         }
         let namespace = compact.identity.namespace.clone().unwrap_or_default();
         let index = self.namespaces.entry(Arc::clone(&namespace)).or_default();
-        let affected = index.apply_pod(compact, &labels, ready_transition_time(pod));
+        let removal = index.takes_out_of_service(compact.name(), Some((&compact, &labels)));
+        let affected = index.apply_pod(compact, &labels, ready_transition_time(pod), &mut self.pods_by_node);
+        self.enqueue_for_pod(&namespace, affected, removal, context);
+    }
+
+    /// Enqueues the Services that a pod event affects, after the batch period.
+    fn enqueue_for_pod(
+        &self,
+        namespace: &Arc<str>,
+        affected: AffectedServices,
+        removal: bool,
+        context: &mut EventContext,
+    ) {
         for service in affected {
-            context.enqueue_after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
+            let (key, delay) = (Key::new(Arc::clone(namespace), service), self.config.batch_period);
+            if removal {
+                context.enqueue_removal_after(key, delay);
+            } else {
+                context.enqueue_after(key, delay);
+            }
         }
     }
 
@@ -146,12 +172,27 @@ impl ServiceController {
     fn enqueue_for_node(&mut self, name: &str, impact: NodeImpact, context: &mut EventContext) {
         self.nodes_changed |= impact.hints;
         if impact.endpoints {
-            for (namespace, index) in &self.namespaces {
-                for service in index.services_on_node(name) {
-                    context.enqueue(Key::new(Arc::clone(namespace), service));
-                }
+            for key in self.services_on_node(name) {
+                context.enqueue(key);
             }
         }
+    }
+
+    /// The Services with pods on a node.
+    fn services_on_node(&self, node: &str) -> BTreeSet<Key> {
+        let mut keys = BTreeSet::new();
+        for pod in self.pods_by_node.pods_on(node) {
+            let namespace = pod.namespace.clone().unwrap_or_default();
+            let index = self.namespaces.get(&namespace);
+            let name = pod.name.as_deref().unwrap_or_default();
+            let services = index.map_or(&[][..], |index| index.services_of_pod(name));
+            keys.extend(
+                services
+                    .iter()
+                    .map(|service| Key::new(Arc::clone(&namespace), Arc::clone(service))),
+            );
+        }
+        keys
     }
 
     fn delete_pod(&mut self, pod: &ObjectRef, context: &mut EventContext) {
@@ -159,9 +200,9 @@ impl ServiceController {
         let Some(index) = self.namespaces.get_mut(&namespace) else {
             return;
         };
-        for service in index.remove_pod(&pod.name) {
-            context.enqueue_after(Key::new(Arc::clone(&namespace), service), self.config.batch_period);
-        }
+        let removal = index.takes_out_of_service(&pod.name, None);
+        let affected = index.remove_pod(&pod.name, &mut self.pods_by_node);
+        self.enqueue_for_pod(&namespace, affected, removal, context);
         self.remove_if_empty(&namespace);
     }
 
@@ -179,6 +220,7 @@ impl ServiceController {
     fn remove_if_empty(&mut self, namespace: &str) {
         if self.namespaces.get(namespace).is_some_and(NamespaceIndex::is_empty) {
             self.namespaces.remove(namespace);
+            shrink_if_sparse(&mut self.namespaces);
         }
     }
 }
@@ -217,6 +259,26 @@ impl Controller for ServiceController {
 
     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
         self.sync_service(key, context)
+    }
+
+    fn endpoints_affected(&self, watch: Watch, missing: &[ObjectRef]) -> usize {
+        let of_pod = |namespace: &str, name: &str| {
+            let index = self.namespaces.get(namespace);
+            index.map_or(0, |index| index.endpoints_of_pod(name))
+        };
+        let of_object = |object: &ObjectRef| match watch {
+            Watch::Pods => of_pod(&object.namespace, &object.name),
+            Watch::Services => {
+                let index = self.namespaces.get(&*object.namespace);
+                index.map_or(0, |index| index.endpoints_of_service(&object.name))
+            }
+            Watch::Nodes => {
+                let pods = self.pods_by_node.pods_on(&object.name);
+                let names = pods.filter_map(|pod| Some((pod.namespace.as_deref()?, pod.name.as_deref()?)));
+                names.map(|(namespace, name)| of_pod(namespace, name)).sum()
+            }
+        };
+        missing.iter().map(of_object).sum()
     }
 
     /// Updates the topology cache once for many node events, and before any Service is synced (W19). Enqueues the Services whose

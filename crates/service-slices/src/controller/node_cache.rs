@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use slice_core::shrink_if_sparse;
 use slice_reconciler::hints::NodeInfo;
 
 use crate::{Node, NodeLookup, NodeState};
@@ -35,10 +36,17 @@ impl NodeCache {
 
     pub(super) fn remove(&mut self, name: &str) -> NodeImpact {
         let known = self.by_name.remove(name).is_some();
+        shrink_if_sparse(&mut self.by_name);
         NodeImpact {
             endpoints: known,
             hints: known,
         }
+    }
+
+    /// The number of nodes that memory is allocated for.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.by_name.capacity()
     }
 
     /// The input of the topology cache.

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use slice_controller::{Event, Key, SyncContext, SyncError, SyncFailure, SyncOutcome, SyncResult, describe_failures};
-use slice_core::{AddressType, CompactSlice, EventType, PendingTriggerTime, format_trigger_time, well_known};
+use slice_controller::{
+    Event, Examples, Key, SyncContext, SyncError, SyncFailure, SyncOutcome, SyncResult, describe_failures,
+};
+use slice_core::{AddressType, CompactSlice, PendingTriggerTime, format_trigger_time, well_known};
 use slice_reconciler::{
     MetadataPolicy, Operation, Partition, Plan, PlanRequest, TriggerTime,
     hints::{HintMode, HintResult, TrafficDistribution},
@@ -100,10 +102,10 @@ impl ServiceController {
         }
     }
 
-    /// The event for a Service whose sync fails repeatedly, with upstream's message.
+    /// The event for a Service whose sync fails repeatedly, with upstream's message; none if it fails by conflicts only.
     pub(super) fn failure_event_for(&self, key: &Key, failures: &[SyncFailure]) -> Option<Event> {
         let service = &self.namespaces.get(&key.namespace)?.service(&key.name)?.service;
-        let failures = describe_failures("Service", key, failures);
+        let failures = describe_failures("Service", key, failures)?;
         Some(Event::warning(
             &service.owner(),
             well_known::FAILED_TO_UPDATE_SLICES,
@@ -121,27 +123,31 @@ fn metadata_policy(service: &Service, managed_by: &str) -> MetadataPolicy {
     policy
 }
 
-/// Events of a sync: hint changes, invalid pod addresses, and rejected groups. A pod without a known node is no event, because
-/// that is usually transient.
+/// Events of a sync: each hint change, and one event for all invalid pod addresses and for all that is rejected. A pod without a
+/// known node is no event, because that is usually transient.
 fn events(plan: &Plan, skipped: &[SkippedPod<'_>], service: &Service) -> Vec<Event> {
+    let owner = service.owner();
     let hints = plan.hints.iter().filter_map(|outcome| outcome.event.as_ref());
-    let hints = hints.map(|event| (event.event_type, event.reason, event.message.clone()));
-    let invalid_addresses = skipped
+    let hints = hints.map(|event| Event::new(&owner, event.event_type, event.reason, event.message.clone()));
+    let invalid_addresses: Examples = skipped
         .iter()
         .filter(|skipped| matches!(skipped.reason, SkipReason::Address { .. }))
-        .map(|skipped| (EventType::Warning, well_known::INVALID_IP_ADDRESS, skipped.to_string()));
-    let rejected = plan.rejected.iter().map(|rejected| {
+        .collect();
+    let rejected: Examples = plan.rejected.iter().collect();
+    let warnings = [
         (
-            EventType::Warning,
+            well_known::INVALID_IP_ADDRESS,
+            invalid_addresses.message("addresses of pods are skipped"),
+        ),
+        (
             well_known::FAILED_TO_UPDATE_SLICES,
-            rejected.to_string(),
-        )
-    });
-    hints
-        .chain(invalid_addresses)
-        .chain(rejected)
-        .map(|(event_type, reason, message)| Event::new(&service.owner(), event_type, reason, message))
-        .collect()
+            rejected.message("endpoints, groups of endpoints or labels are rejected"),
+        ),
+    ];
+    let warnings = warnings
+        .into_iter()
+        .filter_map(|(reason, message)| Some(Event::warning(&owner, reason, message?)));
+    hints.chain(warnings).collect()
 }
 
 fn traffic_distribution(hints: HintMode) -> Option<TrafficDistribution> {

@@ -251,6 +251,14 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
         }
     }
 
+    /// Drops all expectations, because generations went back: etcd was restored from a backup. Each write in flight is
+    /// superseded.
+    pub fn clear(&mut self) {
+        self.sets.clear();
+        self.set_by_uid.clear();
+        self.observations.clear();
+    }
+
     fn expected(&self, set: &K, uid: &str) -> Option<Expected> {
         self.sets.get(set)?.get(uid).copied()
     }

@@ -98,8 +98,13 @@ impl<K: Clone> RecentObservations<K> {
         let oldest = self.open_tickets.first().copied().unwrap_or(self.next_ticket);
         self.by_uid.retain(|_, observation| oldest < observation.tickets_below);
         if self.by_uid.len() >= OBSERVATIONS_MAX {
-            self.by_uid.clear();
-            self.open_tickets.clear();
+            self.clear();
         }
+    }
+
+    /// Removes all observations and tickets.
+    pub(super) fn clear(&mut self) {
+        self.by_uid.clear();
+        self.open_tickets.clear();
     }
 }

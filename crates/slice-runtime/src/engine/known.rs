@@ -7,7 +7,7 @@ use std::{
 
 use hashbrown::{HashTable, hash_table::Entry};
 use slice_controller::ObjectRef;
-use slice_core::{Interner, TargetIdentity};
+use slice_core::{Interner, TargetIdentity, is_sparse};
 
 /// Namespace, name and uid.
 type Names<'a> = [Option<&'a str>; 3];
@@ -48,12 +48,21 @@ impl KnownObjects {
         {
             known.remove();
         }
+        self.shrink_if_sparse();
     }
 
-    /// Removes and returns the objects that `listed` lacks.
-    pub(super) fn retain_listed(&mut self, listed: &Self) -> Vec<ObjectRef> {
-        let missing = self.objects.extract_if(|known| !listed.contains(borrowed(known)));
-        missing.map(|object| object_ref(&object)).collect()
+    fn shrink_if_sparse(&mut self) {
+        if is_sparse(self.objects.len(), self.objects.capacity()) {
+            let hasher = &self.hasher;
+            self.objects
+                .shrink_to(2 * self.objects.len(), |known| hash(hasher, borrowed(known)));
+        }
+    }
+
+    /// The objects that `listed` lacks.
+    pub(super) fn missing_from(&self, listed: &Self) -> Vec<ObjectRef> {
+        let missing = self.objects.iter().filter(|known| !listed.contains(borrowed(known)));
+        missing.map(|object| object_ref(object)).collect()
     }
 
     fn contains(&self, names: Names<'_>) -> bool {
@@ -132,10 +141,29 @@ mod tests {
         before.remove(&object("a", "db", "4"));
         before.remove(&object("a", "never", "5"));
         let listed = known(&[object("b", "web", "another uid")], &mut interner);
-        let mut missing = before.retain_listed(&listed);
+        let mut missing = before.missing_from(&listed);
         missing.sort_by(|a, b| a.uid.cmp(&b.uid));
         assert_eq!(missing, [pods[0].clone(), pods[2].clone()]);
-        assert!(before.retain_listed(&listed).is_empty());
+        for object in &missing {
+            before.remove(object);
+        }
+        assert!(before.missing_from(&listed).is_empty());
+    }
+
+    /// Memory follows the objects that exist, not their highest number so far (I12).
+    #[test]
+    fn the_table_shrinks_with_the_objects() {
+        let mut interner = Interner::default();
+        let objects: Vec<_> = (0..10_000)
+            .map(|i| object("ns", &i.to_string(), &i.to_string()))
+            .collect();
+        let mut known = known(&objects, &mut interner);
+        for object in &objects[100..] {
+            known.remove(object);
+        }
+        assert_eq!(known.objects.len(), 100);
+        assert!(known.objects.capacity() <= 400, "{}", known.objects.capacity());
+        assert!(objects[..100].iter().all(|object| known.contains(names(object))));
     }
 
     /// A recreated object has another uid; the identity of the old one is released.

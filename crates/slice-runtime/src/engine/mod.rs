@@ -5,8 +5,9 @@
 //!
 //! ```text
 //! handle_event, handle_slice_event   a reflector emits a watch event; the controller applies it and enqueues keys
+//!   └ complete_list                  deletes the objects that a list lacks, or requests a list that confirms it
 //!   └ enqueue                        adds the keys to the work queue; deferred while a relist is incomplete
-//! process_due                        takes due keys, up to the limit of keys in flight
+//! process_due                        takes the due keys that are admitted (see `admission/`)
 //!   └ sync_key                       calls Controller::sync: desired + existing → plan; adds the plan to the batch as a Job
 //! on_write_result                    a writer reports the result of one write; it is applied to the slice cache
 //! on_writes_done                     a writer reports that the plan is executed
@@ -17,11 +18,17 @@
 //! [`WriteResult::Conflict`]. `InFlight::on_conflict` puts the live slice into the cache. `complete_sync` passes
 //! `SyncStatus::Conflict` to the work queue, which requeues the key at once the first time, then with backoff.
 
+mod brake;
+mod debug_state;
+mod failing_keys;
 mod in_flight;
 mod known;
+mod pending_write;
 mod relist;
+mod retry_reason;
 #[cfg(test)]
 mod tests;
+mod watch_events;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -31,25 +38,30 @@ use std::{
 };
 
 use jiff::Timestamp;
-use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use slice_controller::{
-    Controller, ErrorChain, Event, EventContext, Key, SyncContext, SyncFailure, SyncOutcome, SyncResult,
+    Controller, Enqueued, Event, EventContext, Key, SyncContext, SyncFailure, SyncOutcome, SyncResult,
 };
 use slice_core::well_known::MANAGED_BY_LABEL;
 use slice_reconciler::Write;
 use tracing::Span;
 
 use crate::{
+    admission::{Admission, Response},
     api::WriteResult,
     escape::Escaped,
     metrics::Metrics,
-    queue::{QueuedKey, WorkQueue},
-    slice_cache::{SliceCache, decode},
-    watch::WatchEvent,
+    queue::{QueuedKey, SyncStatus, WorkQueue},
+    slice_cache::SliceCache,
+    watch::ConfirmationRequest,
 };
-use in_flight::InFlight;
+use brake::Brake;
+pub(crate) use debug_state::{DebugState, since};
+use failing_keys::FailingKeys;
+use in_flight::{InFlight, Ownership};
 use known::KnownObjects;
 use relist::Relist;
+use retry_reason::retry_reason;
 
 /// Failures in a row of a key from which on a failure event is recorded.
 const FAILURES_BEFORE_EVENT: u32 = 2;
@@ -65,6 +77,8 @@ pub(crate) struct EngineConfig {
     pub(crate) foreign_change_delay: Duration,
     /// Whether plans are logged instead of executed.
     pub(crate) dry_run: bool,
+    /// The source of jitter.
+    pub(crate) random: fastrand::Rng,
 }
 
 /// A controller and all state around it.
@@ -80,7 +94,13 @@ pub(crate) struct Engine<C: Controller> {
     /// resync, or are in the queue.
     active_keys: HashSet<Key>,
     queue: WorkQueue,
+    admission: Admission,
     in_flight: HashMap<Key, InFlight>,
+    /// Whether the controller was prepared for syncs at least once.
+    prepared: bool,
+    failing_keys: FailingKeys,
+    /// Lists to be confirmed, by the index of their watch.
+    confirmations: Vec<(usize, ConfirmationRequest)>,
     metrics: Arc<Metrics>,
 }
 
@@ -89,6 +109,7 @@ struct WatchedResource<W> {
     id: W,
     known: KnownObjects,
     relist: Relist<KnownObjects>,
+    brake: Brake,
 }
 
 /// A plan to be executed by a writer.
@@ -96,6 +117,10 @@ struct WatchedResource<W> {
 pub(crate) struct Job {
     pub(crate) key: Key,
     pub(crate) writes: Vec<Write>,
+    /// Maximum number of writes in flight.
+    pub(crate) max_in_flight: NonZeroUsize,
+    /// Whether the writes are sent as dry runs, to find out whether the labels of slices are still rewritten.
+    pub(crate) probe: bool,
     /// The span of the sync, for the log lines of its writes.
     pub(crate) span: Span,
 }
@@ -118,11 +143,13 @@ impl<C: Controller> Engine<C> {
             id,
             known: KnownObjects::default(),
             relist: Relist::default(),
+            brake: Brake::default(),
         });
         metrics.register(controller.metrics());
         Self {
             watches: watches.collect(),
             controller,
+            admission: Admission::new(config.concurrency),
             config,
             context: EventContext::default(),
             slices: SliceCache::default(),
@@ -130,89 +157,22 @@ impl<C: Controller> Engine<C> {
             active_keys: HashSet::new(),
             queue: WorkQueue::default(),
             in_flight: HashMap::new(),
+            prepared: false,
+            failing_keys: FailingKeys::default(),
+            confirmations: Vec::new(),
             metrics,
         }
-    }
-
-    /// Handles an event of a watch of the controller, given by its index, and enqueues the keys that the event concerns.
-    pub(crate) fn handle_event(&mut self, watch: usize, event: WatchEvent<C::Object>, now: Instant) {
-        let Self {
-            controller, context, ..
-        } = self;
-        let watch = &mut self.watches[watch];
-        let mut keys = Vec::new();
-        match event {
-            WatchEvent::Init => watch.relist.start(),
-            WatchEvent::Apply(decoded) => {
-                watch.known.insert(&decoded.object_ref, context.interner());
-                if let Some(listed) = watch.relist.listed_mut() {
-                    listed.insert(&decoded.object_ref, context.interner());
-                }
-                controller.apply(decoded.object, context);
-            }
-            WatchEvent::Delete(object) => {
-                watch.known.remove(&object);
-                if let Some(listed) = watch.relist.listed_mut() {
-                    listed.remove(&object);
-                }
-                controller.delete(watch.id, &object, context);
-            }
-            WatchEvent::InitDone { .. } => {
-                let (listed, deferred) = watch.relist.finish();
-                keys = deferred;
-                for object in watch.known.retain_listed(&listed) {
-                    controller.delete(watch.id, &object, context);
-                }
-            }
-            WatchEvent::Absent => keys = watch.relist.abandon(),
-        }
-        keys.extend(context.take_enqueued());
-        let keys = watch.relist.defer(keys);
-        self.enqueue(keys, now);
-    }
-
-    /// Handles an event of the watch of our slices, and enqueues the keys of slices that another writer changed.
-    pub(crate) fn handle_slice_event(&mut self, event: WatchEvent<EndpointSlice>, now: Instant) {
-        // During the initial lists no delay is needed: no key is synced before they are complete.
-        let delay = if self.is_synced() {
-            self.config.foreign_change_delay
-        } else {
-            Duration::ZERO
-        };
-        let mut keys = Vec::new();
-        let changed = match event {
-            WatchEvent::Init => {
-                self.slice_relist.start();
-                Vec::new()
-            }
-            WatchEvent::Apply(decoded) => {
-                if let Some(listed) = self.slice_relist.listed_mut() {
-                    listed.insert(decoded.object_ref.uid.into());
-                }
-                let slice = decode(&decoded.object, self.context.interner());
-                self.slices.apply(self.controller.key_of(&slice.metadata), slice)
-            }
-            WatchEvent::Delete(object) => self.slices.remove(&object.uid).into_iter().collect(),
-            WatchEvent::InitDone { version } => {
-                let (listed, deferred) = self.slice_relist.finish();
-                keys = deferred;
-                self.slices.replace(&listed, &version)
-            }
-            WatchEvent::Absent => unreachable!("the watch of our slices is not optional"),
-        };
-        keys.extend(changed.into_iter().map(|key| (key, delay)));
-        let keys = self.slice_relist.defer(keys);
-        self.enqueue(keys, now);
     }
 
     /// Enqueues keys. A key that is already queued does not count as an add, as in client-go.
     ///
     /// In the order of the keys, which else is that of a hash map: a simulated schedule must be repeatable.
-    fn enqueue(&mut self, keys: impl IntoIterator<Item = (Key, Duration)>, now: Instant) {
-        let mut keys: Vec<_> = keys.into_iter().collect();
-        keys.sort();
-        for (key, delay) in keys {
-            if self.queue.add(key, delay, now) {
+    fn enqueue(&mut self, keys: impl IntoIterator<Item = Enqueued>, now: Instant) {
+        let mut keys: Vec<Enqueued> = keys.into_iter().collect();
+        keys.sort_by(|a, b| a.key.cmp(&b.key));
+        for enqueued in keys {
+            let delay = enqueued.delay;
+            if self.queue.add(enqueued, now) {
                 self.metrics.queue.added(delay);
             }
         }
@@ -232,19 +192,29 @@ impl<C: Controller> Engine<C> {
     /// Resync: enqueues every key with existing or desired slices (R6).
     pub(crate) fn resync_all(&mut self, now: Instant) {
         let keys: HashSet<Key> = self.active_keys.iter().chain(self.slices.keys()).cloned().collect();
-        self.enqueue(keys.into_iter().map(|key| (key, Duration::ZERO)), now);
+        self.enqueue(keys.into_iter().map(|key| Enqueued::after(key, Duration::ZERO)), now);
     }
 
     /// When to call [`process_due`](Self::process_due) if no event arrives before.
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.queue
-            .next_deadline()
-            .filter(|_| self.is_synced() && self.below_concurrency_limit())
+    pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        self.is_synced()
+            .then(|| self.admission.next_deadline(&self.queue, now))
+            .flatten()
     }
 
-    /// Whether one more key may have writes in flight. If not, no key is synced before one completes.
-    fn below_concurrency_limit(&self) -> bool {
-        self.in_flight.len() < self.config.concurrency.get()
+    /// A list or a watch was rejected because the API server is overloaded.
+    fn on_overload(&mut self, retry_after: Option<Duration>, now: Instant) {
+        let closed_until = self.admission.close(retry_after, now);
+        self.report_gate(closed_until, now);
+    }
+
+    /// Logs and counts that the gate was closed.
+    fn report_gate(&self, closed_until: Option<Instant>, now: Instant) {
+        if let Some(closed_until) = closed_until {
+            let retry_in = closed_until.saturating_duration_since(now);
+            tracing::warn!(?retry_in, "the API server rejects requests; holding all writes back");
+            self.metrics.gate_closed();
+        }
     }
 
     /// Whether no writes are in flight.
@@ -264,27 +234,28 @@ impl<C: Controller> Engine<C> {
         self.queue.contains(key)
     }
 
-    /// Syncs keys that are due, at most `limit` of them, and none above the concurrency limit.
+    /// Syncs keys that are due and admitted, at most `limit` of them.
     pub(crate) fn process_due(&mut self, limit: usize, now: Instant, time: Timestamp) -> Batch {
         let mut batch = Batch::default();
         if !self.is_synced() {
             return batch;
         }
-        // Wait for a relist to complete: deletions are only known then.
-        if !self.is_listing() {
+        // Wait for a relist to complete: deletions are only known then. But no key is synced before the controller was prepared
+        // once (W19).
+        if !self.prepared || !self.is_listing() {
+            self.prepared = true;
             self.controller.before_sync(&mut self.context);
             let keys = self.context.take_enqueued();
             self.enqueue(keys, now);
         }
         for _ in 0..limit {
-            if !self.below_concurrency_limit() {
+            let Some(queued) = self.admission.next(&mut self.queue, now) else {
                 break;
-            }
-            let Some(queued) = self.queue.next(now) else { break };
+            };
             self.sync_key(queued, now, time, &mut batch);
         }
         self.metrics.queue.depth(self.queue.depth());
-        batch.has_more = self.below_concurrency_limit() && self.queue.depth() > 0;
+        batch.has_more = self.admission.has_next(&self.queue, now);
         batch
     }
 
@@ -292,10 +263,11 @@ impl<C: Controller> Engine<C> {
     fn sync_key(&mut self, queued: QueuedKey, now: Instant, time: Timestamp, batch: &mut Batch) {
         let span = tracing::info_span!("sync", key = %Escaped(&queued.key), attempt = queued.attempt);
         let _entered = span.clone().entered();
-        let key = queued.key.clone();
+        let (key, is_retry) = (queued.key.clone(), queued.attempt > 1);
+        let reserved_names = self.slices.reserved.names(&key, now);
         let context = SyncContext {
             existing: self.slices.get(&key),
-            reserved_names: self.slices.reserved_names(&key),
+            reserved_names: &reserved_names,
             now: time,
         };
         let result = self.controller.sync(&key, &context);
@@ -316,11 +288,14 @@ impl<C: Controller> Engine<C> {
                 if self.config.dry_run {
                     log_plan(&plan.writes);
                 } else if !plan.writes.is_empty() {
-                    flight.begin_writes(&plan.writes, &mut self.slices);
+                    let writes = flight.begin_writes(plan.writes, &mut self.slices);
+                    let probe = flight.outcome.probe;
                     self.in_flight.insert(key.clone(), flight);
                     batch.jobs.push(Job {
+                        max_in_flight: self.admission.start(&key, is_retry, writes.len(), now),
                         key,
-                        writes: plan.writes,
+                        writes,
+                        probe,
                         span,
                     });
                     return;
@@ -332,33 +307,38 @@ impl<C: Controller> Engine<C> {
     }
 
     /// Applies the result of one write to the slice cache. `write` is its index in the plan.
-    pub(crate) fn on_write_result(&mut self, key: &Key, write: usize, result: WriteResult) {
-        if let Some(flight) = self.in_flight.get_mut(key) {
-            let _entered = flight.span.clone().entered();
-            let is_ours = |slice: &EndpointSlice| {
-                let labels = slice.metadata.labels.as_ref();
-                labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(&self.config.managed_by)
-            };
-            let key_of = |slice: &ObjectMeta| self.controller.key_of(slice);
-            flight.on_write_result(
-                write,
-                result,
-                &mut self.slices,
-                self.context.interner(),
-                is_ours,
-                key_of,
-            );
+    pub(crate) fn on_write_result(&mut self, key: &Key, write: usize, result: WriteResult, now: Instant) {
+        if let Some(response) = Response::of(&result) {
+            let closed_until = self.admission.on_response(key, response, now);
+            self.report_gate(closed_until, now);
         }
+        let Some(flight) = self.in_flight.get_mut(key) else {
+            return;
+        };
+        let _entered = flight.span.clone().entered();
+        let owner_of = |metadata: &ObjectMeta| {
+            let labels = metadata.labels.as_ref();
+            if labels.and_then(|labels| labels.get(MANAGED_BY_LABEL)) == Some(&self.config.managed_by) {
+                Ownership::Ours(self.controller.key_of(metadata))
+            } else {
+                Ownership::Foreign
+            }
+        };
+        let interner = self.context.interner();
+        let moved_to = flight.on_write_result(write, result, &mut self.slices, interner, owner_of, now);
+        let delay = self.config.foreign_change_delay;
+        self.enqueue(moved_to.into_iter().map(|key| Enqueued::after(key, delay)), now);
     }
 
     /// Ends the writes of a key: all have a result, or the writer panicked. Returns events to record.
     pub(crate) fn on_writes_done(&mut self, key: &Key, now: Instant) -> Vec<Event> {
         let mut events = Vec::new();
+        self.admission.end(key);
         if let Some(mut flight) = self.in_flight.remove(key) {
             let _entered = flight.span.clone().entered();
-            flight.abort_pending(&mut self.slices);
+            flight.end_writes(&mut self.slices);
             if self.slices.end_sync(key) {
-                self.enqueue([(key.clone(), self.config.foreign_change_delay)], now);
+                self.enqueue([Enqueued::after(key.clone(), self.config.foreign_change_delay)], now);
             }
             self.complete_sync(key, flight, now, &mut events);
         }
@@ -379,27 +359,39 @@ impl<C: Controller> Engine<C> {
         outcome.duration = now.saturating_duration_since(started_at);
         self.controller.on_sync_result(key, &outcome);
         self.metrics.apply(self.controller.take_measurements());
-        self.queue.done(key, status, now);
+        self.queue.done(key, status, self.config.random.f64(), now);
         if outcome.is_success() {
             if is_active {
                 self.active_keys.insert(key.clone());
             } else {
                 self.active_keys.remove(key);
             }
-            self.enqueue(requeue_after.map(|delay| (key.clone(), delay)), now);
+        }
+        if status == SyncStatus::Success {
+            self.enqueue(requeue_after.map(|delay| Enqueued::after(key.clone(), delay)), now);
         }
         self.metrics.queue.finished(outcome.duration, outcome.is_success());
         if outcome.is_success() && outcome.writes.any() {
             self.metrics.written(now.saturating_duration_since(added_at));
         }
-        log_outcome(&outcome);
-        if self.queue.failures(key) >= FAILURES_BEFORE_EVENT {
+        self.metrics.sync_retried(retry_reason(&outcome));
+        log_writes(&outcome);
+        self.failing_keys.record(key, &outcome, now);
+        // A conflict needs no action: the key is synced again with the live slice.
+        outcome.failures.retain(|failure| !failure.is_conflict());
+        if !outcome.failures.is_empty() && self.queue.failures(key) >= FAILURES_BEFORE_EVENT {
             events.extend(self.controller.failure_event(key, &outcome.failures));
         }
     }
 
-    /// Updates the gauges that change with time.
-    pub(crate) fn update_gauges(&self, now: Instant) {
+    /// Releases the memory of strings and identities that deleted objects had, a part per call.
+    pub(crate) fn sweep_interner(&mut self) {
+        self.context.interner().sweep();
+    }
+
+    /// Updates the gauges that change with time, and drops expired state.
+    pub(crate) fn update_gauges(&mut self, now: Instant) {
+        self.slices.reserved.sweep(now);
         let failing = self
             .queue
             .failing()
@@ -411,6 +403,7 @@ impl<C: Controller> Engine<C> {
             .map(|flight| now.saturating_duration_since(flight.started_at));
         self.metrics.queue.processing(processing);
         self.metrics.queue.depth(self.queue.depth());
+        self.metrics.admission(self.admission.state(now), now);
     }
 }
 
@@ -421,8 +414,8 @@ fn log_plan(writes: &[Write]) {
     }
 }
 
-/// Logs the outcome of a sync, in its span.
-fn log_outcome(outcome: &SyncOutcome) {
+/// Logs the successful writes of a sync, in its span.
+fn log_writes(outcome: &SyncOutcome) {
     let writes = outcome.writes;
     if writes.any() {
         tracing::info!(
@@ -431,8 +424,5 @@ fn log_outcome(outcome: &SyncOutcome) {
             deleted = writes.deleted,
             "slices written"
         );
-    }
-    for failure in &outcome.failures {
-        tracing::warn!(error = %Escaped(ErrorChain(failure)), "sync failed; the key is requeued");
     }
 }

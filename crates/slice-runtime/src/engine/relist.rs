@@ -1,8 +1,8 @@
 //! Relist bookkeeping: the initial list and the relists of one watch.
 
-use std::time::Duration;
+use std::time::Instant;
 
-use slice_controller::Key;
+use slice_controller::Enqueued;
 
 /// The list state of one watch. `L` collects the objects of a list that is not complete.
 #[derive(Debug)]
@@ -22,12 +22,24 @@ enum Phase {
 }
 
 /// A list that is not complete.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OpenList<L> {
+    started_at: Instant,
     listed: L,
-    /// Keys that the list concerns. They are enqueued when it is complete: deletions are only known then, and a key should not
-    /// be written twice.
-    deferred: Vec<(Key, Duration)>,
+    /// Keys that the list concerns. They are enqueued when it ends: deletions are only known then, and a key should not be
+    /// written twice.
+    deferred: Vec<Enqueued>,
+}
+
+/// A complete list.
+#[derive(Debug)]
+pub(super) struct CompleteList<L> {
+    pub(super) started_at: Instant,
+    /// Whether a list was complete before.
+    pub(super) is_relist: bool,
+    pub(super) listed: L,
+    /// Keys to enqueue.
+    pub(super) deferred: Vec<Enqueued>,
 }
 
 impl<L> Default for Relist<L> {
@@ -41,9 +53,10 @@ impl<L> Default for Relist<L> {
 
 impl<L: Default> Relist<L> {
     /// Starts a list. An incomplete one is dropped, except for its deferred keys.
-    pub(super) fn start(&mut self) {
+    pub(super) fn start(&mut self, now: Instant) {
         let deferred = self.open.take().map(|open| open.deferred);
         self.open = Some(OpenList {
+            started_at: now,
             listed: L::default(),
             deferred: deferred.unwrap_or_default(),
         });
@@ -55,7 +68,7 @@ impl<L: Default> Relist<L> {
     }
 
     /// Defers keys until the list is complete; returns them to be enqueued at once if there is no incomplete list.
-    pub(super) fn defer(&mut self, keys: Vec<(Key, Duration)>) -> Vec<(Key, Duration)> {
+    pub(super) fn defer(&mut self, keys: Vec<Enqueued>) -> Vec<Enqueued> {
         match &mut self.open {
             Some(open) => {
                 open.deferred.extend(keys);
@@ -65,15 +78,34 @@ impl<L: Default> Relist<L> {
         }
     }
 
-    /// Completes the list. Returns its objects and the deferred keys.
-    pub(super) fn finish(&mut self) -> (L, Vec<(Key, Duration)>) {
+    /// Completes the list, if there is one.
+    pub(super) fn finish(&mut self) -> Option<CompleteList<L>> {
+        let OpenList {
+            started_at,
+            listed,
+            deferred,
+        } = self.open.take()?;
+        let is_relist = self.phase == Phase::Listed;
         self.phase = Phase::Listed;
-        let OpenList { listed, deferred } = self.open.take().unwrap_or_default();
-        (listed, deferred)
+        Some(CompleteList {
+            started_at,
+            is_relist,
+            listed,
+            deferred,
+        })
+    }
+
+    /// Ends a list that failed. Returns the deferred keys: the objects so far were applied, and the next list may fail too. No
+    /// key is synced from a part of the first list (I11).
+    pub(super) fn fail(&mut self) -> Vec<Enqueued> {
+        if self.phase == Phase::Absent {
+            self.phase = Phase::Unlisted;
+        }
+        self.open.take().map(|open| open.deferred).unwrap_or_default()
     }
 
     /// Abandons the list, because the API server lacks the resource. Returns the deferred keys.
-    pub(super) fn abandon(&mut self) -> Vec<(Key, Duration)> {
+    pub(super) fn abandon(&mut self) -> Vec<Enqueued> {
         if self.phase == Phase::Unlisted {
             self.phase = Phase::Absent;
         }

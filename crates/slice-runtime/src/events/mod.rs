@@ -1,65 +1,142 @@
-//! The event recorder behind a bounded channel, so that no sync waits for it.
+//! The event recorder behind a filter and a bounded channel, so that no sync waits for it and no object floods it.
 
+mod filter;
 mod recorder;
+#[cfg(test)]
+mod tests;
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use slice_controller::Event;
+use slice_controller::{ErrorChain, Event};
 use tokio::sync::mpsc;
 
 use crate::{client::ApiClient, escape::Escaped, metrics::Metrics};
+pub(crate) use filter::DropReason;
+use filter::{Decision, EventFilter};
 use recorder::Recorder;
 
 /// Events in the channel to the recorder; further events are dropped.
 const EVENT_CHANNEL_CAPACITY: usize = 256;
+/// The least time between two log lines about dropped events.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The sender of events to the recorder. It never blocks: it drops events if the channel is full.
+/// The sender of events to the recorder. It never blocks: it drops events that the filter rejects or the channel cannot hold.
 pub(crate) struct Events {
     /// None in a dry run.
     sender: Option<mpsc::Sender<Event>>,
-    metrics: Arc<Metrics>,
+    shared: Arc<Mutex<SharedFilter>>,
 }
 
 impl Events {
     /// The sender, and the task of the recorder.
     pub(crate) fn new(api: ApiClient, source: &'static str, metrics: Arc<Metrics>) -> (Self, impl Future<Output = ()>) {
-        let (sender, mut events) = mpsc::channel(EVENT_CHANNEL_CAPACITY);
+        let (sender, mut events) = mpsc::channel::<Event>(EVENT_CHANNEL_CAPACITY);
+        let shared = SharedFilter::new(metrics);
+        let of_recorder = Arc::clone(&shared);
         let recorder = async move {
             let mut recorder = Recorder::new(api, source);
             while let Some(event) = events.recv().await {
-                recorder.record(event).await;
+                if let Err(error) = recorder.record(&event).await {
+                    let mut shared = lock(&of_recorder);
+                    shared.filter.forget(&event);
+                    shared.on_dropped(&event, DropReason::Request, ErrorChain(&error), now());
+                }
             }
         };
         let sender = Some(sender);
-        (Self { sender, metrics }, recorder)
+        (Self { sender, shared }, recorder)
     }
 
     /// A sender that logs events instead of recording them.
     pub(crate) fn dry_run(metrics: Arc<Metrics>) -> Self {
-        Self { sender: None, metrics }
+        let shared = SharedFilter::new(metrics);
+        Self { sender: None, shared }
     }
 
     pub(crate) fn record(&self, events: Vec<Event>) {
-        for event in events {
-            let Some(sender) = &self.sender else {
-                let regarding = Regarding(&event.regarding);
-                tracing::info!(%regarding, reason = &*event.reason, event = event.message, "dry run: would record event");
-                continue;
-            };
-            if let Err(error) = sender.try_send(event) {
-                let event = error.into_inner();
-                let regarding = Regarding(&event.regarding);
-                tracing::warn!(
-                    %regarding,
-                    reason = &*event.reason,
-                    event = event.message,
-                    "event dropped: too many are waiting to be recorded"
-                );
-                self.metrics.event_dropped();
+        let mut shared = lock(&self.shared);
+        for mut event in events {
+            event.truncate_message();
+            let permit = self.sender.as_ref().map(mpsc::Sender::try_reserve);
+            let has_capacity = !matches!(permit, Some(Err(_)));
+            match (shared.filter.admit(&event, has_capacity, now()), permit) {
+                (Decision::Record, Some(Ok(permit))) => permit.send(event),
+                (Decision::Record, _) => {
+                    let regarding = Regarding(&event.regarding);
+                    tracing::info!(%regarding, reason = &*event.reason, event = event.message, "dry run: would record event");
+                }
+                (Decision::Repeated, _) => {}
+                (Decision::Drop(reason), _) => shared.on_dropped(&event, reason, reason.as_str(), now()),
             }
         }
     }
+}
+
+/// The filter, and the numbers of dropped events. Recorder and sender share it.
+struct SharedFilter {
+    filter: EventFilter,
+    metrics: Arc<Metrics>,
+    log: DropLog,
+}
+
+impl SharedFilter {
+    fn new(metrics: Arc<Metrics>) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self {
+            filter: EventFilter::new(),
+            metrics,
+            log: DropLog::default(),
+        }))
+    }
+
+    /// Counts and logs a dropped event.
+    fn on_dropped(&mut self, event: &Event, reason: DropReason, cause: impl fmt::Display, now: Instant) {
+        self.metrics.event_dropped(reason);
+        if let Some(dropped) = self.log.count(now) {
+            tracing::warn!(
+                dropped,
+                regarding = %Regarding(&event.regarding),
+                reason = &*event.reason,
+                event = event.message,
+                cause = %Escaped(cause),
+                "events dropped, this one last; the metric events_dropped_total counts them by cause"
+            );
+        }
+    }
+}
+
+/// Counts dropped events between log lines.
+#[derive(Default)]
+struct DropLog {
+    dropped: u64,
+    logged: Option<Instant>,
+}
+
+impl DropLog {
+    /// Counts a dropped event. Returns the number since the last log line if another one may be written.
+    fn count(&mut self, now: Instant) -> Option<u64> {
+        self.dropped += 1;
+        let is_due = self
+            .logged
+            .is_none_or(|logged| now.saturating_duration_since(logged) >= LOG_INTERVAL);
+        is_due.then(|| {
+            self.logged = Some(now);
+            std::mem::take(&mut self.dropped)
+        })
+    }
+}
+
+/// The filter stays valid if another thread panics while it holds the lock.
+fn lock(shared: &Mutex<SharedFilter>) -> MutexGuard<'_, SharedFilter> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 /// Displays the object of an event, escaped.
@@ -70,32 +147,5 @@ impl fmt::Display for Regarding<'_> {
         let [kind, namespace, name] =
             [&self.0.kind, &self.0.namespace, &self.0.name].map(|field| Escaped(field.as_deref().unwrap_or_default()));
         write!(f, "{kind} {namespace}/{name}")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use slice_core::EventType;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn events_beyond_the_capacity_are_dropped_and_counted() {
-        let metrics = Arc::new(Metrics::new("test", "test"));
-        let client = kube::Client::new(apisim::ApiSim::new(), "default");
-        let api = ApiClient::new(client, Duration::from_secs(1), None);
-        // The recorder is not run, so that the channel stays full.
-        let (events, _recorder) = Events::new(api, "test", Arc::clone(&metrics));
-        let event = Event {
-            regarding: ObjectReference::default(),
-            event_type: EventType::Normal,
-            reason: "Test".into(),
-            message: String::new(),
-        };
-        events.record(vec![event; EVENT_CHANNEL_CAPACITY + 2]);
-        let page = metrics.page();
-        assert!(page.contains("test_events_dropped_total 2\n"), "{page}");
     }
 }

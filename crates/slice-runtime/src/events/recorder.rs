@@ -16,13 +16,9 @@ use kube::{
     },
 };
 use serde_json::json;
-use slice_controller::{ErrorChain, Event};
+use slice_controller::Event;
 
-use super::Regarding;
-use crate::{
-    client::{ApiClient, BuiltRequest, RequestError},
-    escape::Escaped,
-};
+use crate::client::{ApiClient, BuiltRequest, RequestError};
 
 /// Recorded events in the cache, whose count is updated when they are repeated.
 const CACHE_CAPACITY: usize = 1024;
@@ -52,44 +48,31 @@ impl Recorder {
         }
     }
 
-    /// Creates an event, or increments the count of an equal one. An event that cannot be written is logged and dropped.
-    pub(super) async fn record(&mut self, event: Event) {
+    /// Creates an event, or increments the count of an equal one.
+    pub(super) async fn record(&mut self, event: &Event) -> Result<(), RequestError> {
         let now = Timestamp::now();
-        let index = self.recorded.iter().position(|recorded| recorded.event == event);
+        let index = self.recorded.iter().position(|recorded| recorded.event == *event);
         let mut recorded = match index.and_then(|index| self.recorded.remove(index)) {
             Some(recorded) => recorded,
-            None => RecordedEvent::new(event, now),
+            None => RecordedEvent::new(event.clone(), now),
         };
         recorded.count = recorded.count.saturating_add(1);
-        let mut response = self.api.call(recorded.request(self.source, now)).await;
+        let mut response = self.send(&recorded, now).await;
         // The API server deletes events after an hour: create it again.
         if recorded.count > 1 && matches!(&response, Err(RequestError::Api(error)) if error.code == 404) {
             recorded.count = 1;
-            response = self.api.call(recorded.request(self.source, now)).await;
+            response = self.send(&recorded, now).await;
         }
-        match response {
-            Ok(_) => {
-                self.recorded.push_back(recorded);
-                if self.recorded.len() > CACHE_CAPACITY {
-                    self.recorded.pop_front();
-                }
-            }
-            Err(error) => {
-                let Event {
-                    regarding,
-                    reason,
-                    message,
-                    ..
-                } = &recorded.event;
-                tracing::warn!(
-                    regarding = %Regarding(regarding),
-                    reason = &**reason,
-                    event = message,
-                    error = %Escaped(ErrorChain(&error)),
-                    "cannot record event, dropping it"
-                );
-            }
+        response?;
+        self.recorded.push_back(recorded);
+        if self.recorded.len() > CACHE_CAPACITY {
+            self.recorded.pop_front();
         }
+        Ok(())
+    }
+
+    async fn send(&self, event: &RecordedEvent, now: Timestamp) -> Result<(), RequestError> {
+        self.api.call(event.request(self.source, now)).await.map(drop)
     }
 }
 

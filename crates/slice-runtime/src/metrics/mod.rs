@@ -1,23 +1,41 @@
 //! The metrics of a program: of its work queue, of the runtime and of its controller.
 
 mod exposition;
+mod process;
+mod requests;
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
 
 use slice_controller::{Measurement, MetricKind, MetricSpec, exponential_buckets};
 
-use crate::health::Health;
+use crate::{admission::AdmissionState, events::DropReason, health::Health};
 use exposition::Exposition;
 pub(crate) use exposition::TEXT_FORMAT;
+use process::{PROCESS_METRICS, ProcessMetrics};
+use requests::RequestMetrics;
 
 /// The metrics of the runtime.
-static METRICS: [&MetricSpec; 6] = [
+static METRICS: [&MetricSpec; 17] = [
+    &BUILD_INFO,
     &CHANGE_TO_WRITE,
     &KEYS_FAILING,
     &OLDEST_FAILING_KEY,
     &WATCH_LAST_ACTIVITY,
+    &WATCH_POSITION_AGE,
+    &WATCHES_OPENED,
+    &LISTS,
+    &UNCONFIRMED_RELISTS,
     &EVENTS_DROPPED,
     &OBJECTS_SKIPPED,
+    &CONCURRENCY_LIMIT,
+    &SLOTS_IN_USE,
+    &GATE_CLOSED,
+    &GATE_CLOSED_TOTAL,
+    &SYNC_RETRIES,
+    &LOG_LINES_DROPPED,
 ];
 
 static CHANGE_TO_WRITE: MetricSpec = MetricSpec {
@@ -46,11 +64,37 @@ static WATCH_LAST_ACTIVITY: MetricSpec = MetricSpec {
     kind: MetricKind::Gauge,
     labels: &["resource"],
 };
-static EVENTS_DROPPED: MetricSpec = MetricSpec {
-    name: "events_dropped_total",
-    help: "Number of events that were not recorded because too many waited to be sent",
+static WATCH_POSITION_AGE: MetricSpec = MetricSpec {
+    name: "watch_position_age_seconds",
+    help: "Time since an event, a bookmark or a list last advanced the resourceVersion of a watch",
+    kind: MetricKind::Gauge,
+    labels: &["resource"],
+};
+static WATCHES_OPENED: MetricSpec = MetricSpec {
+    name: "watches_opened_total",
+    help: "Number of watches that were opened",
+    kind: MetricKind::Counter,
+    labels: &["resource"],
+};
+static LISTS: MetricSpec = MetricSpec {
+    name: "lists_total",
+    help: "Number of lists that were started, by reason: initial, expired (410 Gone), failed (the watch kept failing), \
+           absent (the resource was not served), epoch (resourceVersions went back), confirmation (of another list)",
+    kind: MetricKind::Counter,
+    labels: &["resource", "reason"],
+};
+static UNCONFIRMED_RELISTS: MetricSpec = MetricSpec {
+    name: "unconfirmed_relists_total",
+    help: "Number of lists whose deletions waited for a second list because they would have removed most endpoints",
     kind: MetricKind::Counter,
     labels: &[],
+};
+static EVENTS_DROPPED: MetricSpec = MetricSpec {
+    name: "events_dropped_total",
+    help: "Number of events that were not recorded: too many of one object (spam) or of all (global), a full channel, or a failed \
+           request",
+    kind: MetricKind::Counter,
+    labels: &["reason"],
 };
 static OBJECTS_SKIPPED: MetricSpec = MetricSpec {
     name: "objects_skipped_total",
@@ -59,22 +103,77 @@ static OBJECTS_SKIPPED: MetricSpec = MetricSpec {
     labels: &["resource"],
 };
 
+static CONCURRENCY_LIMIT: MetricSpec = MetricSpec {
+    name: "concurrency_limit",
+    help: "Number of owners of slices that may have writes in flight now; lowered while the API server is overloaded",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static SLOTS_IN_USE: MetricSpec = MetricSpec {
+    name: "slots_in_use",
+    help: "Number of owners of slices with writes in flight: active ones, and stalled ones that gave their slots up",
+    kind: MetricKind::Gauge,
+    labels: &["state"],
+};
+static GATE_CLOSED: MetricSpec = MetricSpec {
+    name: "gate_closed_seconds",
+    help: "Time until writes are admitted again after the API server rejected requests; 0 if they are admitted",
+    kind: MetricKind::Gauge,
+    labels: &[],
+};
+static GATE_CLOSED_TOTAL: MetricSpec = MetricSpec {
+    name: "gate_closed_total",
+    help: "Number of times that writes were held back because the API server rejected requests",
+    kind: MetricKind::Counter,
+    labels: &[],
+};
+static BUILD_INFO: MetricSpec = MetricSpec {
+    name: "build_info",
+    help: "A constant 1 with the version of the program",
+    kind: MetricKind::Gauge,
+    labels: &["version"],
+};
+static SYNC_RETRIES: MetricSpec = MetricSpec {
+    name: "sync_retries_total",
+    help: "Number of syncs that failed and are retried, by the reason of the failure",
+    kind: MetricKind::Counter,
+    labels: &["reason"],
+};
+static LOG_LINES_DROPPED: MetricSpec = MetricSpec {
+    name: "log_lines_dropped_total",
+    help: "Number of log lines that were dropped because standard error was not read fast enough",
+    kind: MetricKind::Counter,
+    labels: &[],
+};
+
 /// The metrics of a program. The controller registers its own.
 #[derive(Debug)]
 pub struct Metrics {
     pub(crate) queue: QueueMetrics,
+    pub(crate) requests: RequestMetrics,
     controller: Exposition,
+    process: ProcessMetrics,
+    /// The last total of dropped log lines.
+    log_lines_dropped: AtomicUsize,
 }
 
 impl Metrics {
-    /// Metrics whose names begin with `subsystem`, and those of the work queue, with the label `name` of `queue`.
+    /// Metrics whose names begin with `subsystem`, those of the work queue, with the label `name` of `queue`, and those of
+    /// requests.
     #[must_use]
     pub fn new(subsystem: &str, queue: &'static str) -> Self {
         let metrics = Self {
             queue: QueueMetrics::new(queue),
+            requests: RequestMetrics::new(),
             controller: Exposition::new(subsystem, &[]),
+            process: ProcessMetrics::new(),
+            log_lines_dropped: AtomicUsize::new(0),
         };
         metrics.register(&METRICS);
+        // The series exist from the start, so that the first dropped event is an increase.
+        for reason in DropReason::ALL {
+            metrics.record(&EVENTS_DROPPED, &[reason.as_str()], 0.0);
+        }
         metrics
     }
 
@@ -82,7 +181,11 @@ impl Metrics {
     pub fn runtime_specs(subsystem: &str) -> impl Iterator<Item = (String, &'static MetricSpec)> {
         let named = |prefix: &str, spec: &'static MetricSpec| (format!("{prefix}_{}", spec.name), spec);
         let own = METRICS.iter().map(move |spec| named(subsystem, spec));
-        own.chain(QUEUE_METRICS.iter().map(move |spec| named("workqueue", spec)))
+        let queue = QUEUE_METRICS.iter().map(move |spec| named("workqueue", spec));
+        let requests = requests::REQUEST_METRICS.iter();
+        own.chain(queue)
+            .chain(requests.map(move |spec| named(requests::PREFIX, spec)))
+            .chain(PROCESS_METRICS.iter().map(move |spec| named("process", spec)))
     }
 
     /// All metrics in the text format of Prometheus.
@@ -91,6 +194,8 @@ impl Metrics {
         let mut page = String::new();
         self.controller.write(&mut page);
         self.queue.0.write(&mut page);
+        self.requests.write(&mut page);
+        self.process.write(&mut page);
         page
     }
 
@@ -114,13 +219,47 @@ impl Metrics {
     }
 
     /// An event was dropped.
-    pub(crate) fn event_dropped(&self) {
-        self.record(&EVENTS_DROPPED, &[], 1.0);
+    pub(crate) fn event_dropped(&self, reason: DropReason) {
+        self.record(&EVENTS_DROPPED, &[reason.as_str()], 1.0);
     }
 
     /// An object of a resource could not be decoded.
     pub(crate) fn object_skipped(&self, resource: &'static str) {
         self.record(&OBJECTS_SKIPPED, &[resource], 1.0);
+    }
+
+    /// A sync failed for this reason, if any, and is retried.
+    pub(crate) fn sync_retried(&self, reason: Option<&'static str>) {
+        if let Some(reason) = reason {
+            self.record(&SYNC_RETRIES, &[reason], 1.0);
+        }
+    }
+
+    /// The version of the program.
+    pub(crate) fn build_info(&self, version: &'static str) {
+        self.record(&BUILD_INFO, &[version], 1.0);
+    }
+
+    /// The total of log lines dropped so far.
+    pub(crate) fn log_lines_dropped(&self, total: usize) {
+        let before = self.log_lines_dropped.fetch_max(total, Ordering::Relaxed);
+        let dropped = total.saturating_sub(before);
+        self.apply(vec![Measurement::of_count(&LOG_LINES_DROPPED, &[], dropped)]);
+    }
+
+    /// A watch of a resource was opened.
+    pub(crate) fn watch_opened(&self, resource: &'static str) {
+        self.record(&WATCHES_OPENED, &[resource], 1.0);
+    }
+
+    /// A list of a resource was started.
+    pub(crate) fn list_started(&self, resource: &'static str, reason: &'static str) {
+        self.record(&LISTS, &[resource, reason], 1.0);
+    }
+
+    /// The deletions of a relist wait for a second list.
+    pub(crate) fn relist_unconfirmed(&self) {
+        self.record(&UNCONFIRMED_RELISTS, &[], 1.0);
     }
 
     /// The failing keys, each by the time since it started to fail.
@@ -134,11 +273,31 @@ impl Metrics {
         self.record(&OLDEST_FAILING_KEY, &[], longest.as_secs_f64());
     }
 
-    /// Updates the gauge of watch activity.
+    /// Updates the gauges of admission.
+    pub(crate) fn admission(&self, state: AdmissionState, now: Instant) {
+        let closed = state.closed_until.map(|until| until.saturating_duration_since(now));
+        self.apply(vec![
+            Measurement::of_count(&CONCURRENCY_LIMIT, &[], state.limit),
+            Measurement::of_count(&SLOTS_IN_USE, &["active"], state.slots_in_use),
+            Measurement::of_count(&SLOTS_IN_USE, &["stalled"], state.stalled),
+            Measurement::new(&GATE_CLOSED, &[], closed.unwrap_or_default().as_secs_f64()),
+        ]);
+    }
+
+    /// The gate was closed.
+    pub(crate) fn gate_closed(&self) {
+        self.record(&GATE_CLOSED_TOTAL, &[], 1.0);
+    }
+
+    /// Updates the gauges of watch activity.
     pub fn watches(&self, health: &Health) {
+        let now = Instant::now();
         for (name, state) in health.watches() {
-            if let Some(idle) = state.idle_for(Instant::now()) {
+            if let Some(idle) = state.idle_for(now) {
                 self.record(&WATCH_LAST_ACTIVITY, &[name], idle.as_secs_f64());
+            }
+            if let Some(age) = state.position_age(now) {
+                self.record(&WATCH_POSITION_AGE, &[name], age.as_secs_f64());
             }
         }
     }

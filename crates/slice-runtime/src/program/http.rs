@@ -1,6 +1,6 @@
 //! The HTTP server of the status endpoints, without TLS.
 
-use std::{convert::Infallible, io};
+use std::{convert::Infallible, io, net::IpAddr};
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,7 +20,7 @@ pub(super) async fn listen(address: &str) -> io::Result<TcpListener> {
 pub(super) async fn serve(listener: TcpListener, endpoints: StatusEndpoints) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => drop(tokio::spawn(serve_connection(stream, endpoints.clone()))),
+            Ok((stream, peer)) => drop(tokio::spawn(serve_connection(stream, peer.ip(), endpoints.clone()))),
             Err(error) => {
                 tracing::warn!(%error, "cannot accept an HTTP connection, retrying");
                 // Such as without free file descriptors, which may last for some time.
@@ -30,9 +30,9 @@ pub(super) async fn serve(listener: TcpListener, endpoints: StatusEndpoints) {
     }
 }
 
-async fn serve_connection(stream: TcpStream, endpoints: StatusEndpoints) {
-    let service = service_fn(|request: http::Request<Incoming>| {
-        std::future::ready(Ok::<_, Infallible>(endpoints.handle(&request)))
+async fn serve_connection(stream: TcpStream, peer: IpAddr, endpoints: StatusEndpoints) {
+    let service = service_fn(async |request: http::Request<Incoming>| {
+        Ok::<_, Infallible>(endpoints.handle(&request, peer).await)
     });
     let served = http1::Builder::new()
         // The timer closes connections without a request.

@@ -1,16 +1,38 @@
-//! Log levels and formats.
+//! Log levels and formats, and the thread that writes log lines.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tracing::level_filters::LevelFilter;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use super::flags::LoggingFormat;
+use crate::client::REQUEST_TARGET;
 
-/// The target of kube's log lines about requests. Shown at high verbosity only: we log failed requests ourselves.
-const REQUEST_TARGET: &str = "kube_client::client::builder";
+/// Log lines that wait for standard error. More are dropped and counted, so that a reader that stops reading costs lines and a
+/// few megabytes, and stops nothing.
+const MAX_WAITING_LINES: usize = 8192;
+
+/// The thread that writes log lines, from [`init`] to [`flush`].
+static WRITER: OnceLock<Writer> = OnceLock::new();
+
+struct Writer {
+    guard: Mutex<Option<WorkerGuard>>,
+    errors: ErrorCounter,
+}
 
 /// Starts logging to standard error. `target` is the target of the program's own log lines.
 pub(super) fn init(format: LoggingFormat, verbosity: u8, target: &str) {
-    let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let (writer, guard) = NonBlockingBuilder::default()
+        .lossy(true)
+        .buffered_lines_limit(MAX_WAITING_LINES)
+        .thread_name("log-writer")
+        .finish(std::io::stderr());
+    let errors = writer.error_counter();
+    let guard = Mutex::new(Some(guard));
+    // A second call would fail below: a process has one subscriber.
+    let _ = WRITER.set(Writer { guard, errors });
+    let lines = fmt::layer().with_writer(writer).with_target(false);
     let logging = tracing_subscriber::registry().with(levels(verbosity, target));
     match format {
         LoggingFormat::Text => logging.with(lines.with_ansi(false)).init(),
@@ -19,6 +41,19 @@ pub(super) fn init(format: LoggingFormat, verbosity: u8, target: &str) {
             .with(lines.json().flatten_event(true).with_span_list(false))
             .init(),
     }
+}
+
+/// Waits until all log lines are written, about a second at most. Later ones are dropped.
+pub(super) fn flush() {
+    if let Some(writer) = WRITER.get() {
+        let guard = writer.guard.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(guard);
+    }
+}
+
+/// The number of log lines that were dropped.
+pub(super) fn dropped_lines() -> usize {
+    WRITER.get().map_or(0, |writer| writer.errors.dropped_lines())
 }
 
 /// The meaning of `--v`, similar to Kubernetes: 4 shows details for debugging, 6 requests, 8 everything.
@@ -46,7 +81,7 @@ mod tests {
     #[test]
     fn higher_levels_show_more() {
         let (ours, program) = ("slice_runtime::engine", "my_program::pools");
-        let (requests, others) = ("kube_client::client::builder", "hyper_util::client");
+        let (requests, others) = ("slice_runtime::requests", "hyper_util::client");
         for (verbosity, target, level, expected) in [
             (0, ours, Level::INFO, true),
             (0, ours, Level::DEBUG, false),

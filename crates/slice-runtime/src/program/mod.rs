@@ -1,4 +1,4 @@
-//! A controller as a program: flags, client configuration, preflight check, logging, HTTP endpoints, shutdown by signals.
+//! A controller as a program: flags, client configuration, review of permissions, logging, HTTP endpoints, shutdown by signals.
 
 mod client_config;
 mod config_errors;
@@ -14,13 +14,19 @@ use std::{num::NonZeroUsize, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 use slice_controller::Controller;
+use tokio::sync::mpsc;
 
 pub use config_errors::{CONCURRENCY, ConfigErrors, ENDPOINTS_PER_SLICE};
 pub use flags::CommonArgs;
 pub use go_duration::GoDuration;
 pub use usage::print_usage_error;
 
-use crate::{Health, Metrics, PreflightError, RunOptions, preflight};
+use crate::{
+    Health, Metrics, RunOptions, preflight,
+    preflight::{Permissions, review_permissions},
+    rbac::required_access,
+    run::run_with_debug,
+};
 use status_endpoints::StatusEndpoints;
 
 /// The constants of a program: its names and defaults.
@@ -40,6 +46,9 @@ pub struct ProgramInfo {
     pub work_queue: &'static str,
     /// The target of its own log lines, which are shown from INFO on: the name of its crate. Dashes become underscores.
     pub log_target: &'static str,
+    /// The resource that owns its slices, in the core group, such as `services`: the permission to set its finalizers is
+    /// reviewed too (see [`policy_rules`](crate::policy_rules)).
+    pub owner: Option<&'static str>,
 }
 
 impl ProgramInfo {
@@ -54,6 +63,7 @@ impl ProgramInfo {
             metrics_subsystem: name,
             work_queue: name,
             log_target: name,
+            owner: None,
         }
     }
 
@@ -94,9 +104,11 @@ struct DefaultArgs {
 /// The minimum delay of upstream's controller (R23).
 const FOREIGN_CHANGE_DELAY: Duration = Duration::from_secs(1);
 
-/// The whole `main` of a controller: common flags, client configuration, preflight check, logging, HTTP endpoints, shutdown.
+/// The whole `main` of a controller: common flags, client configuration, review of permissions, logging, HTTP endpoints,
+/// shutdown.
 ///
-/// Configuration and preflight errors are printed in one line each, and the exit code is a failure.
+/// Configuration errors are printed in one line each, and the exit code is a failure. An API server that cannot be reached,
+/// lacks a resource or denies access is none: the program waits for it.
 pub fn run<C: Controller + Send>(info: ProgramInfo, controller: impl FnOnce(&CommonArgs) -> C) -> ExitCode {
     run_with(&info, |args: DefaultArgs, errors| ProgramSpec {
         controller: controller(&args.common),
@@ -140,6 +152,7 @@ where
     let result = runtime.block_on(run_until_stopped(info, program));
     // Do not wait for blocking threads, such as a name resolution in progress.
     runtime.shutdown_background();
+    logging::flush();
     result
 }
 
@@ -152,40 +165,61 @@ where
     let common = &program.common;
     let user_agent = format!("{}/{}", info.name, info.version);
     let config = client_config::load(&common.kubeconfig, &common.master, &user_agent).await?;
-    let url = config.cluster_url.clone();
-    let client = client_config::client(config)?;
+    let server = client_config::without_userinfo(&config.cluster_url);
+    let load_arguments = (common.kubeconfig.clone(), common.master.clone(), user_agent);
+    let connections = client_config::connections(config, common.connection_options(), load_arguments)?;
     let options = run_options(info, &program);
+    let mut errors = ConfigErrors::default();
+    for error in preflight(&program.controller, &options) {
+        errors.add(&error);
+    }
+    errors.into_result()?;
     tracing::info!(
         version = info.version,
-        server = %url,
+        server,
         controller_name = options.managed_by,
         dry_run = options.dry_run,
         "starting"
     );
-    let listener = match common.http_address.as_str() {
-        "" => None,
-        address => Some(http::listen(address).await.map_err(|error| {
-            let mut errors = ConfigErrors::default();
-            errors.add(&format!("cannot listen on --http-address={address}: {error}"));
-            errors
-        })?),
-    };
-    tokio::select! {
-        errors = preflight(&program.controller, client.clone(), &options) => check_preflight(errors, &url)?,
-        () = &mut stop => return Ok(()),
-    }
     let metrics = Arc::new(Metrics::new(&info.metrics_prefix(), info.work_queue));
     let health = Arc::new(Health::default());
-    if let Some(listener) = listener {
-        tracing::info!(address = %listener.local_addr()?, "metrics and health are served");
+    let permissions = Arc::new(Permissions::default());
+    let (debug, debug_requests) = mpsc::channel(1);
+    metrics.build_info(info.version);
+    // Before anything waits for the API server, so that `/readyz` reports why.
+    if !common.http_address.is_empty() {
         let endpoints = StatusEndpoints {
             metrics: Arc::clone(&metrics),
             health: Arc::clone(&health),
+            permissions: Arc::clone(&permissions),
+            debug,
         };
-        tokio::spawn(http::serve(listener, endpoints));
+        start_http(&common.http_address, endpoints).await?;
     }
-    crate::run(program.controller, client, options, health, metrics, stop).await;
+    let required = required_access(&program.controller, info.owner, &options);
+    tokio::spawn(review_permissions(connections.clone(), required, permissions));
+    run_with_debug(
+        program.controller,
+        connections,
+        options,
+        health,
+        metrics,
+        debug_requests,
+        stop,
+    )
+    .await;
     tracing::info!("stopped");
+    Ok(())
+}
+
+async fn start_http(address: &str, endpoints: StatusEndpoints) -> Result<(), ConfigErrors> {
+    let listener = http::listen(address).await.map_err(|error| {
+        let mut errors = ConfigErrors::default();
+        errors.add(&format!("cannot listen on --http-address={address}: {error}"));
+        errors
+    })?;
+    tracing::info!(address = %listener.local_addr()?, "metrics and health are served");
+    tokio::spawn(http::serve(listener, endpoints));
     Ok(())
 }
 
@@ -201,14 +235,6 @@ fn run_options<C>(info: &ProgramInfo, program: &ProgramSpec<C>) -> RunOptions {
         rate_limit: common.rate_limit(),
         dry_run: common.dry_run,
     }
-}
-
-fn check_preflight(preflight_errors: Vec<PreflightError>, url: &::http::Uri) -> Result<(), ConfigErrors> {
-    let mut errors = ConfigErrors::default();
-    for error in preflight_errors {
-        errors.add(&format!("{url}: {error}"));
-    }
-    errors.into_result()
 }
 
 #[cfg(test)]

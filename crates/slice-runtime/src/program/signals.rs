@@ -7,6 +7,8 @@ use tokio::{
     sync::oneshot,
 };
 
+use super::logging;
+
 /// A future that is ready after the first SIGTERM or SIGINT. A second signal exits the process at once.
 pub(super) fn stop() -> io::Result<impl Future<Output = ()>> {
     let mut signals = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -18,6 +20,7 @@ pub(super) fn stop() -> io::Result<impl Future<Output = ()>> {
         let _ = sender.send(());
         next_signal(&mut signals).await;
         tracing::warn!("second signal, exiting immediately");
+        logging::flush();
         std::process::exit(1);
     });
     Ok(async { drop(stopped.await) })

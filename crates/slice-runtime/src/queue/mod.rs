@@ -1,35 +1,59 @@
 //! The work queue: keys to sync, with delays, backoff and one sync per key at a time.
 
 mod backoff;
+mod fair_queue;
+mod place;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    collections::{BTreeMap, HashMap, VecDeque},
+    collections::{BTreeMap, HashMap},
     time::{Duration, Instant},
 };
 
-use slice_controller::Key;
+use serde::Serialize;
+use slice_controller::{Enqueued, Key};
 
 use backoff::Backoff;
+use fair_queue::FairQueue;
+pub(crate) use place::Place;
 
 /// A rate-limited delaying work queue, as in client-go, in one type.
 ///
 /// A pure state machine: time is an argument. Its guarantees:
 /// * a delayed key becomes ready at its earliest deadline; a later deadline does not postpone it (R35, R38);
-/// * ready keys are returned first in, first out;
+/// * ready keys are returned first in, first out within a lane and a namespace; namespaces take turns;
 /// * a key is processed by one sync at a time; adds during processing lead to one further sync (R32);
-/// * a failing key is requeued with exponential backoff up to a maximum delay, with an unlimited number of retries;
+/// * a failing key is requeued with exponential backoff and jitter up to a maximum delay, with an unlimited number of retries;
 /// * an add ends the backoff early, because the change may resolve the failure; a `Retry-After` of the server is honoured.
 #[derive(Debug, Default)]
 pub(crate) struct WorkQueue {
     keys: HashMap<Key, Entry>,
-    ready: VecDeque<Key>,
+    /// By [`Lane`].
+    ready: [FairQueue; 3],
+    /// The number of ready keys.
+    depth: usize,
     /// By deadline; equal deadlines in the order of their adds.
     delayed: BTreeMap<(Instant, u64), Key>,
     backoff: Backoff,
-    /// The last sequence number in `delayed`.
+    /// The last sequence number of a delayed or ready key.
     sequence: u64,
+}
+
+/// The lane of a ready key: admission decides which lane is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Lane {
+    /// A change takes endpoints out of service.
+    Removal,
+    /// Any other change.
+    Change,
+    /// The last sync of the key failed.
+    Retry,
+}
+
+impl Lane {
+    pub(crate) const ALL: [Self; 3] = [Self::Removal, Self::Change, Self::Retry];
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +61,8 @@ struct Entry {
     state: State,
     /// The first add since the last sync began.
     added_at: Option<Instant>,
+    /// Whether a change since the last sync began takes endpoints out of service.
+    removal: bool,
     /// The deadline of adds during processing: the key is requeued for it afterwards.
     dirty: Option<Instant>,
     /// Failures in a row.
@@ -52,7 +78,8 @@ enum State {
     Idle,
     /// Delayed until this deadline, with this sequence number.
     Delayed(Instant, u64),
-    Ready,
+    /// Ready in this lane, at this position.
+    Ready(Lane, u64),
     Processing,
 }
 
@@ -82,6 +109,16 @@ pub(crate) enum SyncStatus {
 }
 
 impl Entry {
+    fn lane(&self) -> Lane {
+        if self.failures > 0 {
+            Lane::Retry
+        } else if self.removal {
+            Lane::Removal
+        } else {
+            Lane::Change
+        }
+    }
+
     /// Records a failure. Returns when the key is due again: after `delay`, or earlier if it was added during processing.
     fn fail(
         &mut self,
@@ -100,14 +137,22 @@ impl Entry {
 }
 
 impl WorkQueue {
-    /// Enqueues a key after a delay. Returns false if it was queued already.
-    pub(crate) fn add(&mut self, key: Key, delay: Duration, now: Instant) -> bool {
+    /// Enqueues a key after its delay. Returns false if it was queued already.
+    pub(crate) fn add(&mut self, enqueued: Enqueued, now: Instant) -> bool {
+        let Enqueued { key, delay, removal } = enqueued;
         let entry = self.keys.entry(key.clone()).or_default();
         let is_new = entry.added_at.is_none();
         entry.added_at.get_or_insert(now);
+        entry.removal |= removal;
+        let lane = entry.lane();
         let due = (now + delay).max(entry.not_before.unwrap_or(now));
         match entry.state {
-            State::Ready => {}
+            State::Ready(before, position) if before != lane => {
+                self.ready[before as usize].remove(&key.namespace, position);
+                self.depth -= 1;
+                self.make_ready(key);
+            }
+            State::Ready(..) => {}
             State::Processing => entry.dirty = Some(entry.dirty.map_or(due, |before| before.min(due))),
             State::Delayed(before, _) if before <= due => {}
             State::Delayed(before, sequence) => {
@@ -119,24 +164,33 @@ impl WorkQueue {
         is_new
     }
 
-    /// Takes the next ready key for processing. [`done`](Self::done) must be called for it afterwards.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<QueuedKey> {
-        self.promote_due(now);
-        let key = self.ready.pop_front()?;
+    /// Whether a key of this lane is ready, of a namespace that `admits` accepts.
+    pub(crate) fn is_ready(&self, lane: Lane, admits: impl Fn(&str) -> bool) -> bool {
+        self.ready[lane as usize].is_ready(admits)
+    }
+
+    /// Takes the next ready key of a lane for processing, of a namespace that `admits` accepts. [`done`](Self::done) must be
+    /// called for it afterwards.
+    pub(crate) fn take(&mut self, lane: Lane, admits: impl Fn(&str) -> bool) -> Option<QueuedKey> {
+        let key = self.ready[lane as usize].pop(admits)?;
+        self.depth -= 1;
         let entry = self.keys.get_mut(&key).expect("a ready key has an entry");
         entry.state = State::Processing;
+        entry.removal = false;
         let added_at = entry.added_at.take().expect("a ready key was added");
         let attempt = entry.failures.saturating_add(1);
         Some(QueuedKey { key, added_at, attempt })
     }
 
     /// Ends the processing of a key: requeues it after a failure, a conflict or an add during processing, else forgets it.
-    pub(crate) fn done(&mut self, key: &Key, status: SyncStatus, now: Instant) {
+    /// `jitter` (0 to 1) spreads the retries of keys that failed together.
+    pub(crate) fn done(&mut self, key: &Key, status: SyncStatus, jitter: f64, now: Instant) {
         let Some(entry) = self.keys.get_mut(key).filter(|entry| entry.state == State::Processing) else {
             return;
         };
         entry.state = State::Idle;
         let dirty = entry.dirty.take();
+        let backoff = self.backoff.after(entry.failures, jitter);
         let due = match status {
             SyncStatus::Success => {
                 entry.failures = 0;
@@ -145,10 +199,8 @@ impl WorkQueue {
                 dirty
             }
             SyncStatus::Conflict if entry.failures == 0 => Some(entry.fail(Duration::ZERO, None, dirty, now)),
-            SyncStatus::Conflict => Some(entry.fail(self.backoff.after(entry.failures), None, dirty, now)),
-            SyncStatus::Failure { retry_after } => {
-                Some(entry.fail(self.backoff.after(entry.failures), retry_after, dirty, now))
-            }
+            SyncStatus::Conflict => Some(entry.fail(backoff, None, dirty, now)),
+            SyncStatus::Failure { retry_after } => Some(entry.fail(backoff, retry_after, dirty, now)),
         };
         match due {
             Some(due) => self.schedule(key.clone(), due, now),
@@ -174,12 +226,6 @@ impl WorkQueue {
         self.delayed.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// The number of keys: ready, delayed and processing.
-    #[cfg(feature = "simulation")]
-    pub(crate) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
     /// Whether a key is ready, delayed or processing.
     #[cfg(feature = "simulation")]
     pub(crate) fn contains(&self, key: &Key) -> bool {
@@ -188,29 +234,35 @@ impl WorkQueue {
 
     /// The number of ready keys (R33).
     pub(crate) fn depth(&self) -> usize {
-        self.ready.len()
+        self.depth
+    }
+
+    /// Makes delayed keys ready whose deadline has passed, the earliest first (R37).
+    pub(crate) fn promote_due(&mut self, now: Instant) {
+        while let Some(first) = self.delayed.first_entry().filter(|first| first.key().0 <= now) {
+            let key = first.remove();
+            self.make_ready(key);
+        }
     }
 
     /// Makes a key ready, or delays it until `due`.
     fn schedule(&mut self, key: Key, due: Instant, now: Instant) {
-        let entry = self.keys.get_mut(&key).expect("a scheduled key has an entry");
         if due <= now {
-            entry.state = State::Ready;
-            self.ready.push_back(key);
-        } else {
-            self.sequence += 1;
-            entry.state = State::Delayed(due, self.sequence);
-            self.delayed.insert((due, self.sequence), key);
+            self.make_ready(key);
+            return;
         }
+        self.sequence += 1;
+        let entry = self.keys.get_mut(&key).expect("a scheduled key has an entry");
+        entry.state = State::Delayed(due, self.sequence);
+        self.delayed.insert((due, self.sequence), key);
     }
 
-    /// Makes delayed keys ready whose deadline has passed, the earliest first (R37).
-    fn promote_due(&mut self, now: Instant) {
-        while let Some(first) = self.delayed.first_entry().filter(|first| first.key().0 <= now) {
-            let key = first.remove();
-            let entry = self.keys.get_mut(&key).expect("a delayed key has an entry");
-            entry.state = State::Ready;
-            self.ready.push_back(key);
-        }
+    fn make_ready(&mut self, key: Key) {
+        self.sequence += 1;
+        self.depth += 1;
+        let entry = self.keys.get_mut(&key).expect("a scheduled key has an entry");
+        let lane = entry.lane();
+        entry.state = State::Ready(lane, self.sequence);
+        self.ready[lane as usize].push(key, self.sequence);
     }
 }

@@ -23,7 +23,7 @@ impl Harness {
     }
 
     fn add(&mut self, name: &str, delay: Duration) {
-        self.queue.add(key(name), delay, self.now);
+        self.queue.add(Enqueued::after(key(name), delay), self.now);
     }
 
     fn pass(&mut self, time: Duration) {
@@ -31,7 +31,12 @@ impl Harness {
     }
 
     fn next(&mut self) -> Option<String> {
-        self.queue.next(self.now).map(|queued| queued.key.name.to_string())
+        self.take().map(|queued| queued.key.name.to_string())
+    }
+
+    fn take(&mut self) -> Option<QueuedKey> {
+        self.queue.promote_due(self.now);
+        Lane::ALL.into_iter().find_map(|lane| self.queue.take(lane, |_| true))
     }
 
     /// Takes all due keys in order; each sync succeeds.
@@ -45,12 +50,12 @@ impl Harness {
     }
 
     fn done(&mut self, name: &str) {
-        self.queue.done(&key(name), SyncStatus::Success, self.now);
+        self.queue.done(&key(name), SyncStatus::Success, 0.0, self.now);
     }
 
     fn fail(&mut self, name: &str) {
         let failure = SyncStatus::Failure { retry_after: None };
-        self.queue.done(&key(name), failure, self.now);
+        self.queue.done(&key(name), failure, 0.0, self.now);
     }
 
     /// The time until the next deadline.
@@ -94,7 +99,7 @@ fn a_processed_key_leaves_no_state() {
     harness.add("foo", ms(5));
     harness.pass(ms(5));
     assert_eq!(harness.drain(), ["foo"]);
-    assert!(harness.queue.keys.is_empty() && harness.queue.delayed.is_empty() && harness.queue.ready.is_empty());
+    assert!(harness.queue.keys.is_empty() && harness.queue.delayed.is_empty() && harness.queue.depth() == 0);
 }
 
 /// A delayed key is not ready before its deadline (T-WQ-12, R34).
@@ -217,7 +222,7 @@ fn t_wq_18_the_longer_of_backoff_and_retry_after_wins() {
             let retry_after = Some(ms(retry_after));
             harness
                 .queue
-                .done(&key("foo"), SyncStatus::Failure { retry_after }, harness.now);
+                .done(&key("foo"), SyncStatus::Failure { retry_after }, 0.0, harness.now);
             let delay = harness.next_delay().unwrap();
             assert_eq!(delay.as_secs(), expected, "{retry_after:?}");
             assert_eq!(harness.queue.failures(&key("foo")), 2);
@@ -237,7 +242,7 @@ fn retry_after_is_honoured_despite_adds() {
     let retry_after = Some(ms(5000));
     harness
         .queue
-        .done(&key("foo"), SyncStatus::Failure { retry_after }, harness.now);
+        .done(&key("foo"), SyncStatus::Failure { retry_after }, 0.0, harness.now);
     harness.add("foo", Duration::ZERO);
     assert_eq!((harness.next(), harness.next_delay()), (None, retry_after));
     harness.pass(ms(5000));
@@ -252,7 +257,7 @@ fn a_conflict_requeues_at_once_and_then_with_backoff() {
     let mut delays = Vec::new();
     for _ in 0..4 {
         assert_eq!(harness.next().as_deref(), Some("foo"));
-        harness.queue.done(&key("foo"), SyncStatus::Conflict, harness.now);
+        harness.queue.done(&key("foo"), SyncStatus::Conflict, 0.0, harness.now);
         let delay = harness.next_delay().unwrap_or_default();
         delays.push(delay.as_secs());
         harness.pass(delay);
@@ -267,12 +272,12 @@ fn added_at_is_the_first_add_since_the_last_sync_began() {
     harness.add("foo", ms(50));
     harness.pass(ms(20));
     harness.add("foo", Duration::ZERO);
-    assert_eq!(harness.queue.next(harness.now).unwrap().added_at, first_add);
+    assert_eq!(harness.take().unwrap().added_at, first_add);
     let second_add = harness.now;
     harness.add("foo", Duration::ZERO);
     harness.pass(ms(20));
     harness.done("foo");
-    assert_eq!(harness.queue.next(harness.now).unwrap().added_at, second_add);
+    assert_eq!(harness.take().unwrap().added_at, second_add);
 }
 
 /// Random operations: no key is processed twice at a time, and none is lost (T-WQ-01).

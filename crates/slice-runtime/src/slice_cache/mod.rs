@@ -1,19 +1,24 @@
 //! The slice cache: our slices as the watch has shown them, with the responses to our own writes as an overlay.
 
+mod reserved;
 mod resource_version;
 #[cfg(test)]
 mod tests;
+mod tombstones;
 
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
+    time::Instant,
 };
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_controller::Key;
+use slice_controller::{Key, ObjectRef};
 use slice_core::{CompactSlice, Interner, ObservedDeletion, SliceTracker, SliceVersion, WriteOutcome, WriteTicket};
 
+use reserved::ReservedNames;
 use resource_version::{is_newer, tracked_version};
+use tombstones::Tombstones;
 
 /// All slices with our managed-by label, by key.
 ///
@@ -25,8 +30,14 @@ pub(crate) struct SliceCache {
     /// The key of each slice in `sets`.
     key_by_uid: HashMap<Arc<str>, Key>,
     tracker: SliceTracker<Key>,
-    /// Tombstones: uids of slices that we deleted, until the watch shows the deletion.
-    tombstones: HashSet<Arc<str>>,
+    tombstones: Tombstones,
+    pub(crate) reserved: ReservedNames,
+    /// The version of the last complete list.
+    list_version: Option<String>,
+    /// The number of epochs before this one.
+    epoch: u64,
+    /// Slices in `sets` from an earlier epoch: any version of this one replaces them.
+    outdated: HashSet<Arc<str>>,
 }
 
 /// The slices of one key.
@@ -34,8 +45,6 @@ pub(crate) struct SliceCache {
 struct SliceSet {
     /// In the order of their names.
     slices: Vec<CompactSlice>,
-    /// Names that foreign slices have.
-    reserved_names: Vec<String>,
     /// Whether a plan for the key is being executed.
     in_flight: bool,
     /// Watch events during the execution of the plan: caused by our own writes, or by foreign changes.
@@ -63,11 +72,6 @@ impl SliceCache {
         self.sets.get(key).map_or(&[], |set| &set.slices)
     }
 
-    /// Names in the namespace of a key that foreign slices have.
-    pub(crate) fn reserved_names(&self, key: &Key) -> &[String] {
-        self.sets.get(key).map_or(&[], |set| &set.reserved_names)
-    }
-
     /// The keys with slices.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &Key> {
         let with_slices = self.sets.iter().filter(|(_, set)| !set.slices.is_empty());
@@ -75,23 +79,28 @@ impl SliceCache {
     }
 
     /// Applies a watch event of one of our slices, which belongs to this key. Returns the keys to enqueue.
-    pub(crate) fn apply(&mut self, key: Option<Key>, slice: CompactSlice) -> Vec<Key> {
+    pub(crate) fn apply(&mut self, key: Option<Key>, slice: CompactSlice, now: Instant) -> Vec<Key> {
         let uid = slice.metadata.uid.clone().unwrap_or_default();
+        let resource_version = slice.metadata.resource_version.as_deref();
         let mut enqueue = Vec::new();
-        if let Some(old_key) = self
-            .key_by_uid
-            .get(&*uid)
-            .filter(|old_key| Some(*old_key) != key.as_ref())
-            .cloned()
-        {
+        let cached_in = self.key_by_uid.get(&*uid);
+        if let Some(old_key) = cached_in.filter(|old| Some(*old) != key.as_ref()).cloned() {
+            // An event from before the slice moved to its present key.
+            if !self.is_newer_than_cached(&uid, resource_version) {
+                return enqueue;
+            }
             self.evict(&uid);
             enqueue.extend(self.defer_or_enqueue(old_key, Deferred::Removed));
         }
         let version = tracked_version(&slice.metadata, &uid);
+        let tombstone_ended = self.tombstones.end(&uid, resource_version, now);
         if let Some(key) = key {
             // An event from before our delete.
-            let is_deleted = self.tombstones.contains(&*uid);
+            let is_deleted = self.tombstones.contains(&uid);
             let should_sync = !is_deleted && self.tracker.should_sync(&key, version);
+            if tombstone_ended {
+                self.tracker.cancel_deletion(version);
+            }
             let event = Deferred::Applied {
                 uid: uid.clone(),
                 generation: version.generation,
@@ -111,6 +120,21 @@ impl SliceCache {
         enqueue
     }
 
+    /// Handles a slice that exists at a version that cannot be decoded. It is no base for updates, so that it leaves the cache
+    /// and its endpoints are published by another slice (F25). `key` is that of its labels, if they are known. Returns the key
+    /// to enqueue.
+    pub(crate) fn apply_undecodable(&mut self, key: Option<Key>, object: &ObjectRef, now: Instant) -> Option<Key> {
+        let is_cached = self.key_by_uid.contains_key(&*object.uid);
+        if is_cached && !self.is_newer_than_cached(&object.uid, Some(&object.resource_version)) {
+            return None;
+        }
+        let cached_in = self.evict(&object.uid);
+        self.tracker.observe(None, &object.uid);
+        let key = key.or(cached_in)?;
+        self.reserved.reserve(&key, &object.name, now);
+        self.defer_or_enqueue(key, Deferred::Removed)
+    }
+
     /// Applies a watch event: a slice was deleted, or lost our managed-by label. Returns the key to enqueue.
     pub(crate) fn remove(&mut self, uid: &str) -> Option<Key> {
         self.tombstones.remove(uid);
@@ -123,16 +147,46 @@ impl SliceCache {
         }
     }
 
+    /// A list has begun; [`replace`](Self::replace) completes it.
+    pub(crate) fn begin_list(&mut self) {
+        self.tombstones.begin_list();
+    }
+
     /// Completes a relist: removes the slices that it lacks, unless they are newer than the list. Returns the keys to enqueue.
     pub(crate) fn replace(&mut self, listed: &HashSet<String>, list_version: &str) -> Vec<Key> {
+        self.tombstones.end_list();
+        self.list_version = Some(list_version.to_owned());
         let cached = self.sets.values().flat_map(|set| &set.slices);
         let missing: Vec<Arc<str>> = cached
-            .filter(|slice| !is_newer(slice.metadata.resource_version.as_deref(), Some(list_version)))
-            .filter_map(|slice| slice.metadata.uid.as_deref().map(Arc::from))
-            .chain(self.tombstones.iter().cloned())
+            .filter_map(|slice| {
+                Some((
+                    slice.metadata.uid.as_deref()?,
+                    slice.metadata.resource_version.as_deref(),
+                ))
+            })
+            .filter(|(uid, version)| self.outdated.contains(*uid) || !is_newer(*version, Some(list_version)))
+            .map(|(uid, _)| uid.into())
+            .chain(self.tombstones.uids().cloned())
             .filter(|uid| !listed.contains(&**uid))
             .collect();
         missing.iter().filter_map(|uid| self.remove(uid)).collect()
+    }
+
+    /// Starts an epoch: resourceVersions and generations went back, because etcd was restored (F14). The cached slices stay
+    /// until the next event or list, which replaces them whatever their version. Tombstones, expectations and reserved names
+    /// are dropped; a write in flight must not be applied (see [`epoch`](Self::epoch)).
+    pub(crate) fn start_epoch(&mut self) {
+        self.epoch += 1;
+        self.outdated = self.key_by_uid.keys().cloned().collect();
+        self.tombstones.clear();
+        self.tracker.clear();
+        self.reserved = ReservedNames::default();
+        self.list_version = None;
+    }
+
+    /// The number of the epoch. The result of a write that began in another epoch states nothing about this one.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
     }
 
     /// Called before the plan of a key is executed: until [`end_sync`](Self::end_sync), watch events of its slices are
@@ -170,9 +224,15 @@ impl SliceCache {
     }
 
     /// Applies the response to a create or update. The response is superseded if the watch has already shown that the slice
-    /// was deleted or moved to another key.
+    /// was deleted or moved to another key, or if a list that is as new does not contain it.
     pub(crate) fn write_succeeded(&mut self, key: &Key, ticket: WriteTicket<Key>, slice: CompactSlice) -> WriteOutcome {
         let uid = slice.metadata.uid.clone().unwrap_or_default();
+        let is_newer_than_list = is_newer(slice.metadata.resource_version.as_deref(), self.list_version.as_deref());
+        // A slice that the list contained is cached, or the tracker has observed what became of it.
+        if !is_newer_than_list && !self.key_by_uid.contains_key(&*uid) {
+            self.tracker.abandon_write(ticket);
+            return WriteOutcome::Superseded;
+        }
         let outcome = self
             .tracker
             .finish_write(ticket, tracked_version(&slice.metadata, &uid));
@@ -192,60 +252,67 @@ impl SliceCache {
         self.tracker.expect_deletion(key, uid);
     }
 
-    /// Removes a slice after a successful delete, and leaves a tombstone.
-    pub(crate) fn delete_succeeded(&mut self, uid: &str) {
-        // No tombstone if the watch has already shown the deletion.
-        if self.evict(uid).is_some() {
-            self.tombstones.insert(uid.into());
+    /// A response shows that the slice is deleted, or that it lost our managed-by label: removes it, and leaves a tombstone.
+    pub(crate) fn left(&mut self, key: &Key, uid: &str, now: Instant) {
+        let version = self
+            .cached(uid)
+            .and_then(|slice| slice.metadata.resource_version.clone());
+        let is_outdated = self.outdated.contains(uid);
+        // No tombstone if the watch has already shown the deletion, or if the version is from another epoch.
+        if self.evict(uid).is_some() && !is_outdated {
+            self.tracker.expect_deletion(key, uid);
+            self.tombstones.insert(uid, version, now);
         }
     }
 
     /// A delete failed or was skipped, or its result is unknown.
-    pub(crate) fn delete_failed(&mut self, key: &Key, uid: &str) {
-        let slices = self.sets.get(key).map_or(&[][..], |set| &set.slices);
-        if let Some(slice) = slices.iter().find(|slice| slice.metadata.uid.as_deref() == Some(uid)) {
-            self.tracker.cancel_deletion(tracked_version(&slice.metadata, uid));
+    pub(crate) fn delete_failed(&mut self, uid: &str) {
+        let version = self.cached(uid).map(|slice| tracked_version(&slice.metadata, uid));
+        if let Some(version) = version {
+            self.tracker.cancel_deletion(version);
         }
     }
 
-    /// Reserves a name that a foreign slice has: new slices of the key get another one.
-    pub(crate) fn reserve_name(&mut self, key: &Key, name: String) {
-        self.sets.entry(key.clone()).or_default().reserved_names.push(name);
+    /// The cached version of a slice.
+    fn cached(&self, uid: &str) -> Option<&CompactSlice> {
+        let slices = &self.sets.get(self.key_by_uid.get(uid)?)?.slices;
+        slices.iter().find(|slice| slice.metadata.uid.as_deref() == Some(uid))
     }
 
-    /// Inserts or replaces a slice, unless the cached version is as new. Returns whether the cache changed.
+    fn is_newer_than_cached(&self, uid: &str, version: Option<&str>) -> bool {
+        self.outdated.contains(uid)
+            || self
+                .cached(uid)
+                .is_none_or(|cached| is_newer(version, cached.metadata.resource_version.as_deref()))
+    }
+
+    /// Inserts or replaces a slice, unless the cached slice of its name is as new. Returns whether the cache changed.
     fn insert_if_newer(&mut self, key: &Key, slice: CompactSlice) -> bool {
+        let uid: Arc<str> = slice.metadata.uid.as_deref().unwrap_or_default().into();
         let slices = &mut self.sets.entry(key.clone()).or_default().slices;
         match slices.binary_search_by(|cached| cached.metadata.name.cmp(&slice.metadata.name)) {
             Ok(index) => {
                 let cached = &slices[index].metadata;
+                let cached_uid = cached.uid.as_deref().unwrap_or_default();
                 let version = slice.metadata.resource_version.as_deref();
-                if cached.uid == slice.metadata.uid && !is_newer(version, cached.resource_version.as_deref()) {
+                // Of another uid too: names are reused, and versions of all slices increase.
+                if !self.outdated.contains(cached_uid) && !is_newer(version, cached.resource_version.as_deref()) {
                     return false;
                 }
-                if let Some(uid) = cached
-                    .uid
-                    .as_deref()
-                    .filter(|uid| Some(*uid) != slice.metadata.uid.as_deref())
-                {
-                    self.key_by_uid.remove(uid);
-                }
-                self.key_by_uid
-                    .insert(slice.metadata.uid.as_deref().unwrap_or_default().into(), key.clone());
+                self.outdated.remove(cached_uid);
+                self.key_by_uid.remove(cached_uid);
                 slices[index] = slice;
             }
-            Err(index) => {
-                self.key_by_uid
-                    .insert(slice.metadata.uid.as_deref().unwrap_or_default().into(), key.clone());
-                slices.insert(index, slice);
-            }
+            Err(index) => slices.insert(index, slice),
         }
+        self.key_by_uid.insert(uid, key.clone());
         true
     }
 
     /// Removes a slice from its set. Returns its key.
     fn evict(&mut self, uid: &str) -> Option<Key> {
         let key = self.key_by_uid.remove(uid)?;
+        self.outdated.remove(uid);
         if let Some(set) = self.sets.get_mut(&key) {
             set.slices.retain(|slice| slice.metadata.uid.as_deref() != Some(uid));
         }
@@ -267,7 +334,7 @@ impl SliceCache {
     /// Drops an empty set.
     fn prune(&mut self, key: &Key) {
         let set = self.sets.get(key);
-        if set.is_some_and(|set| set.slices.is_empty() && set.reserved_names.is_empty() && !set.in_flight) {
+        if set.is_some_and(|set| set.slices.is_empty() && !set.in_flight) {
             self.sets.remove(key);
         }
     }

@@ -37,7 +37,7 @@ impl ListWatch {
         }
     }
 
-    /// A list of at most one object: checks access, and returns a resourceVersion.
+    /// A consistent read of at most one object: checks access, and returns the current resourceVersion.
     pub(super) fn probe(&self) -> BuiltRequest {
         self.list(1, "")
     }
@@ -61,10 +61,9 @@ impl ListWatch {
         }
     }
 
-    /// A streaming list: all objects at this resourceVersion or a later one, then their changes. An empty resourceVersion makes
-    /// it a consistent read.
-    pub(super) fn streaming_list(&self, min_version: &str, timeout: Duration) -> BuiltRequest {
-        self.watch(&self.watch_params(timeout).initial_events(), min_version)
+    /// A streaming list: all objects, then their changes. Without a resourceVersion it is a consistent read.
+    pub(super) fn streaming_list(&self, timeout: Duration) -> BuiltRequest {
+        self.watch(&self.watch_params(timeout).initial_events(), "")
     }
 
     /// A watch from a resourceVersion.
@@ -116,14 +115,9 @@ mod tests {
             uri(ListWatch::new(&pods(), "").watch_from("7", seconds)),
             "/api/v1/pods?watch=true&timeoutSeconds=9&allowWatchBookmarks=true&resourceVersion=7"
         );
-        assert_eq!(
-            uri(ListWatch::new(&pods(), "").streaming_list("7", seconds)),
-            "/api/v1/pods?watch=true&timeoutSeconds=9&allowWatchBookmarks=true&sendInitialEvents=true\
-             &resourceVersionMatch=NotOlderThan&resourceVersion=7"
-        );
         let labelled = pods().labels("a.io/b=c,!d").metadata_only();
         // An empty version, not version 0, which would allow stale data.
-        let request = ListWatch::new(&labelled, "").streaming_list("", seconds);
+        let request = ListWatch::new(&labelled, "").streaming_list(seconds);
         assert_eq!(
             request.as_ref().unwrap().headers()[ACCEPT],
             "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

@@ -5,7 +5,7 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use slice_runtime::{Health, Metrics, RunOptions, preflight, run};
+use slice_runtime::{Health, Metrics, RunOptions, run};
 use testenv::{ControlPlane, until};
 
 use crate::reporter::Reporter;
@@ -66,7 +66,6 @@ async fn an_optional_custom_resource_appears_and_disappears() {
     };
 
     let (controller, mut reports) = Reporter::new("example.com/v1", "pools");
-    assert_eq!(preflight(&controller, client.clone(), &options()).await, []);
     let health = Arc::new(Health::default());
     let scenario = async {
         assert_eq!(reports.next().await, "sync", "syncs do not wait for pools");

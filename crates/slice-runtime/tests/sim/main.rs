@@ -25,7 +25,7 @@ use slice_controller::{
 };
 use slice_core::AddressType;
 use slice_reconciler::{EndpointCounts, Plan, PlanStats};
-use slice_runtime::{Health, Metrics, PreflightError, RunOptions, preflight, run};
+use slice_runtime::{Health, Metrics, RunOptions, preflight, run};
 
 /// A controller that watches namespaces and has one key, which stays active for resyncs.
 struct Namespaces {
@@ -143,87 +143,62 @@ async fn undecodable_objects_are_counted() {
     let page = run_for_a_minute(controller, options()).await.page();
     let skipped = "test_objects_skipped_total{resource=\"namespaces\"} 4\n";
     assert!(page.contains(skipped), "{page}");
-    assert!(page.contains("test_events_dropped_total 0\n"), "{page}");
-}
-
-#[tokio::test]
-async fn preflight_accepts_a_healthy_and_a_busy_server() {
-    let (client, faults) = server();
-    assert_eq!(preflight(&Namespaces::default(), client.clone(), &options()).await, []);
-    // A list and a watch of each resource.
-    assert_eq!(faults.count(&Match::default()), 4);
-    for busy in [429, 500, 503] {
-        let rule = faults.add(Rule::when(Match::default()).answer(busy));
-        assert_eq!(
-            preflight(&Namespaces::default(), client.clone(), &options()).await,
-            [],
-            "{busy}"
-        );
-        rule.remove();
-    }
-}
-
-#[tokio::test]
-async fn preflight_reports_denied_access_by_verb_and_resource() {
-    let (client, faults) = server();
-    faults.add(Rule::on(Verb::List, "namespaces").answer(403));
-    faults.add(Rule::on(Verb::Watch, "endpointslices").answer(401));
-    let errors: Vec<String> = preflight(&Namespaces::default(), client, &options())
-        .await
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    assert_eq!(
-        errors,
-        [
-            "not allowed to list namespaces: injected fault: 403; check the credentials and RBAC rules",
-            "not allowed to watch endpointslices: injected fault: 401; check the credentials and RBAC rules"
-        ]
+    assert!(
+        page.contains("test_events_dropped_total{reason=\"spam\"} 0\n"),
+        "{page}"
     );
 }
 
-#[tokio::test]
-async fn preflight_reports_a_resource_that_is_not_served() {
-    let (client, faults) = server();
-    faults.add(Rule::on(Verb::List, "endpointslices").answer(404));
-    let errors = preflight(&Namespaces::default(), client, &options()).await;
-    let (api, resource) = ("apis/discovery.k8s.io/v1".to_owned(), "endpointslices");
-    assert_eq!(errors, [PreflightError::NotServed { api, resource }]);
+/// A server that cannot be reached, lacks a resource, denies access or is busy is waited for, and the health shows why.
+#[tokio::test(start_paused = true)]
+async fn the_initial_list_is_retried_until_the_server_answers() {
+    for (rule, reason) in [
+        (Rule::when(Match::default()).drop_request(), ""),
+        (
+            Rule::when(Match::default().resource("endpointslices")).answer(404),
+            "the API server does not serve apis/discovery.k8s.io/v1/endpointslices, which is required",
+        ),
+        (Rule::when(Match::default()).answer(403), "injected fault: 403"),
+        (Rule::when(Match::default()).answer(503), "injected fault: 503"),
+    ] {
+        let (client, faults) = server();
+        let rule = faults.add(rule);
+        let health = Arc::new(Health::default());
+        let scenario = async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            assert!(!health.is_ready());
+            let watches = health.watches();
+            let (_, slices) = watches.iter().find(|(name, _)| *name == "endpointslices").unwrap();
+            let (error, _) = slices.last_error.as_ref().unwrap();
+            assert!(error.contains(reason), "{error}");
+            rule.remove();
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            assert!(health.is_ready(), "{reason}");
+        };
+        let metrics = Arc::new(Metrics::new("test", "test"));
+        run(
+            Namespaces::default(),
+            client,
+            options(),
+            Arc::clone(&health),
+            metrics,
+            scenario,
+        )
+        .await;
+    }
 }
 
-#[tokio::test]
-async fn preflight_reports_an_invalid_selector() {
-    let (client, _) = server();
-    let malformed = RunOptions {
-        managed_by: "a b".to_owned(),
-        ..options()
-    };
-    let errors = preflight(&Namespaces::default(), client, &malformed).await;
-    let [PreflightError::Rejected { verb, resource, .. }] = &errors[..] else {
-        panic!("{errors:?}");
-    };
-    assert_eq!((*verb, *resource), ("list", "endpointslices"));
-}
-
-#[tokio::test]
-async fn preflight_reports_an_invalid_namespace() {
-    let (client, _) = server();
+#[test]
+fn preflight_reports_an_invalid_namespace() {
     let malformed = RunOptions {
         namespace: "a b".to_owned(),
         ..options()
     };
-    let errors = preflight(&Namespaces::default(), client, &malformed).await;
-    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
-    let expected = "cannot list endpointslices: failed to build request: invalid uri character";
-    assert_eq!(lines, [expected]);
-}
-
-#[tokio::test]
-async fn preflight_reports_an_unreachable_server_once() {
-    let (client, faults) = server();
-    faults.add(Rule::when(Match::default()).drop_request());
-    let errors = preflight(&Namespaces::default(), client, &options()).await;
-    assert!(matches!(&errors[..], [PreflightError::Unreachable(_)]), "{errors:?}");
+    assert_eq!(preflight(&Namespaces::default(), &options()), []);
+    let [error] = &preflight(&Namespaces::default(), &malformed)[..] else {
+        panic!("one error expected: namespaces have no namespace");
+    };
+    assert_eq!(error.resource, "endpointslices");
 }
 
 /// A server that closes every watch at once is not flooded with requests (F12).

@@ -22,20 +22,6 @@ fn node(name: &str) -> Node {
     }
 }
 
-#[tokio::test]
-async fn preflight_accepts_that_an_optional_resource_is_absent() {
-    let (client, faults) = server();
-    let absence = without_nodes(&faults);
-    let (controller, _reports) = Reporter::new("v1", "nodes");
-    assert_eq!(preflight(&controller, client.clone(), &options()).await, []);
-    for rule in absence {
-        rule.remove();
-    }
-    faults.add(Rule::on(Verb::List, "nodes").answer(403));
-    let errors = preflight(&controller, client, &options()).await;
-    assert!(matches!(&errors[..], [PreflightError::Forbidden { .. }]), "{errors:?}");
-}
-
 #[tokio::test(start_paused = true)]
 async fn an_optional_resource_appears_and_disappears() {
     let (client, faults) = server();

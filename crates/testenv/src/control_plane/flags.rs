@@ -22,7 +22,7 @@ pub(super) fn etcd(files: &Files, server: &ServerFiles, port: u16) -> Vec<String
     let peer = "http://127.0.0.1:2380";
     vec![
         "--name=testenv".to_owned(),
-        format!("--data-dir={}", text(&files.path("etcd"))),
+        format!("--data-dir={}", text(&files.etcd_directory())),
         format!("--listen-client-urls=https://127.0.0.1:{port}"),
         format!("--advertise-client-urls=https://127.0.0.1:{port}"),
         "--listen-peer-urls=http://127.0.0.1:0".to_owned(),

@@ -1,6 +1,7 @@
 //! etcd and kube-apiserver.
 
 mod builder;
+mod data_copy;
 mod etcd;
 mod flags;
 
@@ -10,6 +11,7 @@ use k8s_openapi::api::rbac::v1::{PolicyRule, Subject};
 use kube::{Client, Config};
 
 pub use self::builder::ControlPlaneBuilder;
+pub use self::data_copy::EtcdCopy;
 use crate::access::{KubeconfigFile, User};
 use crate::component::{self, Component};
 use crate::error::Error;

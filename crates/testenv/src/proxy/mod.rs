@@ -1,13 +1,13 @@
 //! A fault-injecting proxy in front of the API server, with TLS on both sides.
 
-mod tls;
+pub(crate) mod tls;
 mod upstream;
 
 use std::io;
 
 use apisim::{
     faults::{FaultService, Faults},
-    serve::HttpServer,
+    serve::{Connections, HttpServer},
 };
 use http::Uri;
 use kube::Client;
@@ -20,9 +20,40 @@ use crate::{
     error::Error,
 };
 
+/// The HTTP versions of one side of a [`FaultProxy`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1 only: a fault that closes a connection affects one request.
+    #[default]
+    Http1,
+    /// HTTP/2, and HTTP/1.1 for a peer that does not have it. Requests share connections: a dropped request or response
+    /// and a cut stream reset one stream of a connection.
+    Http2,
+}
+
+impl Protocol {
+    /// The protocols offered by ALPN, the preferred one first.
+    fn alpn(self) -> &'static [&'static [u8]] {
+        match self {
+            Self::Http1 => &[b"http/1.1"],
+            Self::Http2 => &[b"h2", b"http/1.1"],
+        }
+    }
+}
+
+/// The protocols of a [`FaultProxy`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProxyProtocols {
+    /// Between the clients and the proxy.
+    pub clients: Protocol,
+    /// Between the proxy and the API server.
+    pub upstream: Protocol,
+}
+
 /// A fault-injecting proxy between clients and the API server of a control plane; stops when dropped.
 ///
-/// Faults are rules on [`faults`](Self::faults), which also records every request.
+/// Faults of requests and watch streams are rules on [`faults`](Self::faults), which also records every request. Faults of
+/// whole connections, and a record of them, are in [`connections`](Self::connections).
 pub struct FaultProxy<'a> {
     control_plane: &'a ControlPlane,
     server: HttpServer,
@@ -31,16 +62,23 @@ pub struct FaultProxy<'a> {
 }
 
 impl<'a> FaultProxy<'a> {
-    /// Starts a proxy without faults.
+    /// Starts a proxy without faults, for HTTP/1.1.
     pub async fn start(control_plane: &'a ControlPlane) -> Result<Self, Error> {
+        Self::start_with(control_plane, ProxyProtocols::default()).await
+    }
+
+    /// Starts a proxy without faults, for these protocols.
+    pub async fn start_with(control_plane: &'a ControlPlane, protocols: ProxyProtocols) -> Result<Self, Error> {
         let ca_pem = control_plane.ca_pem();
-        let acceptor = TlsAcceptor::from(tls::server(&control_plane.pki().server()?).map_err(proxy_error)?);
+        let identity = control_plane.pki().server()?;
+        let acceptor = TlsAcceptor::from(tls::server(&identity, protocols.clients.alpn()).map_err(proxy_error)?);
         let server: Uri = control_plane.url().parse().map_err(proxy_error)?;
         let server = server
             .authority()
             .ok_or_else(|| proxy_error(format!("no server in {server}")))?
             .clone();
-        let upstream = Upstream::new(server, tls::client(&ca_pem, None).map_err(proxy_error)?);
+        let anonymous = tls::client(&ca_pem, None).map_err(proxy_error)?;
+        let upstream = Upstream::new(server, anonymous, protocols.upstream);
         let faults = Faults::default();
         let service = FaultService::new(upstream.clone(), faults.clone());
         let server = HttpServer::start_with(move |stream| acceptor.accept(stream), service)
@@ -58,6 +96,12 @@ impl<'a> FaultProxy<'a> {
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// The connections of the clients, and faults of them.
+    #[must_use]
+    pub fn connections(&self) -> &Connections {
+        self.server.connections()
     }
 
     /// The proxy's address.
@@ -93,6 +137,6 @@ impl<'a> FaultProxy<'a> {
     }
 }
 
-fn proxy_error(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+pub(crate) fn proxy_error(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::Proxy { source: source.into() }
 }

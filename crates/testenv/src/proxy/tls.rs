@@ -15,21 +15,20 @@ use crate::pki::Identity;
 
 /// A certificate or key is invalid.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TlsError {
+pub(crate) enum TlsError {
     #[error("cannot read a certificate or a key")]
     Pem(#[from] pem::Error),
     #[error("cannot use a certificate or a key")]
     Rejected(#[from] rustls::Error),
 }
 
-/// The side of the clients. HTTP/1.1 only, so that a fault affects one request and not all requests of a shared
-/// connection.
-pub(super) fn server(identity: &Identity) -> Result<Arc<ServerConfig>, TlsError> {
+/// The side of the clients, which offers these protocols by ALPN.
+pub(crate) fn server(identity: &Identity, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, TlsError> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(certificates(&identity.cert_pem)?, key(&identity.key_pem)?)?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(Arc::new(config))
 }
 

@@ -9,7 +9,11 @@ use std::{
 };
 
 use apisim::body::{Body, BoxError, boxed};
-use http::{Request, Response, Uri, header::AUTHORIZATION, uri::Authority, uri::Scheme};
+use http::{
+    Request, Response, Uri, Version,
+    header::{AUTHORIZATION, HOST},
+    uri::{Authority, Scheme},
+};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
@@ -17,6 +21,12 @@ use hyper_util::{
 };
 use rustls::ClientConfig;
 use tower::Service;
+
+use super::Protocol;
+
+/// Large HTTP/2 windows, so that a stream that is held back on the side of the clients does not stop the others.
+const STREAM_WINDOW_BYTES: u32 = 16 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 1 << 30;
 
 type TlsClient = Client<HttpsConnector<HttpConnector>, Body>;
 
@@ -28,14 +38,16 @@ type TlsClient = Client<HttpsConnector<HttpConnector>, Body>;
 pub(super) struct Upstream {
     server: Authority,
     anonymous: TlsClient,
+    protocol: Protocol,
     by_token: Arc<Mutex<HashMap<String, TlsClient>>>,
 }
 
 impl Upstream {
-    pub(super) fn new(server: Authority, anonymous: ClientConfig) -> Self {
+    pub(super) fn new(server: Authority, anonymous: ClientConfig, protocol: Protocol) -> Self {
         Self {
             server,
-            anonymous: client(anonymous),
+            anonymous: client(anonymous, protocol),
+            protocol,
             by_token: Arc::default(),
         }
     }
@@ -45,7 +57,7 @@ impl Upstream {
         self.by_token
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .insert(token, client(identity));
+            .insert(token, client(identity, self.protocol));
     }
 
     fn client_for<B>(&self, request: &Request<B>) -> Option<TlsClient> {
@@ -67,13 +79,16 @@ impl Upstream {
     }
 }
 
-fn client(config: ClientConfig) -> TlsClient {
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(config)
-        .https_only()
-        .enable_http1()
-        .build();
-    Client::builder(TokioExecutor::new()).build(connector)
+fn client(config: ClientConfig, protocol: Protocol) -> TlsClient {
+    let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_only();
+    let connector = match protocol {
+        Protocol::Http1 => connector.enable_http1().build(),
+        Protocol::Http2 => connector.enable_all_versions().build(),
+    };
+    Client::builder(TokioExecutor::new())
+        .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .build(connector)
 }
 
 impl Service<Request<Body>> for Upstream {
@@ -96,6 +111,9 @@ impl Service<Request<Body>> for Upstream {
         let address = self.rewrite_uri(request.uri());
         Box::pin(async move {
             *request.uri_mut() = address?;
+            // The client chooses the version for its own connection.
+            *request.version_mut() = Version::HTTP_11;
+            request.headers_mut().remove(HOST);
             let response = client.request(request).await?;
             Ok(response.map(boxed))
         })

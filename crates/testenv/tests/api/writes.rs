@@ -348,6 +348,21 @@ async fn a_dry_run_changes_nothing() {
     let response = api.send(Method::POST, &path, &slice("a")).await;
     assert_eq!(response.code, 201);
     assert_eq!(api.get("endpointslices", "a").await.code, 404);
+
+    let mut generated = slice("a");
+    generated["metadata"] = json!({"generateName": "a"});
+    let response = api.send(Method::POST, &path, &generated).await.ok();
+    let name = text(&response, "/metadata/name");
+    assert!(name.starts_with('a') && name.len() > 1, "{name}");
+    assert_eq!(api.get("endpointslices", &name).await.code, 404);
+
+    let mut changed = api.create("endpointslices", &slice("a")).await.ok();
+    let before = version(&changed);
+    changed["metadata"]["labels"] = json!({"a": "label"});
+    let path = format!("{}/a?dryRun=All", api.collection("endpointslices"));
+    let response = api.send(Method::PUT, &path, &changed).await.ok();
+    assert_eq!(response["metadata"]["labels"], changed["metadata"]["labels"]);
+    assert_eq!(version(&api.get("endpointslices", "a").await.ok()), before);
 }
 
 #[tokio::test]

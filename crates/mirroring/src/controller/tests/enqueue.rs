@@ -213,3 +213,22 @@ fn watches_are_restricted_to_the_needed_objects() {
         ]
     );
 }
+
+/// What a relist without these objects would remove.
+#[test]
+fn endpoints_affected_counts_mirrored_addresses() {
+    let mut harness = Harness::new();
+    harness.apply(&service(&Value::Null));
+    harness.apply(&endpoints("10.0.0.1 10.0.0.2 :80"));
+    let missing = [ObjectRef {
+        namespace: "test".into(),
+        name: "test-ep".into(),
+        ..ObjectRef::default()
+    }];
+    let affected = |harness: &Harness, watch| harness.controller.endpoints_affected(watch, &missing);
+    assert_eq!(affected(&harness, Watch::Endpoints), 2);
+    assert_eq!(affected(&harness, Watch::Services), 2);
+    assert_eq!(affected(&harness, Watch::PodSlices), 0);
+    harness.apply(&service_with_selector());
+    assert_eq!(affected(&harness, Watch::Endpoints), 0, "not mirrored");
+}

@@ -57,32 +57,40 @@ fn m75_m76_skipped_addresses_give_events() {
     }
 }
 
-/// The conditions are those of upstream, but an unchanged warning is not recorded again with every sync.
+/// As upstream, every sync has the events of what it skips; the runtime records those that are new or last for 15 minutes.
 #[test]
-fn an_unchanged_warning_is_recorded_once() {
+fn every_sync_has_the_events_of_its_skipped_addresses() {
     let mut harness = harness();
-    let mut events_after = |object: Value| {
-        harness.apply(&object);
-        let first = events(&mut harness);
-        assert_eq!(events(&mut harness), [], "not again");
-        first
+    for (subsets, expected) in [
+        ("10.0.0.1 bad :80", vec![invalid(1)]),
+        ("10.0.0.2 bad :80", vec![invalid(1)]),
+        ("0bad 10.0.0.2 bad :80", vec![invalid(2)]),
+        ("10.0.0.2 :80", vec![]),
+    ] {
+        harness.apply(&endpoints(subsets));
+        assert_eq!(events(&mut harness), expected);
+        assert_eq!(events(&mut harness), expected, "again");
+    }
+}
+
+/// Everything of one reason is one event.
+#[test]
+fn many_skipped_ports_are_one_event() {
+    let ports: Vec<Value> = (0..50)
+        .map(|n| json!({"name": format!("p{n}"), "port": 70_000 + n}))
+        .collect();
+    let subset = json!({"addresses": [{"ip": "10.0.0.1"}], "ports": ports});
+    let mut harness = harness();
+    harness.apply(&with(&endpoints(""), "/subsets", json!([subset])));
+    let [(reason, message)] = &events(&mut harness)[..] else {
+        panic!("one event")
     };
-    assert_eq!(events_after(endpoints("10.0.0.1 bad :80")), [invalid(1)]);
-    assert_eq!(events_after(endpoints("10.0.0.2 bad :80")), [], "unchanged warning");
-    assert_eq!(events_after(endpoints("0bad 10.0.0.2 bad :80")), [invalid(2)]);
-    let only_one = [too_many(3)];
-    assert_eq!(
-        events_after(endpoints("0bad 00bad 10.0.0.2 10.0.0.3 10.0.0.4 :80")),
-        only_one
+    assert_eq!(reason, "FailedToUpdateEndpointSlices");
+    assert!(
+        message.starts_with("50 ports, endpoints or labels are not mirrored: port \"p0\" is skipped: 70000 ")
+            && message.ends_with(", and 47 more"),
+        "{message}"
     );
-    assert_eq!(events_after(endpoints("10.0.0.2 :80")), [], "corrected");
-    assert_eq!(
-        events_after(endpoints("10.0.0.1 bad :80")),
-        [invalid(1)],
-        "invalid again"
-    );
-    let another = with(&endpoints("10.0.0.1 bad :80"), "/metadata/uid", json!("3"));
-    assert_eq!(events_after(another), [invalid(1)], "another object");
 }
 
 #[test]
@@ -114,6 +122,20 @@ fn f25_ports_that_no_slice_can_have_give_an_event() {
     assert_eq!(harness.sync(), "create IPv4 10.0.0.2 :z/80");
 }
 
+/// Ports of one name beyond the limit are skipped with an event; the others are mirrored (F25).
+#[test]
+fn f25_ports_beyond_the_limit_of_one_name_are_reported() {
+    let mut object = crate::fixtures::endpoints("10.0.0.1 :");
+    object.subsets.as_mut().unwrap()[0].ports = Some(crate::fixtures::many_ports(0, 100));
+    let subsets = serde_json::to_value(object.subsets).unwrap();
+    let mut harness = harness();
+    harness.apply(&with(&endpoints(""), "/subsets", subsets));
+    let message = "92 ports of the name \"\" are skipped: only 8 ports of one name are mirrored";
+    let expected = ("FailedToUpdateEndpointSlices".to_owned(), message.to_owned());
+    assert_eq!(events(&mut harness), [expected]);
+    assert_eq!(harness.sync().matches("create").count(), 8);
+}
+
 #[test]
 fn f25_endpoints_that_no_slice_can_have_give_an_event() {
     let subset =
@@ -125,7 +147,6 @@ fn f25_endpoints_that_no_slice_can_have_give_an_event() {
     };
     assert_eq!(reason, "FailedToUpdateEndpointSlices");
     assert!(message.contains(r#"hostname "NO""#), "{message}");
-    assert_eq!(events(&mut harness), []);
     assert_eq!(harness.sync(), "create IPv4 10.0.0.1 :80");
 }
 
@@ -146,6 +167,8 @@ fn d15_repeated_failures_give_an_event() {
         "no Endpoints object to record it on"
     );
     harness.apply(&endpoints("10.0.0.1 :80"));
+    let conflict = [SyncFailure::Create(WriteError::Conflict)];
+    assert_eq!(harness.controller.failure_event(&key(), &conflict), None);
     let event = harness.controller.failure_event(&key(), &failures).unwrap();
     assert_eq!(
         (event.event_type.as_str(), &*event.reason),

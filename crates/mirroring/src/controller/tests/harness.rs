@@ -47,7 +47,9 @@ impl Harness {
 
     fn take_enqueued(&mut self) -> Vec<(String, Duration)> {
         let enqueued = self.context.take_enqueued().into_iter();
-        enqueued.map(|(key, delay)| (key.to_string(), delay)).collect()
+        enqueued
+            .map(|enqueued| (enqueued.key.to_string(), enqueued.delay))
+            .collect()
     }
 
     /// Handles a created or updated object. Returns the enqueued keys with their delays.

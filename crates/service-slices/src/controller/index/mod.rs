@@ -1,18 +1,24 @@
-//! Index of one namespace: pods to Services by label set, Services to pods, nodes to pods.
+//! Index of one namespace: pods to Services by label set, Services to pods.
 //!
 //! Pods with equal labels, such as those of one `ReplicaSet`, share one [`LabelSet`], and selectors are matched with label sets.
-//! Applying a pod costs the same however many other pods there are.
+//! The cost of applying or removing a pod grows at most with the logarithm of the number of pods, also if each pod has labels of
+//! its own, such as those of one `StatefulSet`.
 //!
 //! [`NamespaceIndex::apply_pod`] returns the Services to enqueue for a pod event; [`endpoint_changed`] decides whether the pod
 //! changed at all.
 
 mod labels;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use slab::Slab;
+use slice_core::is_sparse;
 
+use super::pods_by_node::PodsByNode;
 use crate::{Pod, Service};
 use labels::Label;
 pub(crate) use labels::Labels;
@@ -22,11 +28,10 @@ pub(crate) use labels::Labels;
 pub(super) struct NamespaceIndex {
     pods: Slab<PodEntry>,
     pod_by_name: HashMap<Arc<str>, usize>,
-    pods_by_node: HashMap<Arc<str>, Vec<usize>>,
     label_sets: Slab<LabelSet>,
     set_by_labels: HashMap<Labels, usize>,
     /// Label sets that contain the label.
-    sets_by_label: HashMap<Label, Vec<usize>>,
+    sets_by_label: HashMap<Label, BTreeSet<usize>>,
     services: HashMap<Arc<str>, ServiceEntry>,
     /// Services whose selector starts with the label.
     services_by_label: HashMap<Label, Vec<Arc<str>>>,
@@ -60,7 +65,7 @@ pub(super) struct ServiceEntry {
     /// The selector; `None` if the controller does not manage the slices of the Service (R50 steps 3 and 4).
     pub(super) selector: Option<Labels>,
     /// Ids of the label sets that the selector matches.
-    sets: Vec<usize>,
+    sets: BTreeSet<usize>,
 }
 
 impl ServiceEntry {
@@ -69,7 +74,7 @@ impl ServiceEntry {
             service,
             created,
             selector,
-            sets: Vec::new(),
+            sets: BTreeSet::new(),
         }
     }
 
@@ -102,15 +107,41 @@ impl NamespaceIndex {
         service.sets.iter().map(|set| self.label_sets[*set].pods.len()).sum()
     }
 
-    /// The Services with pods on a node.
-    pub(super) fn services_on_node(&self, node: &str) -> AffectedServices {
-        let pods = self.pods_by_node.get(node).into_iter().flatten();
-        let mut services: AffectedServices = pods
-            .flat_map(|pod| self.label_sets[self.pods[*pod].set].services.iter().cloned())
-            .collect();
-        services.sort_unstable();
-        services.dedup();
-        services
+    /// The Services that select a pod.
+    pub(super) fn services_of_pod(&self, name: &str) -> &[Arc<str>] {
+        let pod = self.pod_by_name.get(name).map(|id| &self.pods[*id]);
+        pod.map_or(&[], |pod| &self.label_sets[pod.set].services)
+    }
+
+    /// Whether a change of a pod takes a ready endpoint out of service. `after` is none if the pod is deleted.
+    pub(super) fn takes_out_of_service(&self, name: &str, after: Option<(&Pod, &Labels)>) -> bool {
+        let is_in_service = |pod: &Pod| pod.eligible && pod.ready && !pod.terminating;
+        let Some(entry) = self.pod_by_name.get(name).map(|id| &self.pods[*id]) else {
+            return false;
+        };
+        let stays = |(pod, labels): (&Pod, &Labels)| is_in_service(pod) && self.label_sets[entry.set].labels == *labels;
+        is_in_service(&entry.pod) && !after.is_some_and(stays)
+    }
+
+    /// The number of endpoints that a pod has in all Services.
+    pub(super) fn endpoints_of_pod(&self, name: &str) -> usize {
+        self.pod_by_name.get(name).map_or(0, |id| self.count_endpoints(*id))
+    }
+
+    /// The number of endpoints of a Service.
+    pub(super) fn endpoints_of_service(&self, name: &str) -> usize {
+        let Some(service) = self.services.get(name) else {
+            return 0;
+        };
+        let pods = self.pods_of(service);
+        pods.map(|entry| endpoints_in(&entry.pod, &service.service)).sum()
+    }
+
+    fn count_endpoints(&self, id: usize) -> usize {
+        let PodEntry { pod, set, .. } = &self.pods[id];
+        let services = self.label_sets[*set].services.iter();
+        let services = services.filter_map(|name| self.services.get(name));
+        services.map(|entry| endpoints_in(pod, &entry.service)).sum()
     }
 
     /// Adds or replaces a pod. Returns the Services that it leaves and joins; if its endpoint changed, also the Services that
@@ -120,21 +151,20 @@ impl NamespaceIndex {
         pod: Pod,
         labels: &Labels,
         ready_transition_time: Option<Timestamp>,
+        pods_by_node: &mut PodsByNode,
     ) -> AffectedServices {
         let set = self.find_or_insert_label_set(labels);
         let Some(id) = self.pod_by_name.get(pod.name()).copied() else {
+            pods_by_node.insert(&pod);
             return self.insert_pod(pod, set, ready_transition_time);
         };
         let entry = &mut self.pods[id];
         let changed = endpoint_changed(&entry.pod, &pod);
         let eligible = entry.pod.eligible || pod.eligible;
-        let (old_set, old_node, new_node) = (entry.set, entry.pod.node.clone(), pod.node.clone());
+        let old_set = entry.set;
+        pods_by_node.replace(&entry.pod, &pod);
         entry.pod = pod;
         entry.ready_transition_time = ready_transition_time;
-        if old_node != new_node {
-            self.remove_from_node(id, old_node.as_deref());
-            self.add_to_node(id, new_node);
-        }
         if !eligible {
             self.move_to_label_set(id, set);
             return Vec::new();
@@ -152,7 +182,7 @@ impl NamespaceIndex {
 
     fn insert_pod(&mut self, pod: Pod, set: usize, ready_transition_time: Option<Timestamp>) -> AffectedServices {
         let name = pod.identity.name.clone().unwrap_or_default();
-        let (node, eligible) = (pod.node.clone(), pod.eligible);
+        let eligible = pod.eligible;
         let position = self.label_sets[set].pods.len();
         let id = self.pods.insert(PodEntry {
             pod,
@@ -162,21 +192,20 @@ impl NamespaceIndex {
         });
         self.label_sets[set].pods.push(id);
         self.pod_by_name.insert(name, id);
-        self.add_to_node(id, node);
         self.services_of_label_set(set, eligible)
     }
 
     /// Removes a pod. Returns the Services that selected it.
-    pub(super) fn remove_pod(&mut self, name: &str) -> AffectedServices {
+    pub(super) fn remove_pod(&mut self, name: &str, pods_by_node: &mut PodsByNode) -> AffectedServices {
         let Some(id) = self.pod_by_name.remove(name) else {
             return Vec::new();
         };
         let set = self.pods[id].set;
         let affected = self.services_of_label_set(set, self.pods[id].pod.eligible);
         self.remove_from_label_set(id);
-        let entry = self.pods.remove(id);
-        self.remove_from_node(id, entry.pod.node.as_deref());
+        pods_by_node.remove(&self.pods.remove(id).pod);
         self.drop_label_set_if_empty(set);
+        self.rebuild_if_sparse();
         affected
     }
 
@@ -192,9 +221,9 @@ impl NamespaceIndex {
     /// Adds or replaces a Service. Returns whether it changed.
     pub(super) fn apply_service(&mut self, mut entry: ServiceEntry) -> bool {
         let name = Arc::clone(&entry.service.name);
-        match self.services.get(&name) {
+        match self.services.get_mut(&name) {
             Some(cached) if cached.is_equivalent(&entry) => return false,
-            Some(cached) if cached.selector == entry.selector => entry.sets.clone_from(&cached.sets),
+            Some(cached) if cached.selector == entry.selector => entry.sets = std::mem::take(&mut cached.sets),
             _ => {
                 self.remove_matches(&name);
                 entry.sets = self.matching_label_sets(entry.selector.as_ref());
@@ -216,19 +245,41 @@ impl NamespaceIndex {
     /// Removes a Service. Returns whether it was cached.
     pub(super) fn remove_service(&mut self, name: &str) -> bool {
         self.remove_matches(name);
-        self.services.remove(name).is_some()
+        let known = self.services.remove(name).is_some();
+        self.rebuild_if_sparse();
+        known
+    }
+
+    /// The number of pods, label sets and Services that memory is allocated for.
+    pub(super) fn capacity(&self) -> usize {
+        self.pods.capacity() + self.label_sets.capacity() + self.services.capacity()
+    }
+
+    /// Rebuilds the index if most of its memory is unused. Ids are places in the slabs, so that these cannot just shrink. The
+    /// removals since the last time pay for it.
+    fn rebuild_if_sparse(&mut self) {
+        let len = self.pods.len() + self.label_sets.len() + self.services.len();
+        if !is_sparse(len, self.capacity()) {
+            return;
+        }
+        let old = std::mem::take(self);
+        for entry in old.services.into_values() {
+            self.apply_service(ServiceEntry::new(entry.service, entry.created, entry.selector));
+        }
+        for (_, entry) in old.pods {
+            let set = self.find_or_insert_label_set(&old.label_sets[entry.set].labels);
+            self.insert_pod(entry.pod, set, entry.ready_transition_time);
+        }
     }
 
     /// The label sets that a selector matches. Only the sets with the rarest label of the selector are tested.
-    fn matching_label_sets(&self, selector: Option<&Labels>) -> Vec<usize> {
-        let Some(selector) = selector else { return Vec::new() };
-        let candidates = selector
-            .as_slice()
-            .iter()
-            .map(|label| self.sets_by_label.get(label).map_or(&[][..], |sets| sets));
-        let rarest = candidates.min_by_key(|sets| sets.len()).unwrap_or_default();
-        let selected = |set: &&usize| self.label_sets[**set].labels.are_selected_by(selector);
-        rarest.iter().filter(selected).copied().collect()
+    fn matching_label_sets(&self, selector: Option<&Labels>) -> BTreeSet<usize> {
+        let labels = selector.map_or(&[][..], Labels::as_slice);
+        let candidates: Option<Vec<_>> = labels.iter().map(|label| self.sets_by_label.get(label)).collect();
+        let rarest = candidates.into_iter().flatten().min_by_key(|sets| sets.len());
+        let selected =
+            |set: &&usize| selector.is_some_and(|selector| self.label_sets[**set].labels.are_selected_by(selector));
+        rarest.into_iter().flatten().filter(selected).copied().collect()
     }
 
     /// Removes a Service from the label sets that it selects and from the selector index.
@@ -276,11 +327,11 @@ impl NamespaceIndex {
         });
         for name in services {
             if let Some(entry) = self.services.get_mut(&name) {
-                entry.sets.push(set);
+                entry.sets.insert(set);
             }
         }
         for label in labels.as_slice() {
-            self.sets_by_label.entry(label.clone()).or_default().push(set);
+            self.sets_by_label.entry(label.clone()).or_default().insert(set);
         }
         self.set_by_labels.insert(labels.clone(), set);
         set
@@ -303,6 +354,9 @@ impl NamespaceIndex {
         let PodEntry { set, position, .. } = self.pods[id];
         let pods = &mut self.label_sets[set].pods;
         pods.swap_remove(position);
+        if is_sparse(pods.len(), pods.capacity()) {
+            pods.shrink_to(2 * pods.len());
+        }
         if let Some(moved) = pods.get(position) {
             self.pods[*moved].position = position;
         }
@@ -315,7 +369,7 @@ impl NamespaceIndex {
         let LabelSet { labels, services, .. } = self.label_sets.remove(set);
         for label in labels.as_slice() {
             if let Some(sets) = self.sets_by_label.get_mut(label) {
-                sets.retain(|other| *other != set);
+                sets.remove(&set);
                 if sets.is_empty() {
                     self.sets_by_label.remove(label);
                 }
@@ -324,24 +378,7 @@ impl NamespaceIndex {
         self.set_by_labels.remove(&labels);
         for name in services {
             if let Some(entry) = self.services.get_mut(&name) {
-                entry.sets.retain(|other| *other != set);
-            }
-        }
-    }
-
-    fn add_to_node(&mut self, id: usize, node: Option<Arc<str>>) {
-        if let Some(node) = node {
-            self.pods_by_node.entry(node).or_default().push(id);
-        }
-    }
-
-    fn remove_from_node(&mut self, id: usize, node: Option<&str>) {
-        if let Some(node) = node
-            && let Some(pods) = self.pods_by_node.get_mut(node)
-        {
-            pods.retain(|pod| *pod != id);
-            if pods.is_empty() {
-                self.pods_by_node.remove(node);
+                entry.sets.remove(&set);
             }
         }
     }
@@ -361,4 +398,12 @@ fn union(a: &[Arc<str>], b: &[Arc<str>]) -> AffectedServices {
 
 fn difference(a: &[Arc<str>], b: &[Arc<str>]) -> AffectedServices {
     a.iter().filter(|name| !b.contains(name)).cloned().collect()
+}
+
+/// The number of endpoints of a pod in the slices of a Service: one per address type.
+fn endpoints_in(pod: &Pod, service: &Service) -> usize {
+    let types = service.families.address_types().iter();
+    types
+        .filter(|address_type| pod.eligible && !pod.addresses.of(**address_type).is_empty())
+        .count()
 }

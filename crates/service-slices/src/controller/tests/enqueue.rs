@@ -165,6 +165,34 @@ fn batch_period_delays_only_pod_changes() {
     assert_eq!(harness.take_enqueued(), [("ns/web".to_owned(), period)]);
 }
 
+/// A ready pod that is deleted, becomes unready or leaves its Services is a removal; a new or an unready pod is not.
+#[test]
+fn a_pod_change_that_takes_an_endpoint_out_of_service_is_a_removal() {
+    let mut unready = pod("p", "10.0.0.1");
+    unready["status"]["conditions"][0]["status"] = "False".into();
+    let mut relabelled = pod("p", "10.0.0.1");
+    relabelled["metadata"]["labels"] = json!({"app": "another"});
+    for (after, expected) in [
+        (None, true),
+        (Some(unready.clone()), true),
+        (Some(relabelled), true),
+        (Some(pod("p", "10.0.0.2")), false),
+    ] {
+        let mut harness = Harness::new();
+        harness.apply(&service("web"));
+        assert_eq!(harness.apply_and_take_removals(&pod("p", "10.0.0.1")), [false]);
+        let removals = match &after {
+            Some(after) => harness.apply_and_take_removals(after),
+            None => harness.delete_and_take_removals("p"),
+        };
+        assert_eq!(removals, [expected], "{after:?}");
+    }
+    let mut harness = Harness::new();
+    harness.apply(&service("web"));
+    harness.apply(&unready);
+    assert_eq!(harness.delete_and_take_removals("p"), [false]);
+}
+
 /// Only changes that affect the slices enqueue a Service (W14, trap 2).
 #[test]
 fn service_change_enqueues_it_if_its_slices_are_affected() {
@@ -250,6 +278,33 @@ fn node_change_enqueues_the_services_with_pods_on_the_node() {
     );
     assert_eq!(harness.delete(Watch::Nodes, "n1"), ["ns/web"]);
     assert_eq!(harness.delete(Watch::Nodes, "n1"), NONE);
+}
+
+/// What a relist without these objects would remove.
+#[test]
+fn endpoints_affected_counts_the_endpoints_of_pods_services_and_nodes() {
+    let mut harness = harness();
+    let dual_web2 = with(&service("web2"), "/spec/ipFamilies", json!(["IPv4", "IPv6"]));
+    harness.apply(&with(&dual_web2, "/spec/selector", json!({"app": "web"})));
+    harness.apply(&pod("p", "10.0.0.1"));
+    let both = json!([{"ip": "10.0.0.2"}, {"ip": "fd00::2"}]);
+    harness.apply(&with(&pod("dual", "10.0.0.2"), "/status/podIPs", both));
+    harness.apply(&with(&pod("done", "10.0.0.3"), "/status/phase", json!("Succeeded")));
+    let affected = |watch, namespace: &str, names: &[&str]| {
+        let object = |name: &&str| ObjectRef {
+            namespace: namespace.into(),
+            name: (*name).into(),
+            ..ObjectRef::default()
+        };
+        let missing: Vec<_> = names.iter().map(object).collect();
+        harness.controller.endpoints_affected(watch, &missing)
+    };
+    assert_eq!(affected(Watch::Pods, "ns", &["p"]), 2, "in web and web2");
+    assert_eq!(affected(Watch::Pods, "ns", &["p", "dual", "done", "unknown"]), 2 + 3);
+    assert_eq!(affected(Watch::Pods, "other", &["p"]), 0);
+    assert_eq!(affected(Watch::Services, "ns", &["web"]), 2);
+    assert_eq!(affected(Watch::Services, "ns", &["web", "web2", "db"]), 2 + 3);
+    assert_eq!(affected(Watch::Nodes, "", &["n1", "n2"]), 5);
 }
 
 /// The caches are empty once all objects are deleted (G-31, I12).

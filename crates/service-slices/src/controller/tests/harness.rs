@@ -47,13 +47,38 @@ impl Harness {
     /// Takes the enqueued keys with their delays.
     pub(super) fn take_enqueued(&mut self) -> Vec<(String, Duration)> {
         let enqueued = self.context.take_enqueued().into_iter();
-        let mut enqueued: Vec<_> = enqueued.map(|(key, delay)| (key.to_string(), delay)).collect();
+        let mut enqueued: Vec<_> = enqueued
+            .map(|enqueued| (enqueued.key.to_string(), enqueued.delay))
+            .collect();
         enqueued.sort();
         enqueued
     }
 
     fn take_enqueued_keys(&mut self) -> Vec<String> {
         self.take_enqueued().into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// Applies a pod. Returns, for each key that this enqueues, whether it is a removal.
+    pub(super) fn apply_and_take_removals(&mut self, pod: &Value) -> Vec<bool> {
+        let decoded = slim::decode_pod(pod.to_string().as_bytes()).unwrap();
+        self.controller.apply(decoded.object, &mut self.context);
+        self.take_removals()
+    }
+
+    /// Deletes a pod. Returns, for each key that this enqueues, whether it is a removal.
+    pub(super) fn delete_and_take_removals(&mut self, name: &str) -> Vec<bool> {
+        let pod = ObjectRef {
+            namespace: "ns".into(),
+            name: name.into(),
+            ..ObjectRef::default()
+        };
+        self.controller.delete(Watch::Pods, &pod, &mut self.context);
+        self.take_removals()
+    }
+
+    fn take_removals(&mut self) -> Vec<bool> {
+        let enqueued = self.context.take_enqueued();
+        enqueued.into_iter().map(|enqueued| enqueued.removal).collect()
     }
 
     /// Applies an object. Returns the keys that this enqueues.
@@ -83,7 +108,7 @@ impl Harness {
     pub(super) fn before_sync(&mut self) -> Vec<String> {
         self.controller.before_sync(&mut self.context);
         let enqueued = self.context.take_enqueued().into_iter();
-        enqueued.map(|(key, _)| key.to_string()).collect()
+        enqueued.map(|enqueued| enqueued.key.to_string()).collect()
     }
 
     /// Syncs a Service without executing the plan.

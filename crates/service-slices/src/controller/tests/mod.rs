@@ -1,5 +1,6 @@
 //! Tests of the controller: watch events in, enqueued keys out, and plans executed on slices in memory.
 
+mod capacity;
 mod enqueue;
 mod fixtures;
 mod harness;

@@ -247,21 +247,31 @@ fn invalid_ports_are_reported_as_an_event() {
     );
 }
 
-/// Invalid pod addresses are reported as events, the other addresses are published (W23, F25).
+/// Invalid pod addresses are reported by one event, the other addresses are published (W23, F25).
 #[test]
-fn invalid_addresses_are_reported_as_events() {
-    let mut harness = harness(
-        &service("web"),
-        &[pod("a", "10.0.0.1"), pod("b", "169.254.1.1"), pod("c", "invalid")],
-    );
-    let (writes, events) = harness.sync("web");
+fn invalid_addresses_are_reported_by_one_event() {
+    let one = [pod("a", "10.0.0.1"), pod("c", "invalid")];
+    let (writes, events) = harness(&service("web"), &one).sync("web");
     assert_eq!(writes, ["create 1"]);
-    assert_eq!(events.len(), 2);
+    let [event] = &events[..] else { panic!("{events:?}") };
+    assert!(event.starts_with(r#"pod ns/c: address "invalid" skipped"#), "{event}");
+
+    let many: Vec<_> = (0..2000)
+        .map(|n| pod(&format!("p{n:04}"), &format!("169.254.{}.{}", n / 250, n % 250)))
+        .collect();
+    let (_, events) = harness(&service("web"), &many).sync("web");
+    let [event] = &events[..] else {
+        panic!("{}", events.len())
+    };
     assert!(
-        events[1].starts_with(r#"pod ns/c: address "invalid" skipped"#),
-        "{}",
-        events[1]
+        event.starts_with(r#"2000 addresses of pods are skipped: pod ns/p0000: address "169.254.0.0" skipped: "#),
+        "{event}"
     );
+    assert!(
+        event.contains("pod ns/p0002: ") && event.ends_with(", and 1997 more"),
+        "{event}"
+    );
+    assert!(event.len() <= 1024);
 }
 
 /// The failure event has upstream's reason and message (R107, R132).
@@ -305,5 +315,12 @@ fn failure_event_has_upstreams_message() {
         "Error updating Endpoint Slices for Service ns/web: [failed to create EndpointSlice for Service ns/web: full, \
          failed to update web-a EndpointSlice for Service ns/web: denied, failed to delete b EndpointSlice for Service ns/web: x]"
     );
-    assert_eq!(harness.controller.failure_event(&Key::new("ns", "deleted"), &[]), None);
+    for (name, error) in [
+        ("deleted", write_error("denied")),
+        // A retry resolves it.
+        ("web", slice_controller::WriteError::Conflict),
+    ] {
+        let failures = [SyncFailure::Create(error)];
+        assert_eq!(harness.controller.failure_event(&Key::new("ns", name), &failures), None);
+    }
 }

@@ -289,3 +289,17 @@ fn observations_older_than_every_ticket_are_evicted_first() {
     assert!(tracker.observations.len() <= OBSERVATIONS_MAX);
     tracker.abandon_write(ticket);
 }
+
+/// After a restore of etcd, generations start again and a response of a write in flight is from before (F14).
+#[test]
+fn clear_drops_expectations_and_supersedes_writes_in_flight() {
+    let mut tracker = SliceTracker::new();
+    tracker.update(&OLD, version("a", 9));
+    let ticket = tracker.begin_write(OLD);
+    tracker.clear();
+    assert!(tracker.is_empty());
+    assert!(tracker.should_sync(&OLD, version("a", 3)));
+    assert_eq!(tracker.finish_write(ticket, version("a", 10)), WriteOutcome::Superseded);
+    let later = tracker.begin_write(OLD);
+    assert_eq!(tracker.finish_write(later, version("a", 4)), WriteOutcome::Recorded);
+}

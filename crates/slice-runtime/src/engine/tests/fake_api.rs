@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use serde_json::{Value, json};
 use slice_controller::ObjectRef;
+use slice_core::CompactSlice;
 use slice_reconciler::Operation;
 
 use crate::api::WriteResult;
@@ -20,6 +21,8 @@ pub(super) struct FakeApi {
     version: u64,
     objects: BTreeMap<(&'static str, String), Value>,
     events: BTreeMap<&'static str, Vec<(bool, Value)>>,
+    /// A mutating webhook for slices that are created or updated.
+    pub(super) webhook: Option<fn(&mut Value)>,
 }
 
 pub(super) fn object_ref(object: &Value) -> ObjectRef {
@@ -101,25 +104,36 @@ impl FakeApi {
         orphan.is_some_and(|name| self.delete(SLICES, &name))
     }
 
+    /// A slice as sent, after admission.
+    fn admit(&self, slice: &CompactSlice) -> Value {
+        let mut slice = serde_json::to_value(slice.to_k8s()).unwrap();
+        if let Some(webhook) = self.webhook {
+            webhook(&mut slice);
+        }
+        slice
+    }
+
     /// Executes a write as a real API server does.
-    pub(super) fn write(&mut self, namespace: &str, operation: &Operation) -> WriteResult {
+    pub(super) fn write(&mut self, namespace: &str, operation: &Operation, dry_run: bool) -> WriteResult {
         assert_eq!(namespace, "ns");
         match operation {
             Operation::Create(slice) => {
-                let slice = serde_json::to_value(slice.to_k8s()).unwrap();
+                let slice = self.admit(slice);
                 match self.get(SLICES, &object_ref(&slice).name) {
                     Some(found) => conflict(Some(found)),
+                    None if dry_run => stored(&slice),
                     None => stored(&self.put(SLICES, slice)),
                 }
             }
             Operation::Update(slice) => {
-                let slice = serde_json::to_value(slice.to_k8s()).unwrap();
+                let slice = self.admit(slice);
                 let sent = object_ref(&slice);
                 assert!(
                     !sent.resource_version.is_empty(),
                     "an update without a resourceVersion (I8)"
                 );
                 match self.get(SLICES, &sent.name) {
+                    Some(found) if object_ref(found) == sent && dry_run => stored(&slice),
                     Some(found) if object_ref(found) == sent => {
                         assert!(!is_unchanged(found, &slice), "a write that changes nothing (I6)");
                         stored(&self.put(SLICES, slice))
@@ -128,6 +142,7 @@ impl FakeApi {
                 }
             }
             Operation::Delete(deletion) => {
+                assert!(!dry_run, "deletes are not probed");
                 assert!(
                     deletion.uid.is_some() && deletion.resource_version.is_some(),
                     "a delete without preconditions (I8)"

@@ -11,6 +11,7 @@ use super::{
     super::*,
     fake_api::{self, FakeApi, RESOURCES, SLICES},
 };
+use crate::watch::WatchEvent;
 
 /// An engine, its API server and the time.
 pub(super) struct Harness {
@@ -31,6 +32,7 @@ pub(super) struct Harness {
 pub(super) struct JobInFlight {
     key: Key,
     pub(super) writes: Vec<Write>,
+    pub(super) probe: bool,
     states: Vec<WriteState>,
 }
 
@@ -62,6 +64,7 @@ fn engine_config() -> EngineConfig {
         concurrency: NonZeroUsize::new(5).unwrap(),
         foreign_change_delay: Duration::from_secs(1),
         dry_run: false,
+        random: fastrand::Rng::with_seed(1),
     }
 }
 
@@ -105,8 +108,8 @@ impl Harness {
     pub(super) fn list(&mut self, resource: &'static str) {
         let (objects, version, position) = self.api.list(resource);
         self.handle(resource, WatchEvent::Init);
-        for object in objects {
-            self.apply(resource, &object);
+        for object in objects.iter().filter(|object| is_selected(resource, object)) {
+            self.apply(resource, object);
         }
         self.handle(
             resource,
@@ -124,7 +127,7 @@ impl Harness {
             return false;
         };
         *position += 1;
-        if deleted {
+        if deleted || !is_selected(resource, &object) {
             self.handle(resource, WatchEvent::Delete(fake_api::object_ref(&object)));
         } else {
             self.apply(resource, &object);
@@ -155,7 +158,7 @@ impl Harness {
             WatchEvent::Init => WatchEvent::Init,
             WatchEvent::InitDone { version } => WatchEvent::InitDone { version },
             WatchEvent::Delete(object) => WatchEvent::Delete(object),
-            WatchEvent::Apply(_) | WatchEvent::Absent => unreachable!("no such event of slices"),
+            _ => unreachable!("no such event of slices"),
         };
         self.engine.handle_slice_event(event, self.now);
     }
@@ -166,15 +169,25 @@ impl Harness {
             .engine
             .process_due(usize::MAX, self.now, jiff::Timestamp::UNIX_EPOCH);
         self.events.extend(batch.events);
-        for Job { key, writes, .. } in batch.jobs {
+        for Job { key, writes, probe, .. } in batch.jobs {
             let states = writes.iter().map(|_| WriteState::Unsent).collect();
-            self.jobs.push(JobInFlight { key, writes, states });
+            self.jobs.push(JobInFlight {
+                key,
+                writes,
+                probe,
+                states,
+            });
         }
     }
 
     /// Sends a write to the API server if its dependencies are done. Returns whether anything happened.
     pub(super) fn send(&mut self, job: usize, write: usize, fault: Fault) -> bool {
-        let JobInFlight { key, writes, states } = &mut self.jobs[job];
+        let JobInFlight {
+            key,
+            writes,
+            probe,
+            states,
+        } = &mut self.jobs[job];
         if !matches!(states[write], WriteState::Unsent) {
             return false;
         }
@@ -193,14 +206,15 @@ impl Harness {
         let is_create = matches!(operation, Operation::Create(_));
         let result = match fault {
             Fault::NamespaceTerminating if is_create => WriteResult::NamespaceTerminating,
-            Fault::None | Fault::NamespaceTerminating => self.api.write(&key.namespace, operation),
+            Fault::None | Fault::NamespaceTerminating => self.api.write(&key.namespace, operation, *probe),
             Fault::Rejected => failure(fault),
             Fault::ResponseLost => {
-                self.api.write(&key.namespace, operation);
+                self.api.write(&key.namespace, operation, *probe);
                 failure(fault)
             }
         };
-        self.writes += usize::from(matches!(result, WriteResult::Stored(_) | WriteResult::Deleted));
+        let success = matches!(result, WriteResult::Stored(_) | WriteResult::Deleted);
+        self.writes += usize::from(success && !*probe);
         states[write] = WriteState::Sent(Some(result));
         true
     }
@@ -216,7 +230,7 @@ impl Harness {
         let success = matches!(result, WriteResult::Stored(_) | WriteResult::Deleted);
         states[write] = WriteState::Done { success };
         let key = key.clone();
-        self.engine.on_write_result(&key, write, result);
+        self.engine.on_write_result(&key, write, result, self.now);
         if self.jobs[job]
             .states
             .iter()
@@ -253,7 +267,7 @@ impl Harness {
     pub(super) fn run_until_quiescent(&mut self) {
         let end = self.now + Duration::from_secs(24 * 60 * 60);
         self.run();
-        while let Some(deadline) = self.engine.next_deadline() {
+        while let Some(deadline) = self.engine.next_deadline(self.now) {
             assert!(deadline < end, "not quiescent after a day");
             self.now = self.now.max(deadline);
             self.run();
@@ -277,6 +291,11 @@ impl Harness {
     pub(super) fn published(&self, service: &str) -> Vec<(String, bool)> {
         self.api.published(service)
     }
+}
+
+/// Whether a watch selects an object: that of slices selects our managed-by label.
+fn is_selected(resource: &str, object: &Value) -> bool {
+    resource != SLICES || object["metadata"]["labels"][MANAGED_BY_LABEL] == service_slices::MANAGED_BY
 }
 
 /// The index of a watch of the controller.

@@ -27,13 +27,19 @@ fn converged(pods: u8, max: usize, batch: Duration) -> Harness {
     harness
 }
 
-/// Interning: slice, pod and known objects share one identity.
+/// Interning: slice, pod, node index and known objects share one identity.
 #[test]
 fn slices_share_the_identities_of_their_pods() {
     let harness = converged(1, 100, ms(0));
     let slice = &harness.engine.slices.get(&Key::new("ns", "web"))[0];
     let pod = slice.endpoints[0].target.as_ref().unwrap().identity();
-    let references = ["the slice", "the pod", "the known objects", "the interner"];
+    let references = [
+        "the slice",
+        "the pod",
+        "the pods of its node",
+        "the known objects",
+        "the interner",
+    ];
     assert_eq!(Arc::strong_count(pod), references.len(), "{pod:?}");
 }
 
@@ -210,7 +216,7 @@ fn t_gx_06_t_mir_n17_a_terminating_namespace_is_no_failure() {
     harness.run_with(Fault::NamespaceTerminating);
     assert_eq!((harness.writes, harness.api.slices().count()), (0, 1));
     assert_eq!(harness.engine.queue.failing().count(), 0);
-    assert_eq!(harness.engine.next_deadline(), None);
+    assert_eq!(harness.engine.next_deadline(harness.now), None);
 }
 
 /// A 404 is the desired result of a delete (M109, W11, D5).
@@ -274,7 +280,7 @@ fn a_failing_key_is_retried_forever_and_reported_by_events() {
     harness.api.put("pods", pod("p1", 1, true));
     for _ in 0..100 {
         harness.run_with(Fault::Rejected);
-        let delay = harness.engine.next_deadline().unwrap() - harness.now;
+        let delay = harness.engine.next_deadline(harness.now).unwrap() - harness.now;
         assert!(delay <= Duration::from_secs(60));
         harness.now += delay;
     }

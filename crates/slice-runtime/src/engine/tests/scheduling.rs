@@ -3,6 +3,7 @@
 use slice_reconciler::Plan;
 
 use super::{super::*, stub::*};
+use crate::watch::WatchEvent;
 
 #[test]
 fn has_more_is_set_while_keys_are_due() {
@@ -14,18 +15,20 @@ fn has_more_is_set_while_keys_are_due() {
     assert_eq!(more, [true, false]);
 }
 
-/// A due key sets no deadline at the concurrency limit.
+/// At the concurrency limit, the only deadline is the one at which a key without a response gives its slot up.
 #[test]
-fn nothing_is_due_at_the_concurrency_limit() {
+fn at_the_concurrency_limit_a_due_key_waits_for_a_slot() {
     let now = Instant::now();
     let (mut engine, _) = engine(one_write(), &["a", "b"], now);
     let batch = engine.process_due(9, now, Timestamp::now());
     let key = batch.jobs[0].key.clone();
     assert_eq!((batch.jobs.len(), batch.has_more), (1, false));
-    engine.queue.add(Key::new("ns", "later"), Duration::from_secs(1), now);
-    assert_eq!(engine.next_deadline(), None);
+    let due_in = Duration::from_millis(700);
+    let later = Enqueued::after(Key::new("ns", "later"), due_in);
+    engine.queue.add(later, now);
+    assert_eq!(engine.next_deadline(now), Some(now + Duration::from_millis(500)));
     engine.on_writes_done(&key, now);
-    assert_eq!(engine.next_deadline(), Some(now + Duration::from_secs(1)));
+    assert_eq!(engine.next_deadline(now), Some(now + due_in));
     assert!(!engine.process_due(9, now, Timestamp::now()).jobs.is_empty());
 }
 
@@ -73,6 +76,23 @@ fn keys_of_an_incomplete_relist_are_deferred() {
     assert_eq!(synced(&mut engine, now), [""; 0]);
     engine.handle_event(0, WatchEvent::InitDone { version: "2".into() }, now);
     assert_eq!(synced(&mut engine, now), ["new"]);
+}
+
+/// A relist that starts before the last initial list is complete: the stub checks that it was prepared (W19).
+#[test]
+fn the_controller_is_prepared_before_the_first_sync_even_during_a_relist() {
+    let now = Instant::now();
+    let mut engine = unlisted(Plan::default());
+    for event in [
+        WatchEvent::Init,
+        WatchEvent::InitDone { version: "1".into() },
+        WatchEvent::Init,
+    ] {
+        engine.handle_slice_event(event, now);
+    }
+    list(&mut engine, &["a"], now);
+    assert!(engine.is_listing());
+    assert_eq!(synced(&mut engine, now), ["a"]);
 }
 
 /// An incomplete list before it has no effect on deletions (M24, R10).

@@ -1,15 +1,19 @@
 //! A stub controller, and an engine that runs it.
 
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use slice_controller::{Decoded, Measurement, Measurements, MetricKind, MetricSpec, ObjectRef, SyncError, WatchSpec};
 use slice_reconciler::{DeleteSlice, Operation, Plan};
 
 use super::super::*;
+use crate::watch::WatchEvent;
 
 /// A controller for which every object is a key, and every sync returns the same plan.
 pub(super) struct StubController {
     pub(super) plan: Plan,
     /// The names of the synced keys.
     synced: Vec<String>,
+    /// Whether `before_sync` was called.
+    prepared: bool,
     /// The label of slices that names their owner, instead of that of Services.
     pub(super) owner_label: Option<&'static str>,
     measurements: Measurements,
@@ -40,7 +44,12 @@ impl Controller for StubController {
         context.enqueue(Key::from(object));
     }
 
+    fn before_sync(&mut self, _context: &mut EventContext) {
+        self.prepared = true;
+    }
+
     fn sync(&mut self, key: &Key, _context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
+        assert!(self.prepared, "no key is synced before the controller was prepared");
         self.synced.push(key.name.to_string());
         self.measurements.record_count(&CALLS, &["sync"], 1);
         Ok(self.plan.clone().into())
@@ -84,10 +93,12 @@ pub(super) fn unlisted(plan: Plan) -> Engine<StubController> {
         concurrency: NonZeroUsize::MIN,
         foreign_change_delay: Duration::ZERO,
         dry_run: false,
+        random: fastrand::Rng::with_seed(1),
     };
     let controller = StubController {
         plan,
         synced: Vec::new(),
+        prepared: false,
         owner_label: None,
         measurements: Measurements::default(),
     };

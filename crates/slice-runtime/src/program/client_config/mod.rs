@@ -1,12 +1,15 @@
 //! Client configuration: kubeconfig, in-cluster configuration, `--master`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
+use futures::FutureExt as _;
 use http::{HeaderValue, Uri, header::USER_AGENT};
 use kube::{
-    Client, Config,
+    Config,
     config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
+
+use crate::client::{ConnectionOptions, Connections};
 
 /// Why there is no client configuration.
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +28,7 @@ pub(super) enum ClientConfigError {
     Master(String),
     #[error("cannot build a client for {url}")]
     Client {
-        url: Uri,
+        url: String,
         #[source]
         error: Box<kube::Error>,
     },
@@ -60,13 +63,38 @@ pub(super) async fn load(kubeconfig: &str, master: &str, user_agent: &str) -> Re
     Ok(config)
 }
 
-/// Builds a client.
-pub(super) fn client(config: Config) -> Result<Client, ClientConfigError> {
-    let url = config.cluster_url.clone();
-    Client::try_from(config).map_err(|error| ClientConfigError::Client {
+/// The connections with a client configuration of [`load`], which is loaded again with the same arguments.
+pub(super) fn connections(
+    config: Config,
+    options: ConnectionOptions,
+    (kubeconfig, master, user_agent): (String, String, String),
+) -> Result<Connections, ClientConfigError> {
+    let url = without_userinfo(&config.cluster_url);
+    let arguments = Arc::new((kubeconfig, master, user_agent));
+    let load_again = move || {
+        let arguments = Arc::clone(&arguments);
+        let load = async move {
+            let (kubeconfig, master, user_agent) = &*arguments;
+            Ok(load(kubeconfig, master, user_agent).await?)
+        };
+        load.boxed()
+    };
+    Connections::reloading(config, options, load_again).map_err(|error| ClientConfigError::Client {
         url,
         error: Box::new(error),
     })
+}
+
+/// A URL for logs and errors, without the user name and password that it may have.
+pub(super) fn without_userinfo(url: &Uri) -> String {
+    let text = url.to_string();
+    match url
+        .authority()
+        .and_then(|authority| authority.as_str().rsplit_once('@'))
+    {
+        Some((userinfo, _)) => text.replacen(&format!("{userinfo}@"), "", 1),
+        None => text,
+    }
 }
 
 fn parse(master: &str) -> Result<Uri, ClientConfigError> {

@@ -35,7 +35,8 @@ async fn a_kubeconfig_sets_server_and_credentials() {
     // Both are configured as files, because they are read again when they change (F21).
     assert_eq!(config.root_cert_file, Some(directory.path().join("ca.crt")));
     assert_eq!(config.auth_info.token_file, Some(text(&directory.path().join("token"))));
-    client(config).unwrap();
+    let arguments = (path, String::new(), "me/1".to_owned());
+    connections(config, ConnectionOptions::default(), arguments).unwrap();
 }
 
 #[tokio::test]
@@ -70,5 +71,16 @@ async fn an_error_names_a_missing_or_malformed_kubeconfig() {
             error.starts_with(&format!("cannot use the kubeconfig {path}: ")),
             "{error}"
         );
+    }
+}
+
+#[test]
+fn a_url_for_logs_has_no_password() {
+    for (url, expected) in [
+        ("https://a.example:1/path", "https://a.example:1/path"),
+        ("https://user:pass@a.example:1/path", "https://a.example:1/path"),
+        ("https://user@a.example/user@b", "https://a.example/user@b"),
+    ] {
+        assert_eq!(without_userinfo(&url.parse().unwrap()), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::{num::NonZeroU32, time::Duration};
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, ValueEnum, builder::BoolishValueParser};
 
 use super::{ConfigErrors, GoDuration, ProgramInfo};
-use crate::client::RateLimit;
+use crate::client::{ConnectionOptions, RateLimit};
 
 /// The prefix of environment variables.
 const ENV_PREFIX: &str = "ENDPOINTSLICE_";
@@ -42,8 +42,12 @@ pub struct CommonArgs {
     /// Maximum burst of requests with --kube-api-qps (0 = the requests of one second)
     #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
     kube_api_burst: i32,
-    /// Address of the HTTP endpoints /metrics, /healthz, /livez and /readyz, without TLS. The default host is 127.0.0.1. Not
-    /// served if empty
+    /// Use HTTP/1.1 with the API server, even if it offers HTTP/2. Watches are then short, since HTTP/1.1 has no pings
+    #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set, value_parser = BoolishValueParser::new(),
+          num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
+    disable_http2: bool,
+    /// Address of the HTTP endpoints /metrics, /healthz, /livez, /readyz and /debug/state, without TLS. The default host is
+    /// 127.0.0.1. Not served if empty
     #[arg(long, value_name = "[HOST]:PORT", default_value = "", hide_default_value = true)]
     pub(super) http_address: String,
     /// Format of log lines
@@ -89,6 +93,13 @@ impl CommonArgs {
             return Some(RateLimit { per_second, burst });
         }
         None
+    }
+
+    pub(super) fn connection_options(&self) -> ConnectionOptions {
+        ConnectionOptions {
+            http2: !self.disable_http2,
+            ..ConnectionOptions::default()
+        }
     }
 
     /// Validates the flags.

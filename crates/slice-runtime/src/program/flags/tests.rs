@@ -138,6 +138,7 @@ fn help_lists_every_flag_with_its_environment_variable() {
         "min-resync-period",
         "kube-api-qps",
         "kube-api-burst",
+        "disable-http2",
         "http-address",
         "logging-format",
         "v",
@@ -151,6 +152,6 @@ fn help_lists_every_flag_with_its_environment_variable() {
         );
         assert!(help.contains(&variable), "{variable}: {help}");
     }
-    assert_eq!(help.matches("[env: ").count(), 14, "{help}");
+    assert_eq!(help.matches("[env: ").count(), 15, "{help}");
     assert!(help.contains("[default: us.example]"), "{help}");
 }

@@ -1,22 +1,34 @@
-//! The HTTP endpoints `/metrics`, `/healthz`, `/livez` and `/readyz`.
+//! The HTTP endpoints `/metrics`, `/healthz`, `/livez`, `/readyz` and `/debug/state`.
 
-use std::{sync::Arc, time::Instant};
+mod debug_state;
+
+use std::{net::IpAddr, sync::Arc, time::Instant};
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::Full;
+use tokio::sync::mpsc;
 
-use crate::{Health, Metrics, WatchState, metrics::TEXT_FORMAT};
+use super::logging;
+
+use crate::{
+    Health, Metrics, WatchState,
+    metrics::TEXT_FORMAT,
+    preflight::{PermissionState, Permissions},
+    run::DebugRequest,
+};
 
 /// The handler of the HTTP endpoints.
 #[derive(Clone)]
 pub(super) struct StatusEndpoints {
     pub(super) metrics: Arc<Metrics>,
     pub(super) health: Arc<Health>,
+    pub(super) permissions: Arc<Permissions>,
+    pub(super) debug: mpsc::Sender<DebugRequest>,
 }
 
 impl StatusEndpoints {
-    /// Handles a request.
-    pub(super) fn handle<B>(&self, request: &Request<B>) -> Response<Full<bytes::Bytes>> {
+    /// Handles a request of a client with this address.
+    pub(super) async fn handle<B>(&self, request: &Request<B>, peer: IpAddr) -> Response<Full<bytes::Bytes>> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n");
         }
@@ -28,22 +40,30 @@ impl StatusEndpoints {
                 let verbose = form_urlencoded::parse(query.as_bytes()).any(|(key, _)| key == "verbose");
                 self.readyz(verbose)
             }
+            // Names of objects and errors are not for all who may read metrics.
+            "/debug/state" if !peer.to_canonical().is_loopback() => text(
+                StatusCode::FORBIDDEN,
+                "forbidden; /debug/state is served to clients on the loopback interface\n",
+            ),
+            "/debug/state" => self.debug_state().await,
             _ => text(
                 StatusCode::NOT_FOUND,
-                "not found; the endpoints are /metrics, /healthz, /livez and /readyz?verbose\n",
+                "not found; the endpoints are /metrics, /healthz, /livez, /readyz?verbose and /debug/state\n",
             ),
         }
     }
 
     fn metrics(&self) -> Response<Full<bytes::Bytes>> {
         self.metrics.watches(&self.health);
+        self.metrics.log_lines_dropped(logging::dropped_lines());
         let mut response = text(StatusCode::OK, self.metrics.page());
         let format = HeaderValue::from_static(TEXT_FORMAT);
         response.headers_mut().insert(CONTENT_TYPE, format);
         response
     }
 
-    /// Ready means that every watch was listed once. Later errors do not end readiness: the cache stays in use.
+    /// Ready means that every watch was listed once. Later errors do not end readiness: the cache stays in use. Nor do missing
+    /// permissions: those to list and watch keep a watch from being listed, and without those to write, restarts do not help.
     fn readyz(&self, verbose: bool) -> Response<Full<bytes::Bytes>> {
         let ready = self.health.is_ready();
         if ready && !verbose {
@@ -54,6 +74,7 @@ impl StatusEndpoints {
         for (name, state) in self.health.watches() {
             page.push_str(&watch_line(name, &state, now));
         }
+        page.push_str(&permissions_line(&self.permissions.get()));
         let (status, summary) = if ready {
             (StatusCode::OK, "readyz check passed\n")
         } else {
@@ -76,9 +97,28 @@ fn watch_line(name: &str, state: &WatchState, now: Instant) -> String {
             format!("[-]{name} failed: {error} (for {seconds} s{cached})\n")
         }
         None if state.absent => format!("[+]{name} absent: the API server does not serve it{cached}\n"),
-        None if state.synced => format!("[+]{name} ok\n"),
-        None => format!("[-]{name} failed: not listed yet\n"),
+        None if !state.synced => format!("[-]{name} failed: not listed yet\n"),
+        None => match &state.unconfirmed {
+            Some(message) => format!("[-]{name} unconfirmed: {message}; a second list has to confirm it{cached}\n"),
+            None => format!("[+]{name} ok{}\n", position(state, now)),
+        },
     }
+}
+
+/// The line of `/readyz?verbose` about permissions.
+fn permissions_line(state: &PermissionState) -> String {
+    match state {
+        PermissionState::Granted => "[+]permissions ok\n".to_owned(),
+        PermissionState::Pending => "[+]permissions not reviewed yet\n".to_owned(),
+        PermissionState::Unknown(error) => format!("[-]permissions not reviewed: {error}\n"),
+        PermissionState::Missing(missing) => format!("[-]permissions missing: {}\n", missing.join(", ")),
+    }
+}
+
+/// How old the position of a watch is.
+fn position(state: &WatchState, now: Instant) -> String {
+    let seconds = state.position_age(now).map(|age| age.as_secs());
+    seconds.map_or_else(String::new, |seconds| format!(" (position {seconds} s old)"))
 }
 
 fn text(status: StatusCode, body: impl Into<bytes::Bytes>) -> Response<Full<bytes::Bytes>> {

@@ -1,3 +1,5 @@
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
 
@@ -13,13 +15,20 @@ fn endpoints() -> StatusEndpoints {
     StatusEndpoints {
         metrics: Arc::new(Metrics::new("stub", "stub")),
         health: Arc::default(),
+        permissions: Arc::default(),
+        debug: mpsc::channel(1).0,
     }
 }
 
 /// Sends a request. The body of the response is complete, so nothing waits.
 fn request(endpoints: &StatusEndpoints, method: Method, path: &str) -> Reply {
+    request_from(Ipv4Addr::LOCALHOST.into(), endpoints, method, path)
+}
+
+fn request_from(peer: IpAddr, endpoints: &StatusEndpoints, method: Method, path: &str) -> Reply {
     let request = Request::builder().method(method).uri(path).body(()).unwrap();
-    let (head, body) = endpoints.handle(&request).into_parts();
+    let response = endpoints.handle(&request, peer).now_or_never();
+    let (head, body) = response.expect("a response without a wait").into_parts();
     let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();
     Reply {
         status: head.status.as_u16(),
@@ -43,17 +52,17 @@ fn liveness_endpoints_return_ok() {
 #[test]
 fn readyz_succeeds_when_every_watch_was_listed() {
     let endpoints = endpoints();
-    assert_eq!(get(&endpoints, "/readyz"), (500, "readyz check failed\n".to_owned()));
+    endpoints.permissions.replace(PermissionState::Granted);
     let (pods, nodes) = (endpoints.health.add("pods"), endpoints.health.add("nodes"));
     pods.set_synced();
-    let failed = "[+]pods ok\n[-]nodes failed: not listed yet\nreadyz check failed\n";
+    let failed = "[+]pods ok\n[-]nodes failed: not listed yet\n[+]permissions ok\nreadyz check failed\n";
     assert_eq!(get(&endpoints, "/readyz"), (500, failed.to_owned()));
     nodes.set_error("no rights");
-    let failed = "[+]pods ok\n[-]nodes failed: no rights (for 0 s)\nreadyz check failed\n";
+    let failed = "[+]pods ok\n[-]nodes failed: no rights (for 0 s)\n[+]permissions ok\nreadyz check failed\n";
     assert_eq!(get(&endpoints, "/readyz?verbose"), (500, failed.to_owned()));
     nodes.set_synced();
     assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
-    let passed = "[+]pods ok\n[+]nodes ok\nreadyz check passed\n";
+    let passed = "[+]pods ok\n[+]nodes ok\n[+]permissions ok\nreadyz check passed\n";
     assert_eq!(get(&endpoints, "/readyz?verbose=true"), (200, passed.to_owned()));
 }
 
@@ -65,8 +74,50 @@ fn an_error_after_the_list_is_shown_and_does_not_end_readiness() {
     pods.set_synced();
     pods.set_error("no rights");
     assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
-    let passed = "[-]pods failed: no rights (for 0 s; cached objects stay in use)\nreadyz check passed\n";
+    let passed = "[-]pods failed: no rights (for 0 s; cached objects stay in use)\n[+]permissions not reviewed yet\nreadyz check passed\n";
     assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
+}
+
+#[test]
+fn missing_permissions_are_shown_and_do_not_prevent_readiness() {
+    let endpoints = endpoints();
+    endpoints.health.add("pods").set_synced();
+    let missing = ["create events", "patch events"].map(str::to_owned).to_vec();
+    for (state, line) in [
+        (
+            PermissionState::Missing(missing),
+            "missing: create events, patch events",
+        ),
+        (
+            PermissionState::Unknown("no reviews".to_owned()),
+            "not reviewed: no reviews",
+        ),
+    ] {
+        endpoints.permissions.replace(state);
+        assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
+        let passed = format!("[+]pods ok\n[-]permissions {line}\nreadyz check passed\n");
+        assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed));
+    }
+}
+
+/// An open watch is ok, but its objects may be old.
+#[test]
+fn position_age_and_unconfirmed_relists_are_shown() {
+    let endpoints = endpoints();
+    let pods = endpoints.health.add("pods");
+    pods.set_synced();
+    pods.record_position("7");
+    let passed = "[+]pods ok (position 0 s old)\n[+]permissions not reviewed yet\nreadyz check passed\n";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
+    let metrics = request(&endpoints, Method::GET, "/metrics").body;
+    assert!(
+        metrics.contains("stub_watch_position_age_seconds{resource=\"pods\"} "),
+        "{metrics}"
+    );
+    pods.set_unconfirmed(Some("most are missing".to_owned()));
+    let unconfirmed = "[-]pods unconfirmed: most are missing; a second list has to confirm it; cached objects stay in use\n\
+                       [+]permissions not reviewed yet\nreadyz check passed\n";
+    assert_eq!(get(&endpoints, "/readyz?verbose"), (200, unconfirmed.to_owned()));
 }
 
 /// An optional resource that the API server lacks is shown as absent.
@@ -78,11 +129,12 @@ fn an_absent_resource_does_not_prevent_readiness() {
     pools.set_absent();
     assert_eq!(get(&endpoints, "/readyz"), (200, "ok".to_owned()));
     let absent = |cached: &str| {
-        format!("[+]pods ok\n[+]pools absent: the API server does not serve it{cached}\nreadyz check passed\n")
+        let absent = "absent: the API server does not serve it";
+        format!("[+]pods ok\n[+]pools {absent}{cached}\n[+]permissions not reviewed yet\nreadyz check passed\n")
     };
     assert_eq!(get(&endpoints, "/readyz?verbose"), (200, absent("")));
     pools.set_synced();
-    let passed = "[+]pods ok\n[+]pools ok\nreadyz check passed\n";
+    let passed = "[+]pods ok\n[+]pools ok\n[+]permissions not reviewed yet\nreadyz check passed\n";
     assert_eq!(get(&endpoints, "/readyz?verbose"), (200, passed.to_owned()));
     pools.set_absent();
     let cached = "; cached objects stay in use";
@@ -117,4 +169,20 @@ fn other_paths_and_methods_are_errors() {
     assert_eq!(get(&endpoints(), "/").0, 404);
     assert_eq!(request(&endpoints(), Method::HEAD, "/healthz").status, 200);
     assert_eq!(request(&endpoints(), Method::POST, "/healthz").status, 405);
+}
+
+/// Without a running engine, loopback clients get 503: they passed the check.
+#[tokio::test]
+async fn debug_state_is_for_loopback_clients_only() {
+    let endpoints = endpoints();
+    for (peer, status) in [
+        (IpAddr::from(Ipv4Addr::LOCALHOST), 503),
+        (Ipv6Addr::LOCALHOST.into(), 503),
+        (Ipv4Addr::LOCALHOST.to_ipv6_mapped().into(), 503),
+        (Ipv4Addr::new(10, 0, 0, 1).into(), 403),
+        (Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1).into(), 403),
+    ] {
+        let reply = request_from(peer, &endpoints, Method::GET, "/debug/state");
+        assert_eq!(reply.status, status, "{peer}");
+    }
 }

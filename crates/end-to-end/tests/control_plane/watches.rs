@@ -1,0 +1,120 @@
+//! Lists and watches that break, stall or expire.
+
+use apisim::{
+    faults::{Match, Rule, StreamFault},
+    request::Verb,
+};
+use testenv::{Protocol, until};
+
+use crate::{
+    fixtures,
+    harness::{Harness, SERVICE},
+};
+
+const WATCHED: [&str; 4] = ["endpointslices", "nodes", "pods", "services"];
+
+pub(crate) async fn f8_a_cut_watch_is_resumed_without_a_list(protocol: Protocol) {
+    let harness = Harness::start("f08", protocol).await;
+    for resource in WATCHED {
+        let cut = Rule::on(Verb::Watch, resource).times(1).stream(StreamFault::Cut);
+        harness.faults().add(cut);
+    }
+    harness.put(&fixtures::pod(4)).await;
+    harness.wait_published(SERVICE, 1..=4).await;
+    let rule = Rule::on(Verb::Watch, "pods").times(1).stream(StreamFault::CutMidEvent);
+    let cut = harness.faults().add(rule);
+    harness.put(&fixtures::pod(5)).await;
+    harness.wait_published(SERVICE, 1..=5).await;
+    assert_eq!(cut.hits(), 1);
+    println!("F8: {} lists", harness.lists());
+    assert_eq!(harness.lists(), 0);
+    harness.finish().await;
+}
+
+pub(crate) async fn f10_no_write_before_every_cache_is_synced(protocol: Protocol) {
+    let mut harness = Harness::start("f10", protocol).await;
+    harness.stop_controller().await;
+    // Slices of both Services are to be written.
+    harness.put(&fixtures::pod(4)).await;
+    harness.put(&fixtures::service("new")).await;
+    harness.faults().clear_log();
+    let held = harness
+        .faults()
+        .add(Rule::on(Verb::Watch, "pods").stream(StreamFault::Hold));
+    harness.start_controller().await;
+    for resource in ["endpointslices", "nodes", "services"] {
+        let line = format!("[+]{resource} ok");
+        harness
+            .controller()
+            .wait_for_page("/readyz?verbose", &line)
+            .await
+            .unwrap();
+    }
+    harness.wait_quiescent().await;
+    assert!(held.hits() > 0);
+    assert_eq!(harness.faults().count(&Match::writes().resource("endpointslices")), 0);
+    held.remove();
+    for service in [SERVICE, "new"] {
+        harness.wait_published(service, 1..=4).await;
+    }
+    harness.finish().await;
+}
+
+pub(crate) async fn f11_a_relist_of_unchanged_objects_writes_nothing(protocol: Protocol) {
+    let harness = Harness::start("f11", protocol).await;
+    for resource in WATCHED {
+        let faults = harness.faults();
+        faults.add(Rule::on(Verb::Watch, resource).times(1).answer(410));
+        faults.add(Rule::on(Verb::Watch, resource).times(1).stream(StreamFault::Cut));
+    }
+    harness.controller().wait_for_relist(&WATCHED).await.unwrap();
+    until("the end of all relists", async || harness.lists() >= WATCHED.len())
+        .await
+        .unwrap();
+    harness.wait_quiescent().await;
+    assert_eq!(harness.writes().len(), 0);
+    // A controller that publishes a new object has completed the relists.
+    harness.put(&fixtures::pod(4)).await;
+    harness.wait_published(SERVICE, 1..=4).await;
+    assert_eq!(harness.faults().count(&Match::writes().resource("endpointslices")), 1);
+    harness.finish().await;
+}
+
+pub(crate) async fn f16_a_held_stream_causes_no_flap(protocol: Protocol) {
+    let harness = Harness::start("f16", protocol).await;
+    let hold_stream = |resource| {
+        let rule = Rule::on(Verb::Watch, resource).stream(StreamFault::Hold);
+        harness.faults().add(rule)
+    };
+    let held = hold_stream("endpointslices");
+    harness.put(&fixtures::pod(4)).await;
+    harness.wait_published(SERVICE, 1..=4).await;
+    harness.delete_pod(1).await;
+    harness.wait_published(SERVICE, 2..=4).await;
+    let before = harness.writes();
+    held.remove();
+    harness.wait_quiescent().await;
+    assert_eq!(harness.writes(), before);
+
+    let held = hold_stream("pods");
+    harness.put(&fixtures::service("other")).await;
+    harness.wait_published("other", 2..=4).await;
+    harness.put(&fixtures::pod(5)).await;
+    held.remove();
+    for service in [SERVICE, "other"] {
+        harness.wait_published(service, 2..=5).await;
+    }
+
+    let held = hold_stream("nodes");
+    let node = harness.namespace.clone();
+    harness.put(&fixtures::node(&node)).await;
+    let mut pod = fixtures::pod(6);
+    pod["spec"]["nodeName"] = node.into();
+    harness.put(&pod).await;
+    harness.put(&fixtures::pod(7)).await;
+    harness.wait_published(SERVICE, (2..=5).chain([7])).await;
+    held.remove();
+    harness.wait_published(SERVICE, 2..=7).await;
+    assert_eq!(harness.lists(), 0);
+    harness.finish().await;
+}

@@ -1,0 +1,74 @@
+//! The brake: a relist that would remove most endpoints of the cluster waits for a second one.
+//!
+//! An API server with a wrong view, such as one that is connected to an empty etcd, serves lists that lack most objects. Until a
+//! second list confirms it, the old state of the missing objects stays in use (invariants.md §5).
+
+use std::time::{Duration, Instant};
+
+/// The delay before the second list.
+pub(super) const CONFIRMATION_DELAY: Duration = Duration::from_secs(30);
+/// Up to this number, endpoints are removed without confirmation.
+const MIN_ENDPOINTS: usize = 100;
+
+/// The brake of one watch.
+#[derive(Debug, Default)]
+pub(super) struct Brake {
+    /// When the first list was complete that would remove too many endpoints.
+    tripped_at: Option<Instant>,
+}
+
+impl Brake {
+    /// Whether the deletions of a relist are applied, which would remove `removed` of `total` endpoints: if they are few, or if
+    /// a list that would remove as many was complete long enough before this one started.
+    pub(super) fn allows(&mut self, removed: usize, total: usize, list_started_at: Instant, now: Instant) -> bool {
+        let is_large = removed > MIN_ENDPOINTS && removed > total / 2;
+        let is_confirmed = self
+            .tripped_at
+            .is_some_and(|at| list_started_at.saturating_duration_since(at) >= CONFIRMATION_DELAY);
+        if is_large && !is_confirmed {
+            self.tripped_at.get_or_insert(now);
+            return false;
+        }
+        self.tripped_at = None;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_half_of_the_endpoints_and_more_than_100_are_removed_only_by_a_second_list() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        for (removed, total, allowed) in [
+            (100, 100, true),
+            (101, 202, true),
+            (101, 201, false),
+            (150_000, 0, false),
+        ] {
+            assert_eq!(
+                Brake::default().allows(removed, total, start, start),
+                allowed,
+                "{removed} of {total}"
+            );
+        }
+        let mut brake = Brake::default();
+        assert!(!brake.allows(900, 1000, start, after(1)));
+        assert!(
+            !brake.allows(900, 1000, after(30), after(32)),
+            "it started before the delay ended"
+        );
+        assert!(brake.allows(900, 1000, after(31), after(33)));
+        assert!(!brake.allows(900, 1000, after(40), after(41)), "each time");
+        assert!(
+            brake.allows(3, 1000, after(42), after(43)),
+            "the objects are listed again"
+        );
+        assert!(
+            !brake.allows(900, 1000, after(80), after(81)),
+            "the list before was complete"
+        );
+    }
+}

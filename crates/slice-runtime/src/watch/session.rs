@@ -1,0 +1,492 @@
+//! The requests of a reflector, one after the other.
+
+use std::time::Duration;
+
+use futures::{AsyncBufRead, AsyncBufReadExt as _, FutureExt as _};
+use slice_controller::{Decoded, ErrorChain};
+use tokio::{sync::mpsc, time::Instant};
+
+use super::{
+    ConfirmationRequest, ListReason, ListWatch, Reflector, WatchEvent, WatchTimeouts, current_version,
+    epoch::{EpochProbe, confirmation_delay},
+    frames::{Frame, Undecodable, decode_frame, decode_page},
+    resume::ResumeState,
+    stream_end::{ReceiverDropped, StreamEnd, is_not_found, is_overload},
+    undecodable::ReportedObjects,
+};
+use crate::{client::RequestError, escape::Escaped};
+
+/// The delay before an optional resource that the API server lacks is tried again.
+const ABSENT_RETRY: Duration = Duration::from_secs(30);
+
+/// A running reflector.
+pub(super) struct Session<W, O> {
+    reflector: Reflector<W, O>,
+    confirmations: mpsc::Receiver<ConfirmationRequest>,
+    list_watch: ListWatch,
+    resume: ResumeState,
+    probe: EpochProbe,
+    reported: ReportedObjects,
+    /// When the list that is not complete started.
+    list_started_at: Option<Instant>,
+    /// When a list has to confirm an earlier one.
+    confirm_at: Option<Instant>,
+    /// Whether the API server lacks the resource.
+    absent: bool,
+}
+
+impl<W, O> Session<W, O> {
+    pub(super) fn new(reflector: Reflector<W, O>, confirmations: mpsc::Receiver<ConfirmationRequest>) -> Self {
+        Self {
+            list_watch: ListWatch::new(&reflector.spec, &reflector.namespace),
+            reflector,
+            confirmations,
+            resume: ResumeState::default(),
+            probe: EpochProbe::new(),
+            reported: ReportedObjects::default(),
+            list_started_at: None,
+            confirm_at: None,
+            absent: false,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        self.reflector.spec.name
+    }
+
+    /// Runs until the engine drops the channel.
+    pub(super) async fn run(mut self) {
+        while self.run_once().await.is_ok() {}
+    }
+
+    /// Lists or watches once, and waits if that failed.
+    async fn run_once(&mut self) -> Result<(), ReceiverDropped> {
+        let started_at = Instant::now();
+        let resource_version = self.resume.resource_version().map(ToOwned::to_owned);
+        let end = match resource_version {
+            Some(version) => self.watch(&version).await,
+            None if self.resume.uses_streaming_list() => self.streaming_list().await,
+            None => self.paged_list().await,
+        };
+        self.absent &= self.resume.resource_version().is_none();
+        let Err(end) = end else { return Ok(()) };
+        if self.list_started_at.take().is_some() {
+            self.reflector.emit(WatchEvent::InitFailed).await?;
+        }
+        self.recover(end, started_at.elapsed()).await
+    }
+
+    /// Decides what follows a list or watch that ended after this time.
+    async fn recover(&mut self, end: StreamEnd, duration: Duration) -> Result<(), ReceiverDropped> {
+        match end {
+            StreamEnd::ReceiverDropped => return Err(ReceiverDropped),
+            StreamEnd::Closed if self.resume.resource_version().is_none() => {
+                self.resume.page_next_list();
+                let error = "the streaming list ended, or received no data in time, before it was complete";
+                self.back_off(error, None).await;
+            }
+            // Without backoff, a server that closes every watch at once would be flooded with requests (F12).
+            StreamEnd::Closed if duration < self.reflector.timeouts.min_duration => {
+                self.back_off("the API server closed the watch at once", None).await;
+            }
+            StreamEnd::Closed => self.resume.reset_backoff(),
+            StreamEnd::Expired => {
+                tracing::info!(resource = self.name(), "watch expired (410 Gone), relisting");
+                self.resume.relist(ListReason::Expired);
+                // The jitter spreads the relists of clients whose watches expired together.
+                tokio::time::sleep(self.resume.next_backoff(None, fastrand::f64())).await;
+            }
+            StreamEnd::TooLarge(error) => match self.is_new_epoch(2).await {
+                Ok(true) => self.start_epoch().await?,
+                Ok(false) | Err(_) => self.back_off_after(&error).await?,
+            },
+            StreamEnd::OlderRead => match self.is_new_epoch(1).await {
+                Ok(true) => self.start_epoch().await?,
+                // The two reads contradict each other, so the watch may have missed events.
+                Ok(false) => self.resume.relist(ListReason::Epoch),
+                Err(error) => self.back_off_after(&error).await?,
+            },
+            StreamEnd::Confirm => self.resume.relist(ListReason::Confirmation),
+            StreamEnd::Failed(error) if self.reflector.spec.optional && is_not_found(&error) => {
+                self.set_absent().await?;
+            }
+            StreamEnd::Failed(error)
+                if self.resume.resource_version().is_none() && self.resume.fall_back_to_paging(&error) =>
+            {
+                let error = Escaped(ErrorChain(&error)).to_string();
+                tracing::info!(
+                    resource = self.name(),
+                    error,
+                    "the streaming list failed, listing in pages"
+                );
+            }
+            StreamEnd::Failed(error) => {
+                if let Some(api_error) = error.api_error() {
+                    let relists = self.resume.reject(Some(api_error));
+                    self.log_rejections(relists);
+                }
+                self.back_off_after(&error).await?;
+            }
+            StreamEnd::Invalid(error) => {
+                let relists = self.resume.reject(None);
+                self.log_rejections(relists);
+                self.back_off(&error, None).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports an error, and waits before the next request.
+    async fn back_off(&mut self, error: &str, retry_after: Option<Duration>) {
+        self.reflector.health.set_error(error);
+        let delay = self.resume.next_backoff(retry_after, fastrand::f64());
+        if let Some(not_logged) = self.resume.log_failure(error, Instant::now().into_std()) {
+            tracing::warn!(
+                resource = self.name(),
+                error,
+                retry_in = ?delay,
+                not_logged = (not_logged > 0).then_some(not_logged),
+                "list or watch failed, retrying"
+            );
+        }
+        tokio::time::sleep(delay).await;
+    }
+
+    async fn back_off_after(&mut self, error: &RequestError) -> Result<(), ReceiverDropped> {
+        let retry_after = error.api_error().and_then(|error| error.retry_after);
+        if is_overload(error) {
+            self.reflector.emit(WatchEvent::Overloaded { retry_after }).await?;
+        }
+        let error = self.reflector.describe(error);
+        self.back_off(&error, retry_after).await;
+        Ok(())
+    }
+
+    fn log_rejections(&self, relists: bool) {
+        if relists {
+            tracing::info!(
+                resource = self.name(),
+                "watches from the same resourceVersion kept failing, relisting"
+            );
+        }
+    }
+
+    async fn set_absent(&mut self) -> Result<(), ReceiverDropped> {
+        // If the resource appears again, its objects may differ: list them.
+        self.resume.relist(ListReason::Absent);
+        self.resume.reset_backoff();
+        self.reflector.health.set_absent();
+        if !self.absent {
+            self.absent = true;
+            tracing::info!(
+                resource = self.name(),
+                retry_in = ?ABSENT_RETRY,
+                "the API server does not serve this optional resource, retrying"
+            );
+        }
+        // Also if it was absent before: a list may have started since.
+        self.reflector.emit(WatchEvent::Absent).await?;
+        tokio::time::sleep(ABSENT_RETRY).await;
+        Ok(())
+    }
+
+    /// Whether all of some more consistent reads are older than what was seen.
+    async fn is_new_epoch(&mut self, reads: usize) -> Result<bool, RequestError> {
+        for _ in 0..reads {
+            tokio::time::sleep(confirmation_delay()).await;
+            let version = current_version(&self.reflector.api, &self.list_watch).await?;
+            if self.resume.older_than_seen(&version).is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// resourceVersions went back: forgets those that were seen, and relists.
+    async fn start_epoch(&mut self) -> Result<(), ReceiverDropped> {
+        tracing::warn!(
+            resource = self.name(),
+            seen = self.resume.highest_seen(),
+            "resourceVersions went back, as after a restore of etcd; relisting"
+        );
+        self.resume.start_epoch();
+        self.resume.reset_backoff();
+        self.probe = EpochProbe::new();
+        self.reflector.emit(WatchEvent::NewEpoch).await
+    }
+
+    async fn start_list(&mut self) -> Result<(), StreamEnd> {
+        self.list_started_at = Some(Instant::now());
+        Ok(self.reflector.emit(WatchEvent::Init).await?)
+    }
+
+    /// Lists all objects in a watch stream (`sendInitialEvents`), and goes on watching in the same stream.
+    async fn streaming_list(&mut self) -> Result<(), StreamEnd> {
+        self.count_list();
+        let idle = self.reflector.timeouts.idle;
+        // The server closes the stream after this timeout, so it must suffice for all objects.
+        let request = self.list_watch.streaming_list(idle * 10);
+        let mut stream = self.reflector.api.open_stream(request).await?;
+        self.start_list().await?;
+        let mut line = Vec::new();
+        loop {
+            match self
+                .reflector
+                .next_frame(&mut stream, &mut line, Instant::now() + idle)
+                .await?
+            {
+                Frame::Apply(decoded) => self.reflector.emit_object(decoded, line.len()).await?,
+                Frame::Delete(object) => self.reflector.emit(WatchEvent::Delete(object)).await?,
+                Frame::Bookmark {
+                    version,
+                    initial_events_end: true,
+                } => {
+                    self.complete_list(version).await?;
+                    let timeouts = self.timeouts(stream.is_http2());
+                    let duration = timeouts.watch(fastrand::f64());
+                    return self.read_events(&mut stream, timeouts, duration).await;
+                }
+                Frame::Bookmark { .. } => {}
+                Frame::Error(error) => return Err(RequestError::Api(error).into()),
+                Frame::Undecodable(undecodable) => self.report_undecodable(undecodable).await?,
+            }
+        }
+    }
+
+    /// Lists all objects page by page. The first page, and with it the whole list, is a consistent read.
+    async fn paged_list(&mut self) -> Result<(), StreamEnd> {
+        self.count_list();
+        let mut continue_token: Box<str> = "".into();
+        loop {
+            let api = match self.resume.list_reason() {
+                ListReason::Confirmation => &self.reflector.confirmation_api,
+                _ => &self.reflector.api,
+            };
+            let body = api.call(self.list_watch.page(&continue_token)).await?;
+            let page = decode_page(&body, |object| self.reflector.spec.decode(object))
+                .map_err(|error| self.reflector.invalid("list", &error))?;
+            self.reflector.health.record_activity();
+            // Nothing is concluded from a list that is older than what was seen (I11).
+            if self.resume.older_than_seen(&page.version).is_some() {
+                return Err(StreamEnd::OlderRead);
+            }
+            if continue_token.is_empty() {
+                self.start_list().await?;
+            }
+            let bytes_per_object = body.len() / page.objects.len().max(1);
+            for object in page.objects {
+                match object {
+                    Ok(decoded) => self.reflector.emit_object(decoded, bytes_per_object).await?,
+                    Err(undecodable) => self.report_undecodable(undecodable).await?,
+                }
+            }
+            if page.continue_token.is_empty() {
+                return self.complete_list(page.version).await;
+            }
+            continue_token = page.continue_token;
+        }
+    }
+
+    fn count_list(&self) {
+        let reason = self.resume.list_reason();
+        self.reflector.metrics.list_started(self.name(), reason.label());
+    }
+
+    async fn complete_list(&mut self, version: Box<str>) -> Result<(), StreamEnd> {
+        self.advance(&version);
+        let started_at = self.list_started_at.take();
+        if self.confirm_at.is_some_and(|at| started_at >= Some(at)) {
+            self.confirm_at = None;
+            self.reflector.health.set_unconfirmed(None);
+        }
+        self.reflector.emit(WatchEvent::InitDone { version }).await?;
+        self.reflector.health.set_synced();
+        Ok(())
+    }
+
+    fn advance(&mut self, version: &str) {
+        if self.resume.advance(version) {
+            self.reflector.health.record_position(version);
+        }
+    }
+
+    /// Watches from a resourceVersion.
+    async fn watch(&mut self, version: &str) -> Result<(), StreamEnd> {
+        let timeouts = self.timeouts(self.reflector.api.connections.uses_http2());
+        let mut duration = timeouts.watch(fastrand::f64());
+        let request = self.list_watch.watch_from(version, duration);
+        let mut stream = self.reflector.api.open_stream(request).await?;
+        // The new connection may be one by HTTP/1.1.
+        let timeouts = self.timeouts(stream.is_http2());
+        duration = duration.min(timeouts.longest_watch());
+        self.reflector.metrics.watch_opened(self.name());
+        self.reflector.health.set_synced();
+        if self.resume.suspects_new_epoch() {
+            self.probe.schedule_soon();
+        }
+        let deadline = Instant::now() + duration + timeouts.grace;
+        let end = self.read_events(&mut stream, timeouts, duration).await;
+        if Instant::now() >= deadline {
+            stream.report_overdue();
+        }
+        end
+    }
+
+    /// The timeouts by the version of HTTP: pings detect a broken HTTP/2 connection.
+    fn timeouts(&self, is_http2: bool) -> WatchTimeouts {
+        if is_http2 {
+            WatchTimeouts::long()
+        } else {
+            self.reflector.timeouts
+        }
+    }
+
+    async fn read_events(
+        &mut self,
+        stream: &mut (impl AsyncBufRead + Unpin),
+        timeouts: WatchTimeouts,
+        duration: Duration,
+    ) -> Result<(), StreamEnd> {
+        let mut frames = 0_u64;
+        let end = self
+            .read_events_until_end(stream, timeouts, duration, &mut frames)
+            .await;
+        self.resume.watch_ended(frames > 0);
+        end
+    }
+
+    async fn read_events_until_end(
+        &mut self,
+        stream: &mut (impl AsyncBufRead + Unpin),
+        timeouts: WatchTimeouts,
+        duration: Duration,
+        frames: &mut u64,
+    ) -> Result<(), StreamEnd> {
+        let deadline = Instant::now() + duration + timeouts.grace;
+        let mut line = Vec::new();
+        let mut last_frame_at = Instant::now();
+        loop {
+            let silent_at = last_frame_at + timeouts.silence;
+            let (api, list_watch) = (&self.reflector.api, &self.list_watch);
+            let send_probe = || {
+                let (api, list_watch) = (api.clone(), list_watch.clone());
+                async move { current_version(&api, &list_watch).await }.boxed()
+            };
+            let confirm_at = self.confirm_at;
+            tokio::select! {
+                frame = self.reflector.next_frame(stream, &mut line, deadline.min(silent_at)) => {
+                    let frame = frame?;
+                    *frames += 1;
+                    last_frame_at = Instant::now();
+                    self.handle_frame(frame, line.len()).await?;
+                }
+                is_older = self.probe.is_older(self.resume.highest_seen(), send_probe) => {
+                    if is_older {
+                        return Err(StreamEnd::OlderRead);
+                    }
+                    self.resume.epoch_confirmed();
+                }
+                Some(request) = self.confirmations.recv() => {
+                    self.confirm_at.get_or_insert(Instant::now() + request.delay);
+                    self.reflector.health.set_unconfirmed(Some(request.message));
+                }
+                () = tokio::time::sleep_until(confirm_at.unwrap_or(deadline)), if confirm_at.is_some() => {
+                    return Err(StreamEnd::Confirm);
+                }
+            }
+        }
+    }
+
+    /// Handles a frame of this many bytes.
+    async fn handle_frame(&mut self, frame: Frame<O>, bytes: usize) -> Result<(), StreamEnd> {
+        match frame {
+            Frame::Apply(decoded) => {
+                self.advance(&decoded.object_ref.resource_version);
+                self.reflector.emit_object(decoded, bytes).await?;
+            }
+            Frame::Delete(object) => {
+                self.advance(&object.resource_version);
+                self.reflector.emit(WatchEvent::Delete(object)).await?;
+            }
+            Frame::Bookmark { version, .. } => self.advance(&version),
+            Frame::Error(error) => return Err(RequestError::Api(error).into()),
+            Frame::Undecodable(undecodable) => {
+                if let Some(object) = &undecodable.object_ref {
+                    self.advance(&object.resource_version);
+                }
+                self.report_undecodable(undecodable).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Emits an object that cannot be decoded, and logs and counts it once per version; the list or watch goes on (F25).
+    async fn report_undecodable(&mut self, undecodable: Undecodable) -> Result<(), ReceiverDropped> {
+        let object_ref = undecodable.object_ref.as_ref();
+        if object_ref.is_none_or(|object| self.reported.insert(object)) {
+            let error = undecodable.to_string();
+            tracing::warn!(
+                resource = self.name(),
+                error,
+                "skipping an object that cannot be decoded; an earlier version stays in use"
+            );
+            self.reflector.metrics.object_skipped(self.name());
+        }
+        match undecodable.object_ref {
+            Some(object) => self.reflector.emit(WatchEvent::Undecodable(object)).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl<W, O> Reflector<W, O> {
+    /// Emits an event without an object.
+    async fn emit(&self, event: WatchEvent<O>) -> Result<(), ReceiverDropped> {
+        self.emit_sized(event, 0).await
+    }
+
+    /// Emits an object that was decoded from this many bytes.
+    async fn emit_object(&self, object: Decoded<O>, bytes: usize) -> Result<(), ReceiverDropped> {
+        self.emit_sized(WatchEvent::Apply(object), bytes).await
+    }
+
+    async fn emit_sized(&self, event: WatchEvent<O>, bytes: usize) -> Result<(), ReceiverDropped> {
+        let sent = self.sender.send((self.index, event), bytes).await;
+        sent.map_err(|_| ReceiverDropped)
+    }
+
+    /// The text of a request error for the log and `/readyz`.
+    fn describe(&self, error: &RequestError) -> String {
+        if is_not_found(error) {
+            let (api, resource) = (self.spec.api_path(), self.spec.resource);
+            return format!("the API server does not serve {api}/{resource}, which is required");
+        }
+        Escaped(ErrorChain(error)).to_string()
+    }
+
+    /// Reads and decodes the next line of a watch stream. At the deadline the stream counts as closed: its connection may be
+    /// broken. If the future is dropped, `line` keeps what was read of an incomplete line.
+    async fn next_frame(
+        &self,
+        stream: &mut (impl AsyncBufRead + Unpin),
+        line: &mut Vec<u8>,
+        deadline: Instant,
+    ) -> Result<Frame<O>, StreamEnd> {
+        if line.ends_with(b"\n") {
+            line.clear();
+        }
+        let read = tokio::time::timeout_at(deadline, stream.read_until(b'\n', line)).await;
+        read.map_err(|_| StreamEnd::Closed)?.map_err(RequestError::transport)?;
+        // The stream ended, possibly within a line.
+        if !line.ends_with(b"\n") {
+            return Err(StreamEnd::Closed);
+        }
+        self.health.record_activity();
+        decode_frame(line, |object| self.spec.decode(object)).map_err(|error| self.invalid("watch event", &error))
+    }
+
+    fn invalid(&self, response: &str, error: &serde_json::Error) -> StreamEnd {
+        let (name, error) = (self.spec.name, Escaped(error));
+        StreamEnd::Invalid(format!("cannot decode a {response} of {name}: {error}"))
+    }
+}

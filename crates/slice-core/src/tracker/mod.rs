@@ -188,7 +188,7 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
         }
     }
 
-    /// Opens a ticket for a create or update of a slice of this set. Call it before the request is sent.
+    /// Opens a ticket for a write of a slice of this set. Call it before the request is sent.
     pub fn begin_write(&mut self, set: K) -> WriteTicket<K> {
         WriteTicket {
             set,
@@ -213,6 +213,14 @@ impl<K: Clone + Eq + Hash> SliceTracker<K> {
         }
         self.update(&set, slice);
         WriteOutcome::Recorded
+    }
+
+    /// Whether the slice was observed as deleted, or in no set, since the write began: a version of it in a response, such as
+    /// the live slice after a conflict, may be older than that. True if there were too many observations to keep them.
+    #[must_use]
+    pub fn left_since(&self, ticket: &WriteTicket<K>, uid: &str) -> bool {
+        let last_observed = self.observations.last_observed(ticket.number, uid);
+        matches!(last_observed, LastObserved::Gone | LastObserved::Evicted)
     }
 
     /// Closes the ticket of a write that was rejected, skipped or timed out: no new version is expected.

@@ -67,7 +67,14 @@ impl<K: Clone> RecentObservations<K> {
 
     /// Closes a ticket and returns where the slice was last observed since it was opened.
     pub(super) fn close_ticket(&mut self, ticket: u64, uid: &str) -> LastObserved<K> {
-        let last = if self.open_tickets.contains(&ticket) {
+        let last = self.last_observed(ticket, uid);
+        self.discard_ticket(ticket);
+        last
+    }
+
+    /// Where the slice was last observed since a ticket was opened.
+    pub(super) fn last_observed(&self, ticket: u64, uid: &str) -> LastObserved<K> {
+        if self.open_tickets.contains(&ticket) {
             let since_ticket = |observation: &&Observation<K>| ticket < observation.tickets_below;
             match self.by_uid.get(uid).filter(since_ticket) {
                 None => LastObserved::Never,
@@ -76,9 +83,7 @@ impl<K: Clone> RecentObservations<K> {
             }
         } else {
             LastObserved::Evicted
-        };
-        self.discard_ticket(ticket);
-        last
+        }
     }
 
     pub(super) fn discard_ticket(&mut self, ticket: u64) {

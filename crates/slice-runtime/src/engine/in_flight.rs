@@ -138,7 +138,7 @@ impl InFlight {
                 let owner = owner_of(&slice.metadata);
                 return self.on_stored(pending, owner, decode(&slice, interner), slices, now);
             }
-            WriteResult::Deleted => self.on_deleted(&pending, slices, now),
+            WriteResult::Deleted => self.on_deleted(pending, slices, now),
             WriteResult::Conflict(live) => {
                 let live = live.map(|slice| (owner_of(&slice.metadata), decode(&slice, interner)));
                 return self.on_conflict(pending, live, slices, now);
@@ -188,8 +188,9 @@ impl InFlight {
         let is_create = matches!(pending, PendingWrite::Create { .. });
         let ticket = match pending {
             // A finalizer keeps it as a terminating slice.
-            PendingWrite::Delete { uid, .. } => {
+            PendingWrite::Delete { uid, ticket, .. } => {
                 self.outcome.writes.deleted += 1;
+                slices.write_failed(ticket);
                 return self.move_slice(&uid, owner, slice, slices, now);
             }
             pending if owner != Ownership::Ours(Some(self.key.clone())) => {
@@ -237,10 +238,11 @@ impl InFlight {
         uid.map_or(Vec::new(), |uid| self.move_slice(&uid, owner, slice, slices, now))
     }
 
-    fn on_deleted(&mut self, pending: &PendingWrite, slices: &mut SliceCache, now: Instant) {
-        if let PendingWrite::Delete { uid, .. } = pending {
+    fn on_deleted(&mut self, pending: PendingWrite, slices: &mut SliceCache, now: Instant) {
+        if let PendingWrite::Delete { uid, ticket, .. } = pending {
             self.outcome.writes.deleted += 1;
-            slices.left(&self.key, uid, now);
+            slices.write_failed(ticket);
+            slices.left(&self.key, &uid, now);
         }
     }
 
@@ -257,6 +259,8 @@ impl InFlight {
         let (name, uid) = (name.to_owned(), uid.map(ToOwned::to_owned));
         match (live, uid) {
             (None, None) => {}
+            // The watch has shown already what became of it.
+            (Some((Ownership::Ours(Some(_)), live)), _) if slices.is_superseded(pending.ticket(), &live) => {}
             (None, Some(uid)) => slices.left(&self.key, &uid, now),
             (Some((owner, live)), None) if owner != Ownership::Ours(Some(self.key.clone())) => {
                 if !pending.has_owner_of(&live.metadata) {

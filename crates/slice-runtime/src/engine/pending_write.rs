@@ -24,6 +24,7 @@ pub(super) enum PendingWrite {
     Delete {
         name: String,
         uid: String,
+        ticket: WriteTicket<Key>,
     },
 }
 
@@ -69,6 +70,7 @@ impl PendingWrite {
                 Self::Delete {
                     name: deletion.name.clone(),
                     uid,
+                    ticket: slices.begin_write(key),
                 }
             }
         }
@@ -79,7 +81,13 @@ impl PendingWrite {
         match self {
             Self::Create { sent, .. } => (&sent.name, None),
             Self::Update { sent, uid, .. } => (&sent.name, Some(uid)),
-            Self::Delete { name, uid } => (name, Some(uid)),
+            Self::Delete { name, uid, .. } => (name, Some(uid)),
+        }
+    }
+
+    pub(super) fn ticket(&self) -> &WriteTicket<Key> {
+        match self {
+            Self::Create { ticket, .. } | Self::Update { ticket, .. } | Self::Delete { ticket, .. } => ticket,
         }
     }
 
@@ -121,7 +129,8 @@ impl PendingWrite {
                 slices.write_failed(ticket);
                 Aborted::Update(sent.name)
             }
-            Self::Delete { name, uid } => {
+            Self::Delete { name, uid, ticket } => {
+                slices.write_failed(ticket);
                 slices.delete_failed(&uid);
                 Aborted::Delete(name)
             }

@@ -218,7 +218,7 @@ impl SliceCache {
         is_foreign
     }
 
-    /// Called before a create or update is sent.
+    /// Called before a write is sent.
     pub(crate) fn begin_write(&mut self, key: &Key) -> WriteTicket<Key> {
         self.tracker.begin_write(key.clone())
     }
@@ -242,12 +242,21 @@ impl SliceCache {
         outcome
     }
 
-    /// A create or update failed or was skipped, or its result is unknown.
+    /// Whether the live slice in a response to a write is older than what the watch has shown since: its deletion, or a list
+    /// that does not contain it. A cached or deleted slice has a version to compare with.
+    pub(crate) fn is_superseded(&self, ticket: &WriteTicket<Key>, live: &CompactSlice) -> bool {
+        let uid = live.metadata.uid.as_deref().unwrap_or_default();
+        let is_known = self.key_by_uid.contains_key(uid) || self.tombstones.contains(uid);
+        let is_newer_than_list = is_newer(live.metadata.resource_version.as_deref(), self.list_version.as_deref());
+        !is_known && (!is_newer_than_list || self.tracker.left_since(ticket, uid))
+    }
+
+    /// A write failed or was skipped, or its result is unknown: ends its ticket.
     pub(crate) fn write_failed(&mut self, ticket: WriteTicket<Key>) {
         self.tracker.abandon_write(ticket);
     }
 
-    /// Called before a delete is sent.
+    /// Called before a delete is sent, in addition to [`begin_write`](Self::begin_write).
     pub(crate) fn begin_delete(&mut self, key: &Key, uid: &str) {
         self.tracker.expect_deletion(key, uid);
     }

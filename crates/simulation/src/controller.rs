@@ -1,9 +1,6 @@
 //! One controller of a play: its engine, its watch streams and its plans in execution.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    time::Instant,
-};
+use std::{collections::VecDeque, time::Instant};
 
 use slice_controller::Key;
 use slice_core::well_known::MANAGED_BY_LABEL;
@@ -11,8 +8,9 @@ use slice_reconciler::{Operation, Write};
 use slice_runtime::simulation::{Plan, Response};
 
 use crate::{
+    checks::plan::SeenSlices,
     engine::{Engine, Event, Role, WatchDef},
-    object::{Object, label, version},
+    object::{Object, label},
     schedule::Setup,
     server::{Change, Server},
     trace::{Trace, describe_event},
@@ -23,15 +21,7 @@ pub(crate) struct Controller {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) streams: Vec<Stream>,
     pub(crate) jobs: Vec<Job>,
-    /// The newest state of each slice name that the engine has received, by events and responses.
-    pub(crate) seen: BTreeMap<String, Seen>,
-}
-
-/// The newest state of a slice name that an engine has received.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Seen {
-    pub(crate) version: u64,
-    pub(crate) deleted: bool,
+    pub(crate) seen: SeenSlices,
 }
 
 /// A watch stream.
@@ -44,6 +34,8 @@ pub(crate) struct Stream {
     /// Whether a list was complete.
     pub(crate) synced: bool,
     pub(crate) held: bool,
+    /// Whether resourceVersions went back: the watch is silent until the stream lists again.
+    outdated: bool,
 }
 
 /// A list that is not delivered completely.
@@ -59,13 +51,12 @@ pub(crate) struct Job {
     pub(crate) key: Key,
     pub(crate) writes: Vec<Write>,
     pub(crate) states: Vec<WriteState>,
-    /// Whether the writes are sent as dry runs.
+    /// Whether the writes are dry runs.
     pub(crate) probe: bool,
     /// Whether the engine must requeue the key.
     pub(crate) failed: bool,
     /// Whether no further write is sent.
     pub(crate) ended: bool,
-    max_in_flight: usize,
 }
 
 #[derive(Debug)]
@@ -86,12 +77,15 @@ impl Controller {
             engine: role.start(setup),
             streams: streams.collect(),
             jobs: Vec::new(),
-            seen: BTreeMap::new(),
+            seen: SeenSlices::default(),
         }
     }
 
     /// A stream starts a list. One that is not complete is dropped.
     pub(crate) fn start_list(&mut self, stream: usize, server: &Server, now: Instant) {
+        if std::mem::take(&mut self.streams[stream].outdated) {
+            self.engine.handle(stream, Event::NewEpoch, now);
+        }
         let watch = &mut self.streams[stream];
         let objects = server.list(watch.definition.resource);
         watch.listing = Some(Listing {
@@ -107,18 +101,18 @@ impl Controller {
 
     /// A stream delivers its next event. Returns whether there is one.
     pub(crate) fn deliver(&mut self, stream: usize, server: &Server, now: Instant, trace: Trace) -> bool {
+        if self.streams[stream].outdated {
+            self.start_list(stream, server, now);
+        }
         let is_own = stream + 1 == self.streams.len();
         let Some(event) = self.streams[stream].next(server) else {
             return false;
         };
         if is_own {
             match &event {
-                Event::Apply(object) => self.note_seen(object.name().to_owned(), version(object.metadata()), false),
-                Event::Delete(object) => {
-                    let version = object.resource_version.parse().unwrap_or_default();
-                    self.note_seen(object.name.to_string(), version, true);
-                }
-                Event::Init | Event::InitDone(_) => {}
+                Event::Apply(object) => self.seen.apply(object.metadata()),
+                Event::Delete(object) => self.seen.delete(object),
+                Event::NewEpoch | Event::Init | Event::InitDone(_) => {}
             }
         }
         trace.print(|| format!("stream {stream}: {}", describe_event(&event)));
@@ -126,14 +120,24 @@ impl Controller {
         true
     }
 
-    pub(crate) fn note_seen(&mut self, name: String, version: u64, deleted: bool) {
-        let seen = self.seen.entry(name).or_default();
-        *seen = Seen { version, deleted }.max(*seen);
-    }
-
     /// Whether a list was complete on each stream.
     pub(crate) fn is_synced(&self) -> bool {
         self.streams.iter().all(|stream| stream.synced)
+    }
+
+    /// The server was restored from an older copy: no stream continues, and no response arrives.
+    pub(crate) fn on_restore(&mut self) {
+        self.seen.clear();
+        for stream in &mut self.streams {
+            stream.outdated = stream.is_started();
+            stream.listing = None;
+            stream.position = 0;
+        }
+        for state in self.jobs.iter_mut().flat_map(|job| &mut job.states) {
+            if let WriteState::Sent(response) = state {
+                *response = Some(Response::Timeout);
+            }
+        }
     }
 
     /// Whether no event, list or write is pending.
@@ -146,15 +150,12 @@ impl Controller {
             && self
                 .streams
                 .iter()
-                .all(|stream| stream.synced && stream.listing.is_none() && !has_events(stream))
+                .all(|stream| stream.synced && !stream.outdated && stream.listing.is_none() && !has_events(stream))
     }
 
     /// The writes that can be sent, as indexes of job and write.
     pub(crate) fn sendable(&self) -> Vec<(usize, usize)> {
-        self.writes_with(|job, write| {
-            matches!(job.states[write], WriteState::Unsent)
-                && (job.ended || job.is_unblocked(write) && job.in_flight() < job.max_in_flight)
-        })
+        self.writes_with(|job, write| matches!(job.states[write], WriteState::Unsent) && job.is_unblocked(write))
     }
 
     /// The writes whose response is pending, as indexes of job and write.
@@ -181,17 +182,11 @@ impl Job {
             probe: plan.probe,
             failed: false,
             ended: false,
-            max_in_flight: plan.max_in_flight.get(),
         }
     }
 
     pub(crate) fn operation(&self, write: usize) -> &Operation {
         &self.writes[write].operation
-    }
-
-    fn in_flight(&self) -> usize {
-        let sent = |state: &&WriteState| matches!(state, WriteState::Sent(_));
-        self.states.iter().filter(sent).count()
     }
 
     /// Whether all dependencies of a write have a result.
@@ -200,13 +195,10 @@ impl Job {
         dependencies.all(|index| matches!(self.states[*index], WriteState::Done { .. }))
     }
 
-    /// Whether a write is not sent: a dependency failed, or the plan has ended.
+    /// Whether a write is not sent: a dependency failed, or the plan ended.
     pub(crate) fn is_skipped(&self, write: usize) -> bool {
-        if self.ended {
-            return true;
-        }
         let mut dependencies = self.writes[write].depends_on.iter();
-        dependencies.any(|index| matches!(self.states[*index], WriteState::Done { success: false }))
+        self.ended || dependencies.any(|index| matches!(self.states[*index], WriteState::Done { success: false }))
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -222,12 +214,13 @@ impl Stream {
             listing: None,
             synced: false,
             held: false,
+            outdated: false,
         }
     }
 
     /// Whether the stream has listed or is listing.
     pub(crate) fn is_started(&self) -> bool {
-        self.synced || self.listing.is_some()
+        self.synced || self.listing.is_some() || self.outdated
     }
 
     fn next(&mut self, server: &Server) -> Option<Event> {

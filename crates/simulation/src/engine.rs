@@ -16,10 +16,10 @@ use k8s_openapi::{
 use mirroring::controller::MirroringController;
 use service_slices::controller::ServiceController;
 use slice_controller::{Controller, Decoded, Key, ObjectRef};
-use slice_reconciler::Operation;
-use slice_runtime::simulation::{Plan, Reported, Response, SimulatedEngine, SimulatedEvent, SimulationConfig};
+use slice_runtime::simulation::{NextWrites, Plan, Response, SimulatedEngine, SimulatedEvent, SimulationConfig};
 
 use crate::{
+    controller::Job,
     object::{Object, Resource},
     schedule::Setup,
 };
@@ -35,6 +35,7 @@ pub(crate) struct WatchDef {
 /// An event of a watch.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
+    NewEpoch,
     Init,
     Apply(Object),
     Delete(ObjectRef),
@@ -46,14 +47,7 @@ pub(crate) trait Engine {
     /// Handles an event of a watch, by its index in the watches of the controller; the last one is that of its own slices.
     fn handle(&mut self, watch: usize, event: Event, now: Instant);
     fn process_due(&mut self, now: Instant, time: Timestamp) -> Vec<Plan>;
-    fn on_response(
-        &mut self,
-        key: &Key,
-        write: usize,
-        operation: &Operation,
-        response: Response,
-        now: Instant,
-    ) -> Reported;
+    fn on_response(&mut self, job: &Job, write: usize, response: Response, now: Instant) -> NextWrites;
     fn on_writes_done(&mut self, key: &Key, now: Instant);
     fn resync(&mut self, now: Instant);
     fn next_deadline(&self, now: Instant) -> Option<Instant>;
@@ -105,6 +99,7 @@ impl Role {
                 Self::Services => Duration::from_secs(1),
                 Self::Mirroring => Duration::ZERO,
             },
+            seed: 0,
         };
         match self {
             Self::Services => Box::new(Played {
@@ -198,15 +193,10 @@ impl<C: Controller> Engine for Played<C> {
         self.engine.process_due(now, time)
     }
 
-    fn on_response(
-        &mut self,
-        key: &Key,
-        write: usize,
-        operation: &Operation,
-        response: Response,
-        now: Instant,
-    ) -> Reported {
-        self.engine.on_response(key, write, operation, response, now)
+    fn on_response(&mut self, job: &Job, write: usize, response: Response, now: Instant) -> NextWrites {
+        let operation = job.operation(write);
+        self.engine
+            .on_response((&job.key, job.probe), (write, operation), response, now)
     }
 
     fn on_writes_done(&mut self, key: &Key, now: Instant) {
@@ -232,6 +222,7 @@ impl<C: Controller> Engine for Played<C> {
 
 fn simulated<O>(event: Event, input: impl Fn(&Object) -> O) -> SimulatedEvent<O> {
     match event {
+        Event::NewEpoch => SimulatedEvent::NewEpoch,
         Event::Init => SimulatedEvent::Init,
         Event::Apply(object) => SimulatedEvent::Apply(Decoded {
             object_ref: object.object_ref(),

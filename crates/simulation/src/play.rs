@@ -13,7 +13,7 @@ use crate::{
     controller::{Controller, Job, WriteState},
     engine::Role,
     foreign, inputs,
-    object::{label, version},
+    object::label,
     schedule::{Controllers, Fate, Schedule, Setup, Step},
     server::Server,
     trace::{Trace, describe, describe_response},
@@ -140,6 +140,8 @@ impl Play {
                 let controller = self.index(controller);
                 self.crash(controller);
             }
+            Step::Copy => self.server.copy(),
+            Step::Restore => self.restore(),
             Step::Resync { controller } => {
                 self.checks.rewrites.allow_changes(1);
                 let controller = self.index(controller);
@@ -164,6 +166,16 @@ impl Play {
             if controller.streams[stream].held || !controller.deliver(stream, &self.server, self.now, self.trace) {
                 break;
             }
+        }
+    }
+
+    /// The server is restored from an older copy. Requests in flight do not reach it.
+    fn restore(&mut self) {
+        if self.server.restore() {
+            self.checks.rewrites.allow_changes(4);
+            self.checks.gap.clear();
+            self.late.clear();
+            self.controllers.iter_mut().for_each(Controller::on_restore);
         }
     }
 
@@ -241,9 +253,7 @@ impl Play {
                     .print(|| format!("{} is planned: {}", plan.key, describe(&write.operation)));
             }
             plan::check(&plan, controller.is_synced(), &controller.seen)?;
-            if !plan.probe {
-                self.checks.rewrites.planned(&plan.key, self.now)?;
-            }
+            self.checks.rewrites.planned(&plan.key, self.now)?;
             controller.jobs.push(Job::new(plan));
         }
         Ok(has_plans)
@@ -258,20 +268,19 @@ impl Play {
             Some(Response::DependencyFailed)
         } else {
             match fate {
-                Fate::Executed { .. } if probe => Some(self.server.dry_run(&operation)),
-                Fate::ResponseLost | Fate::Late if probe => Some(Response::Timeout),
                 Fate::Executed { reads_late } => {
-                    let response = self.execute(role, &operation)?;
+                    let response = self.execute(role, &operation, probe)?;
                     response.or_else(|| (!reads_late).then(|| self.server.read_live(name(&operation))))
                 }
                 Fate::RequestLost => Some(Response::Timeout),
                 Fate::ResponseLost => {
-                    self.execute(role, &operation)?;
+                    self.execute(role, &operation, probe)?;
                     Some(Response::Timeout)
                 }
                 Fate::Late => {
                     request::check(&operation, None, &self.limits(role))?;
-                    self.late.push(operation);
+                    // A dry run leaves nothing to execute late.
+                    self.late.extend((!probe).then_some(operation));
                     Some(Response::Timeout)
                 }
                 Fate::Rejected { code, retry_after } => Some(Response::Error {
@@ -298,9 +307,9 @@ impl Play {
     }
 
     /// The server executes a write. Returns the response; none after a conflict.
-    fn execute(&mut self, role: Role, operation: &Operation) -> Result<Option<Response>, Violation> {
+    fn execute(&mut self, role: Role, operation: &Operation, dry_run: bool) -> Result<Option<Response>, Violation> {
         request::check(operation, self.server.slice(name(operation)), &self.limits(role))?;
-        let executed = self.server.execute(operation);
+        let executed = self.server.execute(operation, dry_run);
         if executed.committed {
             self.played.writes += 1;
             self.played.digest = digest(self.played.digest, operation);
@@ -325,8 +334,8 @@ impl Play {
                 && label(&slice.metadata, SERVICE_NAME_LABEL) == Some(&found.key.name)
         };
         let seen = match &response {
-            Response::Stored(slice) | Response::Conflict(Some(slice)) if is_own(slice) => {
-                Some(version(&slice.metadata))
+            Response::Stored(slice) | Response::Conflict(Some(slice)) if is_own(slice) && !found.probe => {
+                Some(slice.metadata.clone())
             }
             _ => None,
         };
@@ -338,17 +347,17 @@ impl Play {
                 describe_response(&response)
             )
         });
-        let reported = controller
+        let next = controller
             .engine
-            .on_response(&found.key, write, &operation, response, self.now);
+            .on_response(&controller.jobs[job], write, response, self.now);
         let found = &mut controller.jobs[job];
-        let success = reported.success;
-        found.states[write] = WriteState::Done { success };
-        found.failed |= !success;
-        found.ended |= reported.ends_plan;
-        // A dry run states nothing about the stored slice.
-        if let Some(version) = seen.filter(|_| !found.probe) {
-            controller.note_seen(name(&operation).to_owned(), version, false);
+        found.states[write] = WriteState::Done {
+            success: next.dependents,
+        };
+        found.failed |= !next.dependents;
+        found.ended |= !next.others;
+        if let Some(slice) = seen {
+            controller.seen.apply(&slice);
         }
         if controller.jobs[job].is_done() {
             let job = controller.jobs.remove(job);
@@ -362,7 +371,7 @@ impl Play {
     /// checked, when it is sent.
     pub(crate) fn execute_late(&mut self, request: usize) {
         let operation = self.late.remove(request);
-        let executed = self.server.execute(&operation);
+        let executed = self.server.execute(&operation, false);
         self.played.writes += usize::from(executed.committed);
         self.checks.gap.clear();
     }
@@ -371,7 +380,8 @@ impl Play {
     pub(crate) fn crash(&mut self, controller: usize) {
         let role = self.controllers[controller].role;
         let crashed = std::mem::replace(&mut self.controllers[controller], Controller::start(role, &self.setup));
-        for job in &crashed.jobs {
+        // A dry run leaves nothing to execute late.
+        for job in crashed.jobs.iter().filter(|job| !job.probe) {
             for write in 0..job.writes.len() {
                 // Half of the writes that could have been sent were.
                 if matches!(job.states[write], WriteState::Unsent)

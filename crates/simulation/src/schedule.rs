@@ -27,11 +27,13 @@ pub(crate) enum Fault {
     Hold,
     /// Crash and restart of a controller.
     Crash,
+    /// The server is restored from an older copy, so that resourceVersions go back.
+    Restore,
 }
 
 impl Fault {
     /// All classes.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Relist,
         Self::Lost,
         Self::Late,
@@ -41,6 +43,7 @@ impl Fault {
         Self::Webhook,
         Self::Hold,
         Self::Crash,
+        Self::Restore,
     ];
 }
 
@@ -176,6 +179,10 @@ pub(crate) enum Step {
     Crash {
         controller: u8,
     },
+    /// A copy of the server is made.
+    Copy,
+    /// The server is restored from the copy.
+    Restore,
     Resync {
         controller: u8,
     },
@@ -428,6 +435,11 @@ impl Generator {
             },
             Fault::Hold if self.random.bool() => Step::Hold { controller, stream },
             Fault::Hold => Step::Release { controller, stream },
+            Fault::Restore => match self.random.u8(..4) {
+                0 => Step::Restore,
+                1 => Step::Copy,
+                _ => self.step_without_faults(),
+            },
             Fault::Crash if self.random.bool() => Step::Crash { controller },
             Fault::Crash => self.step_without_faults(),
         }

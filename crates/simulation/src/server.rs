@@ -26,13 +26,16 @@ pub(crate) struct Change {
     pub(crate) version: u64,
 }
 
+type Objects = BTreeMap<(Resource, String), Object>;
+
 #[derive(Debug, Default)]
 pub(crate) struct Server {
     version: u64,
     uids: u64,
-    objects: BTreeMap<(Resource, String), Object>,
+    objects: Objects,
     log: BTreeMap<Resource, Vec<Change>>,
     pub(crate) webhook: Option<Rewrite>,
+    copy: Option<(u64, Objects)>,
 }
 
 /// What a write led to.
@@ -136,6 +139,21 @@ impl Server {
         true
     }
 
+    /// Makes a copy to restore from.
+    pub(crate) fn copy(&mut self) {
+        self.copy = Some((self.version, self.objects.clone()));
+    }
+
+    /// Restores the copy. Returns whether there is one.
+    pub(crate) fn restore(&mut self) -> bool {
+        let Some((version, objects)) = self.copy.clone() else {
+            return false;
+        };
+        (self.version, self.objects) = (version, objects);
+        self.log.clear();
+        true
+    }
+
     /// Deletes the slices whose owner does not exist. Returns whether there are any.
     pub(crate) fn collect_garbage(&mut self) -> bool {
         let exists = |uid: &str| {
@@ -153,14 +171,17 @@ impl Server {
         !orphans.is_empty()
     }
 
-    /// Executes a write as an API server does.
-    pub(crate) fn execute(&mut self, operation: &Operation) -> Executed {
+    /// Executes a write as an API server does. A create or update can be a dry run, which stores nothing.
+    pub(crate) fn execute(&mut self, operation: &Operation, dry_run: bool) -> Executed {
         match operation {
             Operation::Create(slice) => {
-                let slice = slice.to_k8s();
+                let mut slice = slice.to_k8s();
+                if let (None, Some(prefix)) = (&slice.metadata.name, &slice.metadata.generate_name) {
+                    slice.metadata.name = Some(format!("{prefix}generated-{}", self.version));
+                }
                 match self.slice(slice.metadata.name.as_deref().unwrap_or_default()) {
                     Some(_) => CONFLICT,
-                    None => self.store(slice),
+                    None => self.store(slice, dry_run),
                 }
             }
             Operation::Update(slice) => {
@@ -174,7 +195,7 @@ impl Server {
                         if live.metadata.resource_version == slice.metadata.resource_version
                             && live.metadata.uid == slice.metadata.uid =>
                     {
-                        self.store(slice)
+                        self.store(slice, dry_run)
                     }
                     Some(_) => CONFLICT,
                 }
@@ -199,33 +220,20 @@ impl Server {
         }
     }
 
-    /// The response to a dry run of a create, whose name the server generates, or of an update.
-    pub(crate) fn dry_run(&self, operation: &Operation) -> Response {
-        let mut slice = match operation {
-            Operation::Create(slice) | Operation::Update(slice) => slice.to_k8s(),
-            Operation::Delete(_) => return Response::Deleted,
-        };
-        let live = self.slice(slice.metadata.name.as_deref().unwrap_or_default());
-        if matches!(operation, Operation::Update(_))
-            && live.is_none_or(|live| live.metadata.resource_version != slice.metadata.resource_version)
-        {
-            return Response::Conflict(live.map(|live| Box::new(EndpointSlice::clone(live))));
-        }
-        if let Some(rewrite) = self.webhook {
-            rewrite.apply(&mut slice);
-        }
-        slice.metadata.namespace = Some(NAMESPACE.to_owned());
-        Response::Stored(Box::new(slice))
-    }
-
     /// Reads a slice after a conflict.
     pub(crate) fn read_live(&self, name: &str) -> Response {
         Response::Conflict(self.slice(name).map(|slice| Box::new(EndpointSlice::clone(slice))))
     }
 
-    fn store(&mut self, mut slice: EndpointSlice) -> Executed {
+    fn store(&mut self, mut slice: EndpointSlice, dry_run: bool) -> Executed {
         if let Some(rewrite) = self.webhook {
             rewrite.apply(&mut slice);
+        }
+        if dry_run {
+            return Executed {
+                response: Some(Response::Stored(Box::new(slice))),
+                committed: false,
+            };
         }
         let stored = self.put(Object::Slice(Arc::new(slice)));
         let response = match stored {

@@ -2,17 +2,17 @@
 
 use std::{
     collections::BTreeMap,
-    num::NonZeroUsize,
     time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
 use slice_controller::Key;
 use slice_reconciler::{Operation, Write};
-use slice_runtime::simulation::{Plan, Reported, Response};
+use slice_runtime::simulation::{NextWrites, Plan, Response};
 
 use crate::{
     checks::Violation,
+    controller::Job,
     engine::{Engine, Event},
     object::Resource,
     play::{Play, Played, play},
@@ -101,7 +101,6 @@ fn plan(operation: Operation) -> Vec<Plan> {
         key: Key::new("ns", "web"),
         writes: vec![write],
         probe: false,
-        max_in_flight: NonZeroUsize::MIN,
     }]
 }
 
@@ -142,15 +141,8 @@ impl Engine for Broken {
         }
     }
 
-    fn on_response(
-        &mut self,
-        key: &Key,
-        write: usize,
-        operation: &Operation,
-        response: Response,
-        now: Instant,
-    ) -> Reported {
-        self.inner.on_response(key, write, operation, response, now)
+    fn on_response(&mut self, job: &Job, write: usize, response: Response, now: Instant) -> NextWrites {
+        self.inner.on_response(job, write, response, now)
     }
 
     fn on_writes_done(&mut self, key: &Key, now: Instant) {

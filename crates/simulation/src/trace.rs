@@ -23,6 +23,7 @@ pub(crate) fn describe_event(event: &Event) -> String {
     match event {
         Event::Apply(object) => format!("apply {} {}", object.name(), at(&object.object_ref())),
         Event::Delete(object) => format!("delete {} {}", object.name, at(object)),
+        Event::NewEpoch => "new epoch".to_owned(),
         Event::Init => "init".to_owned(),
         Event::InitDone(version) => format!("init done at version {version}"),
     }

@@ -31,11 +31,15 @@ pub struct SimulationConfig {
     pub concurrency: NonZeroUsize,
     /// The delay after another writer changed a slice.
     pub foreign_change_delay: Duration,
+    /// The seed of jitter.
+    pub seed: u64,
 }
 
 /// A watch event.
 #[derive(Clone, Debug)]
 pub enum SimulatedEvent<O> {
+    /// resourceVersions went back. A list follows.
+    NewEpoch,
     /// A list starts.
     Init,
     /// An object was created or updated, or is part of a list.
@@ -49,6 +53,7 @@ pub enum SimulatedEvent<O> {
 impl<O> From<SimulatedEvent<O>> for WatchEvent<O> {
     fn from(event: SimulatedEvent<O>) -> Self {
         match event {
+            SimulatedEvent::NewEpoch => Self::NewEpoch,
             SimulatedEvent::Init => Self::Init,
             SimulatedEvent::Apply(decoded) => Self::Apply(decoded),
             SimulatedEvent::Delete(object) => Self::Delete(object),
@@ -84,7 +89,7 @@ pub enum Response {
 }
 
 impl Response {
-    fn into_result(self, key: &Key, operation: &Operation) -> WriteResult {
+    fn into_result(self, key: &Key, operation: &Operation, probe: bool) -> WriteResult {
         match self {
             Self::Stored(slice) => WriteResult::Stored(slice),
             Self::Deleted => WriteResult::Deleted,
@@ -98,7 +103,7 @@ impl Response {
                 code,
                 retry_after,
                 body,
-            } => error_result(key, operation, code, retry_after, body),
+            } => error_result(key, operation, (code, retry_after, body), probe),
         }
     }
 }
@@ -107,9 +112,8 @@ impl Response {
 fn error_result(
     key: &Key,
     operation: &Operation,
-    code: u16,
-    retry_after: Option<u64>,
-    body: &'static str,
+    (code, retry_after, body): (u16, Option<u64>, &'static str),
+    probe: bool,
 ) -> WriteResult {
     let respond = move |_: http::Request<Body>| {
         let mut response = http::Response::builder().status(code);
@@ -125,7 +129,7 @@ fn error_result(
         let api = SliceApi {
             client: ApiClient::new(client.into(), REQUEST_TIMEOUT, None),
         };
-        api.write(&key.namespace, operation, false).await
+        api.write(&key.namespace, operation, probe).await
     })
 }
 
@@ -136,19 +140,17 @@ pub struct Plan {
     pub key: Key,
     /// Its writes.
     pub writes: Vec<Write>,
-    /// Whether they are sent as dry runs.
+    /// Whether the writes are dry runs.
     pub probe: bool,
-    /// Maximum number of writes in flight.
-    pub max_in_flight: NonZeroUsize,
 }
 
-/// What a result means for the other writes of the plan.
+/// What a writer does after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reported {
-    /// Whether the write succeeded, so that its dependents can be sent.
-    pub success: bool,
-    /// Whether no further write of the plan is sent.
-    pub ends_plan: bool,
+pub struct NextWrites {
+    /// Whether to send the writes that depend on this one.
+    pub dependents: bool,
+    /// Whether to send any other write of the plan.
+    pub others: bool,
 }
 
 /// An engine, its time and its I/O under the control of the caller.
@@ -172,7 +174,7 @@ impl<C: Controller> SimulatedEngine<C> {
             concurrency: config.concurrency,
             foreign_change_delay: config.foreign_change_delay,
             dry_run: false,
-            random: fastrand::Rng::with_seed(0),
+            random: fastrand::Rng::with_seed(config.seed),
         };
         let metrics = Arc::new(Metrics::new("simulation", "simulation"));
         Self {
@@ -198,7 +200,6 @@ impl<C: Controller> SimulatedEngine<C> {
                 key: job.key,
                 writes: job.writes,
                 probe: job.probe,
-                max_in_flight: job.max_in_flight,
             })
             .collect()
     }
@@ -206,19 +207,19 @@ impl<C: Controller> SimulatedEngine<C> {
     /// Reports the response to a write of a plan, as the API client reads it.
     pub fn on_response(
         &mut self,
-        key: &Key,
-        write: usize,
-        operation: &Operation,
+        plan: (&Key, bool),
+        (write, operation): (usize, &Operation),
         response: Response,
         now: Instant,
-    ) -> Reported {
-        let result = response.into_result(key, operation);
-        let reported = Reported {
-            success: matches!(result, WriteResult::Stored(_) | WriteResult::Deleted),
-            ends_plan: admission::Response::of(&result).is_some_and(admission::Response::ends_plan),
+    ) -> NextWrites {
+        let (key, probe) = plan;
+        let result = response.into_result(key, operation, probe);
+        let next = NextWrites {
+            dependents: matches!(result, WriteResult::Stored(_) | WriteResult::Deleted),
+            others: !admission::Response::of(&result).is_some_and(admission::Response::ends_plan),
         };
         self.engine.on_write_result(key, write, result, now);
-        reported
+        next
     }
 
     /// All writes of a plan have a response.

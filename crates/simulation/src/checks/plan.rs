@@ -2,14 +2,77 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use slice_controller::{Key, ObjectRef};
+use slice_core::well_known::SERVICE_NAME_LABEL;
 use slice_reconciler::Operation;
 use slice_runtime::simulation::Plan;
 
 use super::{Violation, ensure};
-use crate::controller::Seen;
+use crate::object::{label, uid, version};
 
-/// `seen` has the newest state of each slice name that the engine has received.
-pub(crate) fn check(plan: &Plan, is_synced: bool, seen: &BTreeMap<String, Seen>) -> Result<(), Violation> {
+/// The newest state of each slice that an engine has received, by events and responses. By key and name: a name can belong to a
+/// deleted slice of one key and to a new slice of another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SeenSlices(BTreeMap<(String, String), Seen>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Seen {
+    version: u64,
+    uid: String,
+    deleted: bool,
+}
+
+impl SeenSlices {
+    /// A version of a slice was received.
+    pub(crate) fn apply(&mut self, slice: &ObjectMeta) {
+        let seen = Seen {
+            version: version(slice),
+            uid: uid(slice).to_owned(),
+            deleted: false,
+        };
+        let name = slice.name.as_deref().unwrap_or_default();
+        if let Some(service) = label(slice, SERVICE_NAME_LABEL) {
+            let key = (service.to_owned(), name.to_owned());
+            let found = self.0.entry(key).or_default();
+            if seen.version > found.version {
+                found.clone_from(&seen);
+            }
+        }
+        self.update(name, &seen);
+    }
+
+    /// The deletion of a slice was received.
+    pub(crate) fn delete(&mut self, slice: &ObjectRef) {
+        let seen = Seen {
+            version: slice.resource_version.parse().unwrap_or_default(),
+            uid: slice.uid.to_string(),
+            deleted: true,
+        };
+        self.update(&slice.name, &seen);
+    }
+
+    /// Updates the slice of this uid in all keys: it may have moved.
+    fn update(&mut self, name: &str, seen: &Seen) {
+        for ((_, found_name), found) in &mut self.0 {
+            if found_name == name && found.uid == seen.uid && seen.version > found.version {
+                found.clone_from(seen);
+            }
+        }
+    }
+
+    /// resourceVersions went back.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    fn newest(&self, key: &Key, name: &str) -> Option<&Seen> {
+        self.0.get(&(key.name.to_string(), name.to_owned()))
+    }
+}
+
+/// Checks a plan with writes.
+pub(crate) fn check(plan: &Plan, is_synced: bool, seen: &SeenSlices) -> Result<(), Violation> {
     let key = &plan.key;
     ensure(is_synced, "I11", || {
         format!("{key} was planned before all lists were complete")
@@ -26,7 +89,7 @@ pub(crate) fn check(plan: &Plan, is_synced: bool, seen: &BTreeMap<String, Seen>)
         let (Some(name), Some(version)) = (name, version.and_then(|version| version.parse::<u64>().ok())) else {
             continue;
         };
-        let newest = seen.get(name).copied().unwrap_or_default();
+        let Some(newest) = seen.newest(key, name) else { continue };
         ensure(version >= newest.version, "I11", || {
             let what = if newest.deleted {
                 "its deletion"
@@ -42,7 +105,6 @@ pub(crate) fn check(plan: &Plan, is_synced: bool, seen: &BTreeMap<String, Seen>)
 
 #[cfg(test)]
 mod tests {
-    use slice_controller::Key;
     use slice_reconciler::{DeleteSlice, Write};
 
     use super::*;
@@ -61,16 +123,17 @@ mod tests {
                 depends_on: Vec::new(),
             }],
             probe: false,
-            max_in_flight: std::num::NonZeroUsize::MIN,
         };
-        let violated = |version| {
-            let seen = Seen {
-                version,
-                deleted: false,
-            };
-            check(&plan, true, &[("a".to_owned(), seen)].into())
-                .err()
-                .map(|violation| violation.invariant)
+        let violated = |version: u64| {
+            let mut seen = SeenSlices::default();
+            seen.apply(&ObjectMeta {
+                name: Some("a".to_owned()),
+                resource_version: Some(version.to_string()),
+                labels: Some([(SERVICE_NAME_LABEL.to_owned(), "web".to_owned())].into()),
+                ..ObjectMeta::default()
+            });
+            let result = check(&plan, true, &seen);
+            result.err().map(|violation| violation.invariant)
         };
         assert_eq!([1, 2, 3].map(violated), [None, None, Some("I11")]);
     }

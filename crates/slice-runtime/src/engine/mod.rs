@@ -208,6 +208,11 @@ impl<C: Controller> Engine<C> {
         self.report_gate(closed_until, now);
     }
 
+    /// Until when requests are held back, because the API server rejects them.
+    pub(crate) fn gate_closed_until(&self, now: Instant) -> Option<Instant> {
+        self.admission.state(now).closed_until
+    }
+
     /// Logs and counts that the gate was closed.
     fn report_gate(&self, closed_until: Option<Instant>, now: Instant) {
         if let Some(closed_until) = closed_until {

@@ -41,6 +41,7 @@ impl Events {
         let recorder = async move {
             let mut recorder = Recorder::new(api, source);
             while let Some(event) = events.recv().await {
+                wait_until_admitted(&of_recorder).await;
                 if let Err(error) = recorder.record(&event).await {
                     let mut shared = lock(&of_recorder);
                     shared.filter.forget(&event);
@@ -50,6 +51,11 @@ impl Events {
         };
         let sender = Some(sender);
         (Self { sender, shared }, recorder)
+    }
+
+    /// No event is sent before this time: the API server rejects requests.
+    pub(crate) fn hold_until(&self, admitted_at: Option<Instant>) {
+        lock(&self.shared).admitted_at = admitted_at;
     }
 
     /// A sender that logs events instead of recording them.
@@ -77,9 +83,20 @@ impl Events {
     }
 }
 
+/// Waits while requests are held back.
+async fn wait_until_admitted(shared: &Mutex<SharedFilter>) {
+    loop {
+        let admitted_at = lock(shared).admitted_at.filter(|at| *at > now());
+        let Some(admitted_at) = admitted_at else { return };
+        tokio::time::sleep_until(admitted_at.into()).await;
+    }
+}
+
 /// The filter, and the numbers of dropped events. Recorder and sender share it.
 struct SharedFilter {
     filter: EventFilter,
+    /// When events may be sent again.
+    admitted_at: Option<Instant>,
     metrics: Arc<Metrics>,
     log: DropLog,
 }
@@ -88,6 +105,7 @@ impl SharedFilter {
     fn new(metrics: Arc<Metrics>) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self {
             filter: EventFilter::new(),
+            admitted_at: None,
             metrics,
             log: DropLog::default(),
         }))

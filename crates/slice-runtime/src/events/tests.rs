@@ -216,3 +216,15 @@ async fn many_invalid_pods_of_a_service_that_is_synced_often_are_few_short_event
         );
     }
 }
+
+/// Events are not sent while writes are held back (F6).
+#[tokio::test(start_paused = true)]
+async fn events_wait_while_the_server_rejects_requests() {
+    let mut harness = Harness::new();
+    harness.events.hold_until(Some(now() + Duration::from_secs(10)));
+    harness.events.record(vec![event("a", "rejected")]);
+    harness.run_for(Duration::from_secs(9)).await;
+    assert!(harness.recorded().await.is_empty());
+    harness.run_for(Duration::from_secs(2)).await;
+    assert_eq!(harness.recorded().await, [("a".to_owned(), 1)]);
+}

@@ -186,11 +186,15 @@ impl InFlight {
         now: Instant,
     ) -> Vec<Key> {
         let is_create = matches!(pending, PendingWrite::Create { .. });
+        let is_superseded = is_superseded(&pending, &owner, &slice, slices);
         let ticket = match pending {
             // A finalizer keeps it as a terminating slice.
             PendingWrite::Delete { uid, ticket, .. } => {
                 self.outcome.writes.deleted += 1;
                 slices.write_failed(ticket);
+                if is_superseded {
+                    return Vec::new();
+                }
                 return self.move_slice(&uid, owner, slice, slices, now);
             }
             pending if owner != Ownership::Ours(Some(self.key.clone())) => {
@@ -228,6 +232,7 @@ impl InFlight {
     ) -> Vec<Key> {
         let (name, uid) = pending.slice();
         let (name, uid) = (name.to_owned(), uid.map(ToOwned::to_owned));
+        let is_superseded = is_superseded(&pending, &owner, &slice, slices);
         self.fail_relabelled(pending, &slice.metadata, slices);
         if self.outcome.probe {
             slices.reserved.probe_failed(&self.key, now);
@@ -235,7 +240,8 @@ impl InFlight {
         }
         slices.reserved.relabelled(&self.key, &name, now);
         // The watch shows a created slice; an updated one is in the cache with its labels from before.
-        uid.map_or(Vec::new(), |uid| self.move_slice(&uid, owner, slice, slices, now))
+        let updated = uid.filter(|_| !is_superseded);
+        updated.map_or(Vec::new(), |uid| self.move_slice(&uid, owner, slice, slices, now))
     }
 
     fn on_deleted(&mut self, pending: PendingWrite, slices: &mut SliceCache, now: Instant) {
@@ -260,7 +266,7 @@ impl InFlight {
         match (live, uid) {
             (None, None) => {}
             // The watch has shown already what became of it.
-            (Some((Ownership::Ours(Some(_)), live)), _) if slices.is_superseded(pending.ticket(), &live) => {}
+            (Some((owner, live)), _) if is_superseded(&pending, &owner, &live, slices) => {}
             (None, Some(uid)) => slices.left(&self.key, &uid, now),
             (Some((owner, live)), None) if owner != Ownership::Ours(Some(self.key.clone())) => {
                 if !pending.has_owner_of(&live.metadata) {
@@ -343,4 +349,10 @@ fn first_create_or_update(writes: &[Write]) -> Option<Write> {
         operation: write.operation.clone(),
         depends_on: Vec::new(),
     })
+}
+
+/// Whether a slice in a response is older than what the watch has shown. Slices without a key are not cached, so that nothing is
+/// known of them.
+fn is_superseded(pending: &PendingWrite, owner: &Ownership, slice: &CompactSlice, slices: &SliceCache) -> bool {
+    matches!(owner, Ownership::Ours(Some(_))) && slices.is_superseded(pending.ticket(), slice)
 }

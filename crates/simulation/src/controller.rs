@@ -22,6 +22,8 @@ pub(crate) struct Controller {
     pub(crate) streams: Vec<Stream>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) seen: SeenSlices,
+    /// The number of times that the stream of its slices has shown that resourceVersions went back.
+    pub(crate) epoch: u32,
 }
 
 /// A watch stream.
@@ -53,6 +55,8 @@ pub(crate) struct Job {
     pub(crate) states: Vec<WriteState>,
     /// Whether the writes are dry runs.
     pub(crate) probe: bool,
+    /// The epoch in which it was planned.
+    pub(crate) epoch: u32,
     /// Whether the engine must requeue the key.
     pub(crate) failed: bool,
     /// Whether no further write is sent.
@@ -78,6 +82,7 @@ impl Controller {
             streams: streams.collect(),
             jobs: Vec::new(),
             seen: SeenSlices::default(),
+            epoch: 0,
         }
     }
 
@@ -85,6 +90,10 @@ impl Controller {
     pub(crate) fn start_list(&mut self, stream: usize, server: &Server, now: Instant) {
         if std::mem::take(&mut self.streams[stream].outdated) {
             self.engine.handle(stream, Event::NewEpoch, now);
+            if stream + 1 == self.streams.len() {
+                self.seen.clear();
+                self.epoch += 1;
+            }
         }
         let watch = &mut self.streams[stream];
         let objects = server.list(watch.definition.resource);
@@ -173,13 +182,14 @@ impl Controller {
 }
 
 impl Job {
-    pub(crate) fn new(plan: Plan) -> Self {
+    pub(crate) fn new(plan: Plan, epoch: u32) -> Self {
         let states = plan.writes.iter().map(|_| WriteState::Unsent).collect();
         Self {
             key: plan.key,
             writes: plan.writes,
             states,
             probe: plan.probe,
+            epoch,
             failed: false,
             ended: false,
         }

@@ -254,7 +254,7 @@ impl Play {
             }
             plan::check(&plan, controller.is_synced(), &controller.seen)?;
             self.checks.rewrites.planned(&plan.key, self.now)?;
-            controller.jobs.push(Job::new(plan));
+            controller.jobs.push(Job::new(plan, controller.epoch));
         }
         Ok(has_plans)
     }
@@ -328,13 +328,14 @@ impl Play {
         let response = response
             .take()
             .unwrap_or_else(|| self.server.read_live(name(&operation)));
-        // A slice that is not ours is not kept, and neither is its version.
+        // A slice that is not ours is not kept, and neither is its version; nor is the result of a dry run, or of another epoch.
+        let is_kept = !found.probe && found.epoch == controller.epoch;
         let is_own = |slice: &EndpointSlice| {
             label(&slice.metadata, MANAGED_BY_LABEL) == Some(controller.role.managed_by())
                 && label(&slice.metadata, SERVICE_NAME_LABEL) == Some(&found.key.name)
         };
         let seen = match &response {
-            Response::Stored(slice) | Response::Conflict(Some(slice)) if is_own(slice) && !found.probe => {
+            Response::Stored(slice) | Response::Conflict(Some(slice)) if is_own(slice) && is_kept => {
                 Some(slice.metadata.clone())
             }
             _ => None,

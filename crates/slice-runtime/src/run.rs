@@ -248,6 +248,7 @@ impl<C: Controller> Runner<C> {
         for job in batch.jobs {
             self.writers.spawn(job);
         }
+        self.events.hold_until(self.engine.gate_closed_until(now()));
         self.events.record(batch.events);
         for (watch, request) in self.engine.take_confirmations() {
             // If the channel is full, the reflector already has a request.

@@ -7,7 +7,7 @@ use super::{
     super::*,
     fake_api::{self, FakeApi, SLICES},
     fixtures::{node, pod, service},
-    harness::Harness,
+    harness::{Fault, Harness},
 };
 
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -271,4 +271,21 @@ fn reserved_names_are_dropped_after_a_while() {
         format!("{:?}", harness.engine.slices.reserved),
         "ReservedNames { by_key: {} }"
     );
+}
+
+/// The watch shows the deletion of an updated slice before the response with its new labels arrives.
+#[test]
+fn a_relabelled_slice_whose_deletion_was_observed_is_not_restored() {
+    let mut harness = with_pod(FakeApi::default());
+    harness.run_until_quiescent();
+    harness.api.webhook = Some(rewrite_service_name);
+    harness.api.put("pods", pod("p0", 0, false));
+    harness.deliver("pods");
+    harness.process_due();
+    assert!(harness.send(0, 0, Fault::None));
+    let name = fake_api::object_ref(harness.api.slices().next().unwrap()).name;
+    harness.api.delete(SLICES, &name);
+    while harness.deliver(SLICES) {}
+    assert!(harness.report(0, 0));
+    assert!(harness.engine.slices.get(&Key::new("ns", "other")).is_empty());
 }

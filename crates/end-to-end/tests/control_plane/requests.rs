@@ -26,7 +26,7 @@ use crate::{
 
 /// Services that are due at the same time.
 const MANY: usize = 60;
-/// Healed within one step of the backoff, which is capped at this, whatever `retryAfterSeconds` says.
+/// Healed within one step of the backoff, which is capped at this, whatever the value of `retryAfterSeconds`.
 const HEALED: Duration = Duration::from_secs(60);
 /// Requests per second to a server that answers 429.
 const RATE_MAX: usize = 20;

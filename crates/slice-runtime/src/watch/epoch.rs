@@ -81,9 +81,9 @@ pub(super) struct Seen {
     pub(super) newest: Option<NewestObject>,
 }
 
-/// What a consistent read says about what was seen before it.
+/// How a consistent read compares with what was seen before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Comparison {
     /// It is not older.
     Current,
     /// It is older: resourceVersions went back.
@@ -93,17 +93,17 @@ pub(super) enum Verdict {
 }
 
 impl Seen {
-    pub(super) fn judge(&self, read: &ConsistentRead) -> Verdict {
+    pub(super) fn compare(&self, read: &ConsistentRead) -> Comparison {
         if self
             .highest
             .is_some_and(|highest| is_below(&read.version, highest.get()))
         {
-            return Verdict::Older;
+            return Comparison::Older;
         }
         match (&self.newest, &read.object) {
-            (Some(newest), Some(object)) if newest.contradicts(object) => Verdict::Older,
-            (Some(newest), None) if !newest.deleted => Verdict::Missing,
-            _ => Verdict::Current,
+            (Some(newest), Some(object)) if newest.contradicts(object) => Comparison::Older,
+            (Some(newest), None) if !newest.deleted => Comparison::Missing,
+            _ => Comparison::Current,
         }
     }
 }
@@ -180,18 +180,18 @@ impl EpochProbe {
             response: send(newest.map(|newest| newest.object.clone())),
         });
         let response = (&mut in_flight.response).await;
-        let verdict = response.map(|read| in_flight.seen.judge(&read));
+        let comparison = response.map(|read| in_flight.seen.compare(&read));
         let changed = in_flight.seen.newest != self.object;
         self.in_flight = None;
         self.due = Instant::now() + RETRY;
-        match verdict {
-            Ok(Verdict::Current) => {
+        match comparison {
+            Ok(Comparison::Current) => {
                 *self = Self::new();
                 false
             }
-            Ok(Verdict::Older) => true,
+            Ok(Comparison::Older) => true,
             // The watch had the time between two probes to show the deletion.
-            Ok(Verdict::Missing) => std::mem::replace(&mut self.missing, !changed) && !changed,
+            Ok(Comparison::Missing) => std::mem::replace(&mut self.missing, !changed) && !changed,
             Err(error) => {
                 tracing::debug!(%error, "cannot read the current resourceVersion, retrying");
                 false
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn newest_object_shows_that_versions_went_back_and_passed_those_that_were_seen() {
-        let judge = |deleted, version: &str, found: Option<&str>| {
+        let compare = |deleted, version: &str, found: Option<&str>| {
             let mut seen = Seen {
                 highest: NonZeroU64::new(7),
                 newest: None,
@@ -242,15 +242,15 @@ mod tests {
             }
             let object = found.map(|version| object("a", version));
             let version = version.into();
-            seen.judge(&ConsistentRead { version, object })
+            seen.compare(&ConsistentRead { version, object })
         };
-        assert_eq!(judge(false, "6", Some("7")), Verdict::Older);
-        assert_eq!(judge(false, "9", Some("7")), Verdict::Current);
-        assert_eq!(judge(false, "9", Some("8")), Verdict::Current);
-        assert_eq!(judge(false, "9", Some("3")), Verdict::Older);
-        assert_eq!(judge(false, "9", None), Verdict::Missing);
-        assert_eq!(judge(true, "9", None), Verdict::Current);
-        assert_eq!(judge(true, "9", Some("3")), Verdict::Older);
-        assert_eq!(judge(true, "9", Some("8")), Verdict::Current);
+        assert_eq!(compare(false, "6", Some("7")), Comparison::Older);
+        assert_eq!(compare(false, "9", Some("7")), Comparison::Current);
+        assert_eq!(compare(false, "9", Some("8")), Comparison::Current);
+        assert_eq!(compare(false, "9", Some("3")), Comparison::Older);
+        assert_eq!(compare(false, "9", None), Comparison::Missing);
+        assert_eq!(compare(true, "9", None), Comparison::Current);
+        assert_eq!(compare(true, "9", Some("3")), Comparison::Older);
+        assert_eq!(compare(true, "9", Some("8")), Comparison::Current);
     }
 }

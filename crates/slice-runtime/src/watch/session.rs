@@ -8,7 +8,7 @@ use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     ConfirmationRequest, ListReason, ListWatch, Reflector, WatchEvent, WatchTimeouts, consistent_read,
-    epoch::{EpochProbe, NewestObject, Seen, Verdict, confirmation_delay},
+    epoch::{Comparison, EpochProbe, NewestObject, Seen, confirmation_delay},
     frames::{Frame, Undecodable, decode_page},
     resume::ResumeState,
     stream_end::{ReceiverDropped, StreamEnd, is_not_found, is_overload},
@@ -201,7 +201,7 @@ impl<W, O> Session<W, O> {
             tokio::time::sleep(confirmation_delay()).await;
             let object = seen.newest.as_ref().map(|newest| &newest.object);
             let read = consistent_read(&self.reflector.api, &self.list_watch, object).await?;
-            if seen.judge(&read) == Verdict::Current {
+            if seen.compare(&read) == Comparison::Current {
                 return Ok(false);
             }
         }

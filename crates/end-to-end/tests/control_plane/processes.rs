@@ -95,7 +95,16 @@ pub(crate) async fn f14_an_older_etcd_is_noticed(protocol: Protocol) {
     harness.delete_pod(1).await;
     harness.put(&fixtures::pod(5)).await;
     let start = Instant::now();
-    let published = timeout(RESYNCED, harness.wait_published(SERVICE, [2, 3, 5])).await;
+    let published = timeout(RESYNCED, async {
+        // By chance, slices may be right before that.
+        for resource in ["pods", "endpointslices"] {
+            let list = format!("lists_total{{resource=\"{resource}\",reason=\"epoch\"}} 1");
+            harness.controller().wait_for_page("/metrics", &list).await.unwrap();
+        }
+        println!("F14: noticed after {:?}", start.elapsed());
+        harness.wait_published(SERVICE, [2, 3, 5]).await;
+    });
+    let published = published.await;
     println!("F14: published after {:?}", start.elapsed());
     assert!(
         published.is_ok(),

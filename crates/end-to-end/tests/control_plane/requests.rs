@@ -17,6 +17,7 @@ use kube::{
 };
 use serde_json::json;
 use testenv::{Protocol, Webhook, WebhookMode, until};
+use tokio::time::{Instant, timeout};
 
 use crate::{
     fixtures,
@@ -25,6 +26,8 @@ use crate::{
 
 /// Services that are due at the same time.
 const MANY: usize = 60;
+/// Healed within one step of the backoff, which is capped at this, whatever the value of `retryAfterSeconds`.
+const HEALED: Duration = Duration::from_secs(60);
 /// Requests per second to a server that answers 429.
 const RATE_MAX: usize = 20;
 
@@ -124,10 +127,13 @@ pub(crate) async fn f5_a_denied_write_heals_one_step_after_the_repair(protocol: 
         .await
         .unwrap();
     webhook.set_mode(WebhookMode::Allow);
-    harness.wait_published(SERVICE, 1..=4).await;
+    let start = Instant::now();
+    let healed = timeout(HEALED, harness.wait_published(SERVICE, 1..=4)).await;
+    assert!(healed.is_ok(), "not published within {HEALED:?}");
     let writes = harness.writes();
     println!(
-        "F5: {writes:?}, at most {}/s",
+        "F5: healed after {:?}, {writes:?}, at most {}/s",
+        start.elapsed(),
         harness.faults().peak_per_second(&slice_writes())
     );
     assert_eq!(writes[&(Verb::Update, 200)], 1);

@@ -3,10 +3,15 @@
 //! A watch from a resourceVersion that the server has not reached yet is silent: no event, no bookmark, no error. A list without
 //! a resourceVersion is a consistent read, which no stale server can serve. So the reflector probes with such a list: a version
 //! below one that was seen before the probe was sent proves that versions went back.
+//!
+//! The restored server writes as well, so that its versions may have passed the one that was seen before the probe. So the
+//! probe after a watch that ended early, as a restore ends it, also reads the newest object that was seen until then: if versions
+//! went back, the last change of that object is among those that were lost.
 
-use std::time::Duration;
+use std::{num::NonZeroU64, time::Duration};
 
 use futures::future::BoxFuture;
+use slice_controller::ObjectRef;
 use tokio::time::Instant;
 
 use crate::client::RequestError;
@@ -17,23 +22,105 @@ const INTERVAL: Duration = Duration::from_secs(40);
 const INTERVAL_JITTER: Duration = Duration::from_secs(10);
 /// The delay of a probe when something indicates that versions may have gone back; as much again is added at random.
 const SOON: Duration = Duration::from_secs(2);
-/// The delay of a probe after one that failed.
+/// The delay of a probe after one that failed or lacked the newest object.
 const RETRY: Duration = Duration::from_secs(10);
 /// The delay of the second read that confirms the first; as much again is added at random.
 const CONFIRMATION: Duration = Duration::from_secs(1);
 
-/// The response to a probe: the current resourceVersion.
-pub(super) type ProbeResponse = BoxFuture<'static, Result<Box<str>, RequestError>>;
+/// The response to a probe.
+pub(super) type ProbeResponse = BoxFuture<'static, Result<ConsistentRead, RequestError>>;
+
+/// A consistent read of at most one object.
+#[derive(Debug)]
+pub(super) struct ConsistentRead {
+    /// The current resourceVersion.
+    pub(super) version: Box<str>,
+    /// The object, if it exists.
+    pub(super) object: Option<ObjectRef>,
+}
+
+/// The object with the highest numeric resourceVersion that was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NewestObject {
+    pub(super) object: ObjectRef,
+    version: u64,
+    deleted: bool,
+}
+
+impl NewestObject {
+    /// Replaces the newest object if this one is newer, or as new.
+    pub(super) fn update(newest: &mut Option<Self>, object: &ObjectRef, deleted: bool) {
+        let Ok(version) = object.resource_version.parse() else {
+            return;
+        };
+        if newest.as_ref().is_none_or(|newest| newest.version <= version) {
+            let object = object.clone();
+            *newest = Some(Self {
+                object,
+                version,
+                deleted,
+            });
+        }
+    }
+
+    /// Whether this is the same object in an older version, or from before its deletion.
+    pub(super) fn contradicts(&self, object: &ObjectRef) -> bool {
+        self.has_name_of(object) && is_below(&object.resource_version, self.version)
+    }
+
+    fn has_name_of(&self, object: &ObjectRef) -> bool {
+        (&object.namespace, &object.name) == (&self.object.namespace, &self.object.name)
+    }
+}
+
+/// What was seen in this epoch.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// The highest numeric resourceVersion; others cannot be compared. Never 0, which means any version.
+    pub(super) highest: Option<NonZeroU64>,
+    pub(super) newest: Option<NewestObject>,
+}
+
+/// How a consistent read compares with what was seen before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// It is not older.
+    Current,
+    /// It is older: resourceVersions went back.
+    Older,
+    /// It lacks the newest object: versions went back, or the watch has yet to show the deletion.
+    Missing,
+}
+
+impl Seen {
+    pub(super) fn compare(&self, read: &ConsistentRead) -> Comparison {
+        if self
+            .highest
+            .is_some_and(|highest| is_below(&read.version, highest.get()))
+        {
+            return Comparison::Older;
+        }
+        match (&self.newest, &read.object) {
+            (Some(newest), Some(object)) if newest.contradicts(object) => Comparison::Older,
+            (Some(newest), None) if !newest.deleted => Comparison::Missing,
+            _ => Comparison::Current,
+        }
+    }
+}
 
 /// The schedule of probes, and the probe in flight.
 pub(super) struct EpochProbe {
     due: Instant,
     in_flight: Option<InFlight>,
+    /// The object to read, as it was last seen.
+    object: Option<NewestObject>,
+    /// Whether the last probe lacked the object, which has not changed since.
+    missing: bool,
 }
 
 struct InFlight {
-    /// The highest resourceVersion seen before the probe was sent.
-    seen: Option<u64>,
+    /// What was seen before the probe was sent.
+    seen: Seen,
     response: ProbeResponse,
 }
 
@@ -42,31 +129,71 @@ impl EpochProbe {
         Self {
             due: Instant::now() + interval(),
             in_flight: None,
+            object: None,
+            missing: false,
         }
     }
 
-    /// Probes within some seconds.
-    pub(super) fn schedule_soon(&mut self) {
-        self.due = self.due.min(Instant::now() + with_jitter(SOON));
+    /// An object was created, updated or deleted.
+    pub(super) fn see_object(&mut self, object: &ObjectRef, deleted: bool) {
+        if self.object.as_ref().is_some_and(|own| own.has_name_of(object)) {
+            NewestObject::update(&mut self.object, object, deleted);
+            self.missing = false;
+        }
     }
 
-    /// Waits until a probe is due and sends it; returns whether its response is older than `seen` at that time. Nothing is
-    /// lost if the future is dropped: the next call waits for the same probe.
-    pub(super) async fn is_older(&mut self, seen: Option<u64>, send: impl FnOnce() -> ProbeResponse) -> bool {
+    /// A list is complete, from which deletions were concluded that have no version.
+    pub(super) fn see_list(&mut self) {
+        (self.in_flight, self.object, self.missing) = (None, None, false);
+    }
+
+    /// The object that a probe reads.
+    pub(super) fn object(&self) -> Option<&NewestObject> {
+        self.object.as_ref()
+    }
+
+    /// Probes within some seconds, and reads the newest object of now, or of the first such call since the last response: later
+    /// events may be those of a new epoch.
+    pub(super) fn schedule_soon(&mut self, newest: Option<&NewestObject>) {
+        self.due = self.due.min(Instant::now() + with_jitter(SOON));
+        if self.object.is_none() {
+            self.object = newest.cloned();
+        }
+    }
+
+    /// Waits until a probe is due and sends it; returns whether versions went back compared with what was seen at that time.
+    /// Nothing is lost if the future is dropped: the next call waits for the same probe.
+    pub(super) async fn is_older(
+        &mut self,
+        highest: Option<NonZeroU64>,
+        send: impl FnOnce(Option<ObjectRef>) -> ProbeResponse,
+    ) -> bool {
         if self.in_flight.is_none() {
             tokio::time::sleep_until(self.due).await;
         }
-        let in_flight = self
-            .in_flight
-            .get_or_insert_with(|| InFlight { seen, response: send() });
+        let newest = self.object.as_ref();
+        let in_flight = self.in_flight.get_or_insert_with(|| InFlight {
+            seen: Seen {
+                highest,
+                newest: newest.cloned(),
+            },
+            response: send(newest.map(|newest| newest.object.clone())),
+        });
         let response = (&mut in_flight.response).await;
-        let seen = in_flight.seen;
-        *self = Self::new();
-        match response {
-            Ok(version) => seen.is_some_and(|seen| is_below(&version, seen)),
+        let comparison = response.map(|read| in_flight.seen.compare(&read));
+        let changed = in_flight.seen.newest != self.object;
+        self.in_flight = None;
+        self.due = Instant::now() + RETRY;
+        match comparison {
+            Ok(Comparison::Current) => {
+                *self = Self::new();
+                false
+            }
+            Ok(Comparison::Older) => true,
+            // The watch had the time between two probes to show the deletion.
+            Ok(Comparison::Missing) => std::mem::replace(&mut self.missing, !changed) && !changed,
             Err(error) => {
                 tracing::debug!(%error, "cannot read the current resourceVersion, retrying");
-                self.due = Instant::now() + RETRY;
                 false
             }
         }
@@ -89,4 +216,41 @@ fn interval() -> Duration {
 
 fn with_jitter(delay: Duration) -> Duration {
     delay.mul_f64(1.0 + fastrand::f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str, version: &str) -> ObjectRef {
+        ObjectRef {
+            name: name.into(),
+            resource_version: version.into(),
+            ..ObjectRef::default()
+        }
+    }
+
+    #[test]
+    fn newest_object_shows_that_versions_went_back_and_passed_those_that_were_seen() {
+        let compare = |deleted, version: &str, found: Option<&str>| {
+            let mut seen = Seen {
+                highest: NonZeroU64::new(7),
+                newest: None,
+            };
+            for (name, version, deleted) in [("b", "6", false), ("a", "7", deleted), ("c", "5", false)] {
+                NewestObject::update(&mut seen.newest, &object(name, version), deleted);
+            }
+            let object = found.map(|version| object("a", version));
+            let version = version.into();
+            seen.compare(&ConsistentRead { version, object })
+        };
+        assert_eq!(compare(false, "6", Some("7")), Comparison::Older);
+        assert_eq!(compare(false, "9", Some("7")), Comparison::Current);
+        assert_eq!(compare(false, "9", Some("8")), Comparison::Current);
+        assert_eq!(compare(false, "9", Some("3")), Comparison::Older);
+        assert_eq!(compare(false, "9", None), Comparison::Missing);
+        assert_eq!(compare(true, "9", None), Comparison::Current);
+        assert_eq!(compare(true, "9", Some("3")), Comparison::Older);
+        assert_eq!(compare(true, "9", Some("8")), Comparison::Current);
+    }
 }

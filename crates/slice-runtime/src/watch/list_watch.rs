@@ -6,7 +6,7 @@ use kube::core::{
     Request,
     params::{ListParams, WatchParams},
 };
-use slice_controller::WatchSpec;
+use slice_controller::{ObjectRef, WatchSpec};
 
 use crate::client::BuiltRequest;
 
@@ -17,6 +17,8 @@ const PAGE_SIZE: u32 = 500;
 #[derive(Clone, Debug)]
 pub(crate) struct ListWatch {
     requests: Request,
+    /// The paths of the API and of the resource in it.
+    paths: [String; 2],
     label_selector: Option<String>,
     metadata_only: bool,
 }
@@ -24,40 +26,51 @@ pub(crate) struct ListWatch {
 impl ListWatch {
     /// For one namespace, or for all if it is empty.
     pub(crate) fn new<W, O>(spec: &WatchSpec<W, O>, namespace: &str) -> Self {
-        let scope = if spec.namespaced && !namespace.is_empty() {
-            format!("namespaces/{namespace}/")
-        } else {
-            String::new()
-        };
+        let namespace = if spec.namespaced { namespace } else { "" };
+        let paths = [spec.api_path(), spec.resource.to_owned()];
         let selector = &spec.label_selector;
         Self {
-            requests: Request::new(format!("/{}/{scope}{}", spec.api_path(), spec.resource)),
+            requests: requests(&paths, namespace),
+            paths,
             label_selector: (!selector.is_empty()).then(|| selector.clone()),
             metadata_only: spec.metadata_only,
         }
     }
 
-    /// A consistent read of at most one object: checks access, and returns the current resourceVersion.
-    pub(super) fn probe(&self) -> BuiltRequest {
-        self.list(1, "")
+    /// A consistent read of at most one object: checks access, and returns the current resourceVersion. Reads this object if
+    /// given.
+    pub(super) fn probe(&self, object: Option<&ObjectRef>) -> BuiltRequest {
+        let params = ListParams {
+            field_selector: object.map(|object| format!("metadata.name={}", object.name)),
+            limit: Some(1),
+            ..ListParams::default()
+        };
+        match object {
+            // Within its namespace, the server reads only the object.
+            Some(object) => self.list(&requests(&self.paths, &object.namespace), params),
+            None => self.list(&self.requests, params),
+        }
     }
 
     /// One page of a list. The first page, without a continue token, is a consistent read.
     pub(super) fn page(&self, continue_token: &str) -> BuiltRequest {
-        self.list(PAGE_SIZE, continue_token)
-    }
-
-    fn list(&self, limit: u32, continue_token: &str) -> BuiltRequest {
         let params = ListParams {
-            label_selector: self.label_selector.clone(),
-            limit: Some(limit),
+            limit: Some(PAGE_SIZE),
             continue_token: (!continue_token.is_empty()).then(|| continue_token.to_owned()),
             ..ListParams::default()
         };
+        self.list(&self.requests, params)
+    }
+
+    fn list(&self, requests: &Request, params: ListParams) -> BuiltRequest {
+        let params = ListParams {
+            label_selector: self.label_selector.clone(),
+            ..params
+        };
         if self.metadata_only {
-            self.requests.list_metadata(&params)
+            requests.list_metadata(&params)
         } else {
-            self.requests.list(&params)
+            requests.list(&params)
         }
     }
 
@@ -86,6 +99,14 @@ impl ListWatch {
             self.requests.watch(params, version)
         }
     }
+}
+
+/// Requests for one namespace, or for all if it is empty.
+fn requests([api, resource]: &[String; 2], namespace: &str) -> Request {
+    Request::new(match namespace {
+        "" => format!("/{api}/{resource}"),
+        namespace => format!("/{api}/namespaces/{namespace}/{resource}"),
+    })
 }
 
 #[cfg(test)]
@@ -127,13 +148,26 @@ mod tests {
             "/api/v1/pods?watch=true&timeoutSeconds=9&labelSelector=a.io%2Fb%3Dc%2C%21d&allowWatchBookmarks=true\
              &sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion="
         );
-        let request = ListWatch::new(&labelled, "").probe();
+        let request = ListWatch::new(&labelled, "").probe(None);
         assert_eq!(
             request.as_ref().unwrap().headers()[ACCEPT],
             "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
         );
         assert_eq!(uri(request), "/api/v1/pods?labelSelector=a.io%2Fb%3Dc%2C%21d&limit=1");
+        let object = |namespace: &str| ObjectRef {
+            namespace: namespace.into(),
+            name: "x".into(),
+            ..ObjectRef::default()
+        };
+        assert_eq!(
+            uri(ListWatch::new(&pods(), "").probe(Some(&object("a")))),
+            "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx&limit=1"
+        );
         let nodes = WatchSpec::new((), "v1", "nodes", |()| ()).cluster_scoped();
+        assert_eq!(
+            uri(ListWatch::new(&nodes, "a").probe(Some(&object("")))),
+            "/api/v1/nodes?fieldSelector=metadata.name%3Dx&limit=1"
+        );
         assert_eq!(uri(ListWatch::new(&nodes, "a").page("")), "/api/v1/nodes?limit=500");
     }
 

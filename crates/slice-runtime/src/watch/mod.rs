@@ -1,6 +1,6 @@
 //! The reflector: lists and watches one resource for as long as the program runs, and emits its events.
 //!
-//! * `session.rs` sends the requests and emits the events.
+//! * `session.rs` sends the requests, `read.rs` reads their responses and emits the events.
 //! * `resume/` is the state between requests, and decides what the next one is.
 //! * `epoch.rs` detects resourceVersions that went back.
 //! * `frames/` decodes responses.
@@ -8,6 +8,7 @@
 mod epoch;
 mod frames;
 mod list_watch;
+mod read;
 mod resume;
 mod session;
 mod stream_end;
@@ -27,16 +28,21 @@ use crate::{
     health::WatchHealth,
     metrics::Metrics,
 };
-use frames::decode_list_version;
+use epoch::ConsistentRead;
+use frames::decode_read;
 pub(crate) use list_watch::ListWatch;
 pub(crate) use resume::ListReason;
 use session::Session;
 pub(crate) use timeouts::WatchTimeouts;
 
-/// Reads the current resourceVersion of a resource, from which it can be watched.
-pub(crate) async fn current_version(api: &ApiClient, list_watch: &ListWatch) -> Result<Box<str>, RequestError> {
-    let list = api.call(list_watch.probe()).await?;
-    decode_list_version(&list).map_err(RequestError::transport)
+/// Reads the current resourceVersion of a resource, from which it can be watched, and this object if given.
+async fn consistent_read(
+    api: &ApiClient,
+    list_watch: &ListWatch,
+    object: Option<&ObjectRef>,
+) -> Result<ConsistentRead, RequestError> {
+    let list = api.call(list_watch.probe(object)).await?;
+    decode_read(&list).map_err(RequestError::transport)
 }
 
 /// Events of a reflector. An initial list or a relist is the sequence `Init`, `Apply` or `Undecodable`…, `InitDone`; objects

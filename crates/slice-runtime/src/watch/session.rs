@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use futures::{AsyncBufRead, AsyncBufReadExt as _, FutureExt as _};
-use slice_controller::{Decoded, ErrorChain};
+use futures::{AsyncBufRead, FutureExt as _};
+use slice_controller::{Decoded, ErrorChain, ObjectRef};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    ConfirmationRequest, ListReason, ListWatch, Reflector, WatchEvent, WatchTimeouts, current_version,
-    epoch::{EpochProbe, confirmation_delay},
-    frames::{Frame, Undecodable, decode_frame, decode_page},
+    ConfirmationRequest, ListReason, ListWatch, Reflector, WatchEvent, WatchTimeouts, consistent_read,
+    epoch::{Comparison, EpochProbe, NewestObject, Seen, confirmation_delay},
+    frames::{Frame, Undecodable, decode_page},
     resume::ResumeState,
     stream_end::{ReceiverDropped, StreamEnd, is_not_found, is_overload},
     undecodable::ReportedObjects,
@@ -29,6 +29,8 @@ pub(super) struct Session<W, O> {
     reported: ReportedObjects,
     /// When the list that is not complete started.
     list_started_at: Option<Instant>,
+    /// The newest object of that list.
+    list_newest: Option<NewestObject>,
     /// When a list has to confirm an earlier one.
     confirm_at: Option<Instant>,
     /// Whether the API server lacks the resource.
@@ -45,6 +47,7 @@ impl<W, O> Session<W, O> {
             probe: EpochProbe::new(),
             reported: ReportedObjects::default(),
             list_started_at: None,
+            list_newest: None,
             confirm_at: None,
             absent: false,
         }
@@ -96,11 +99,11 @@ impl<W, O> Session<W, O> {
                 // The jitter spreads the relists of clients whose watches expired together.
                 tokio::time::sleep(self.resume.next_backoff(None, fastrand::f64())).await;
             }
-            StreamEnd::TooLarge(error) => match self.is_new_epoch(2).await {
+            StreamEnd::TooLarge(error) => match self.is_new_epoch(2, self.resume.newest().cloned()).await {
                 Ok(true) => self.start_epoch().await?,
                 Ok(false) | Err(_) => self.back_off_after(&error).await?,
             },
-            StreamEnd::OlderRead => match self.is_new_epoch(1).await {
+            StreamEnd::OlderRead(object) => match self.is_new_epoch(1, object).await {
                 Ok(true) => self.start_epoch().await?,
                 // The two reads contradict each other, so the watch may have missed events.
                 Ok(false) => self.resume.relist(ListReason::Epoch),
@@ -190,12 +193,15 @@ impl<W, O> Session<W, O> {
         Ok(())
     }
 
-    /// Whether all of some more consistent reads are older than what was seen.
-    async fn is_new_epoch(&mut self, reads: usize) -> Result<bool, RequestError> {
+    /// Whether all of some more consistent reads, of this object, are older than what was seen.
+    async fn is_new_epoch(&mut self, reads: usize, newest: Option<NewestObject>) -> Result<bool, RequestError> {
+        let highest = self.resume.highest();
+        let seen = Seen { highest, newest };
         for _ in 0..reads {
             tokio::time::sleep(confirmation_delay()).await;
-            let version = current_version(&self.reflector.api, &self.list_watch).await?;
-            if self.resume.older_than_seen(&version).is_none() {
+            let object = seen.newest.as_ref().map(|newest| &newest.object);
+            let read = consistent_read(&self.reflector.api, &self.list_watch, object).await?;
+            if seen.compare(&read) == Comparison::Current {
                 return Ok(false);
             }
         }
@@ -217,6 +223,7 @@ impl<W, O> Session<W, O> {
 
     async fn start_list(&mut self) -> Result<(), StreamEnd> {
         self.list_started_at = Some(Instant::now());
+        self.list_newest = None;
         Ok(self.reflector.emit(WatchEvent::Init).await?)
     }
 
@@ -235,14 +242,25 @@ impl<W, O> Session<W, O> {
                 .next_frame(&mut stream, &mut line, Instant::now() + idle)
                 .await?
             {
-                Frame::Apply(decoded) => self.reflector.emit_object(decoded, line.len()).await?,
-                Frame::Delete(object) => self.reflector.emit(WatchEvent::Delete(object)).await?,
+                Frame::Apply(decoded) => {
+                    NewestObject::update(&mut self.list_newest, &decoded.object_ref, false);
+                    self.reflector.emit_object(decoded, line.len()).await?;
+                }
+                Frame::Delete(object) => {
+                    NewestObject::update(&mut self.list_newest, &object, true);
+                    self.reflector.emit(WatchEvent::Delete(object)).await?;
+                }
                 Frame::Bookmark {
                     version,
                     initial_events_end: true,
                 } => {
                     self.complete_list(version).await?;
-                    let timeouts = self.timeouts(stream.is_http2());
+                    // The server ends this stream too late to detect a broken connection without pings. A short watch
+                    // follows, which shows by its end that the connection works (F9).
+                    if !stream.is_http2() {
+                        return Ok(());
+                    }
+                    let timeouts = WatchTimeouts::long();
                     let duration = timeouts.watch(fastrand::f64());
                     return self.read_events(&mut stream, timeouts, duration).await;
                 }
@@ -267,8 +285,11 @@ impl<W, O> Session<W, O> {
                 .map_err(|error| self.reflector.invalid("list", &error))?;
             self.reflector.health.record_activity();
             // Nothing is concluded from a list that is older than what was seen (I11).
-            if self.resume.older_than_seen(&page.version).is_some() {
-                return Err(StreamEnd::OlderRead);
+            let newest = self.resume.newest();
+            let contradicts =
+                |decoded: &Decoded<O>| newest.is_some_and(|newest| newest.contradicts(&decoded.object_ref));
+            if self.resume.older_than_seen(&page.version).is_some() || page.objects.iter().flatten().any(contradicts) {
+                return Err(StreamEnd::OlderRead(newest.cloned()));
             }
             if continue_token.is_empty() {
                 self.start_list().await?;
@@ -276,7 +297,10 @@ impl<W, O> Session<W, O> {
             let bytes_per_object = body.len() / page.objects.len().max(1);
             for object in page.objects {
                 match object {
-                    Ok(decoded) => self.reflector.emit_object(decoded, bytes_per_object).await?,
+                    Ok(decoded) => {
+                        NewestObject::update(&mut self.list_newest, &decoded.object_ref, false);
+                        self.reflector.emit_object(decoded, bytes_per_object).await?;
+                    }
                     Err(undecodable) => self.report_undecodable(undecodable).await?,
                 }
             }
@@ -294,6 +318,8 @@ impl<W, O> Session<W, O> {
 
     async fn complete_list(&mut self, version: Box<str>) -> Result<(), StreamEnd> {
         self.advance(&version);
+        self.resume.see_list(self.list_newest.take());
+        self.probe.see_list();
         let started_at = self.list_started_at.take();
         if self.confirm_at.is_some_and(|at| started_at >= Some(at)) {
             self.confirm_at = None;
@@ -322,7 +348,7 @@ impl<W, O> Session<W, O> {
         self.reflector.metrics.watch_opened(self.name());
         self.reflector.health.set_synced();
         if self.resume.suspects_new_epoch() {
-            self.probe.schedule_soon();
+            self.probe.schedule_soon(self.resume.newest());
         }
         let deadline = Instant::now() + duration + timeouts.grace;
         let end = self.read_events(&mut stream, timeouts, duration).await;
@@ -347,11 +373,11 @@ impl<W, O> Session<W, O> {
         timeouts: WatchTimeouts,
         duration: Duration,
     ) -> Result<(), StreamEnd> {
-        let mut frames = 0_u64;
+        let (mut frames, started_at) = (0_u64, Instant::now());
         let end = self
             .read_events_until_end(stream, timeouts, duration, &mut frames)
             .await;
-        self.resume.watch_ended(frames > 0);
+        self.resume.watch_ended(frames > 0, started_at.elapsed() < duration);
         end
     }
 
@@ -368,9 +394,9 @@ impl<W, O> Session<W, O> {
         loop {
             let silent_at = last_frame_at + timeouts.silence;
             let (api, list_watch) = (&self.reflector.api, &self.list_watch);
-            let send_probe = || {
+            let send_probe = |object: Option<ObjectRef>| {
                 let (api, list_watch) = (api.clone(), list_watch.clone());
-                async move { current_version(&api, &list_watch).await }.boxed()
+                async move { consistent_read(&api, &list_watch, object.as_ref()).await }.boxed()
             };
             let confirm_at = self.confirm_at;
             tokio::select! {
@@ -380,9 +406,9 @@ impl<W, O> Session<W, O> {
                     last_frame_at = Instant::now();
                     self.handle_frame(frame, line.len()).await?;
                 }
-                is_older = self.probe.is_older(self.resume.highest_seen(), send_probe) => {
+                is_older = self.probe.is_older(self.resume.highest(), send_probe) => {
                     if is_older {
-                        return Err(StreamEnd::OlderRead);
+                        return Err(StreamEnd::OlderRead(self.probe.object().cloned()));
                     }
                     self.resume.epoch_confirmed();
                 }
@@ -397,14 +423,21 @@ impl<W, O> Session<W, O> {
         }
     }
 
+    fn see_object(&mut self, object: &ObjectRef, deleted: bool) {
+        self.resume.see_object(object, deleted);
+        self.probe.see_object(object, deleted);
+    }
+
     /// Handles a frame of this many bytes.
     async fn handle_frame(&mut self, frame: Frame<O>, bytes: usize) -> Result<(), StreamEnd> {
         match frame {
             Frame::Apply(decoded) => {
+                self.see_object(&decoded.object_ref, false);
                 self.advance(&decoded.object_ref.resource_version);
                 self.reflector.emit_object(decoded, bytes).await?;
             }
             Frame::Delete(object) => {
+                self.see_object(&object, true);
                 self.advance(&object.resource_version);
                 self.reflector.emit(WatchEvent::Delete(object)).await?;
             }
@@ -436,57 +469,5 @@ impl<W, O> Session<W, O> {
             Some(object) => self.reflector.emit(WatchEvent::Undecodable(object)).await,
             None => Ok(()),
         }
-    }
-}
-
-impl<W, O> Reflector<W, O> {
-    /// Emits an event without an object.
-    async fn emit(&self, event: WatchEvent<O>) -> Result<(), ReceiverDropped> {
-        self.emit_sized(event, 0).await
-    }
-
-    /// Emits an object that was decoded from this many bytes.
-    async fn emit_object(&self, object: Decoded<O>, bytes: usize) -> Result<(), ReceiverDropped> {
-        self.emit_sized(WatchEvent::Apply(object), bytes).await
-    }
-
-    async fn emit_sized(&self, event: WatchEvent<O>, bytes: usize) -> Result<(), ReceiverDropped> {
-        let sent = self.sender.send((self.index, event), bytes).await;
-        sent.map_err(|_| ReceiverDropped)
-    }
-
-    /// The text of a request error for the log and `/readyz`.
-    fn describe(&self, error: &RequestError) -> String {
-        if is_not_found(error) {
-            let (api, resource) = (self.spec.api_path(), self.spec.resource);
-            return format!("the API server does not serve {api}/{resource}, which is required");
-        }
-        Escaped(ErrorChain(error)).to_string()
-    }
-
-    /// Reads and decodes the next line of a watch stream. At the deadline the stream counts as closed: its connection may be
-    /// broken. If the future is dropped, `line` keeps what was read of an incomplete line.
-    async fn next_frame(
-        &self,
-        stream: &mut (impl AsyncBufRead + Unpin),
-        line: &mut Vec<u8>,
-        deadline: Instant,
-    ) -> Result<Frame<O>, StreamEnd> {
-        if line.ends_with(b"\n") {
-            line.clear();
-        }
-        let read = tokio::time::timeout_at(deadline, stream.read_until(b'\n', line)).await;
-        read.map_err(|_| StreamEnd::Closed)?.map_err(RequestError::transport)?;
-        // The stream ended, possibly within a line.
-        if !line.ends_with(b"\n") {
-            return Err(StreamEnd::Closed);
-        }
-        self.health.record_activity();
-        decode_frame(line, |object| self.spec.decode(object)).map_err(|error| self.invalid("watch event", &error))
-    }
-
-    fn invalid(&self, response: &str, error: &serde_json::Error) -> StreamEnd {
-        let (name, error) = (self.spec.name, Escaped(error));
-        StreamEnd::Invalid(format!("cannot decode a {response} of {name}: {error}"))
     }
 }

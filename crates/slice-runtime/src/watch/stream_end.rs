@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 
+use super::epoch::NewestObject;
 use crate::client::RequestError;
 
 /// Why a list or a watch ended.
@@ -12,8 +13,8 @@ pub(super) enum StreamEnd {
     Expired,
     /// The server has not reached the resourceVersion.
     TooLarge(RequestError),
-    /// A consistent read is older than what was seen.
-    OlderRead,
+    /// A consistent read is older than what was seen. Another read, of this object, has to confirm it.
+    OlderRead(Option<NewestObject>),
     /// A list has to confirm an earlier one.
     Confirm,
     /// The engine dropped the channel: the program shuts down.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use slice_controller::{Decoded, ObjectRef};
 
+use super::epoch::ConsistentRead;
 use crate::{client::ApiError, escape::Escaped};
 
 /// One line of a watch stream.
@@ -123,9 +124,16 @@ pub(super) fn decode_page<O>(
     })
 }
 
-/// Decodes the resourceVersion of a list.
-pub(super) fn decode_list_version(body: &[u8]) -> Result<Box<str>, serde_json::Error> {
-    serde_json::from_slice(body).and_then(|list: List<'_>| non_empty(list.metadata.resource_version))
+/// Decodes the resourceVersion of a list, and its first object.
+pub(super) fn decode_read(body: &[u8]) -> Result<ConsistentRead, serde_json::Error> {
+    let list: List<'_> = serde_json::from_slice(body)?;
+    let first = list.items.and_then(|items| items.into_iter().next());
+    Ok(ConsistentRead {
+        version: non_empty(list.metadata.resource_version)?,
+        object: first
+            .map(|object| ObjectRef::decode(object.get().as_bytes()))
+            .transpose()?,
+    })
 }
 
 /// Checks the resourceVersion of a list or a bookmark: a watch from an empty one would miss deletions.

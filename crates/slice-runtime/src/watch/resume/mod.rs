@@ -6,8 +6,9 @@ use std::{
 };
 
 use http::StatusCode;
+use slice_controller::ObjectRef;
 
-use super::epoch::is_below;
+use super::epoch::{NewestObject, Seen, is_below};
 use crate::{
     client::{ApiError, RequestError},
     failure_log::FailureLog,
@@ -58,8 +59,8 @@ impl ListReason {
 pub(super) struct ResumeState {
     /// The resourceVersion up to which all events were seen; none if a list is needed.
     resource_version: Option<Box<str>>,
-    /// The highest numeric resourceVersion seen in this epoch; others cannot be compared. Never 0, which means any version.
-    highest_seen: Option<NonZeroU64>,
+    /// What was seen in this epoch.
+    seen: Seen,
     /// Why the next list is needed.
     list_reason: ListReason,
     failures: u32,
@@ -68,6 +69,8 @@ pub(super) struct ResumeState {
     rejections: u32,
     /// Watches in a row that ended without a frame.
     silent_watches: u32,
+    /// Whether the last watch ended before its time.
+    ended_early: bool,
     /// Whether the server supports streaming lists, as far as known.
     supports_streaming: bool,
     /// Whether lists are paged until one is complete, because a streaming list failed.
@@ -78,12 +81,13 @@ impl Default for ResumeState {
     fn default() -> Self {
         Self {
             resource_version: None,
-            highest_seen: None,
+            seen: Seen::default(),
             list_reason: ListReason::Initial,
             failures: 0,
             log: FailureLog::default(),
             rejections: 0,
             silent_watches: 0,
+            ended_early: false,
             supports_streaming: true,
             pages_next: false,
         }
@@ -102,7 +106,7 @@ impl ResumeState {
             return false;
         }
         self.resource_version = Some(version.into());
-        self.highest_seen = self.highest_seen.max(version.parse().ok());
+        self.seen.highest = self.seen.highest.max(version.parse().ok());
         self.reset_backoff();
         self.pages_next = false;
         true
@@ -124,13 +128,31 @@ impl ResumeState {
     /// resourceVersions went back: forgets those that were seen, and makes the reflector relist.
     pub(super) fn start_epoch(&mut self) {
         self.relist(ListReason::Epoch);
-        self.highest_seen = None;
+        self.seen = Seen::default();
         self.pages_next = false;
+    }
+
+    pub(super) fn highest(&self) -> Option<NonZeroU64> {
+        self.seen.highest
+    }
+
+    pub(super) fn newest(&self) -> Option<&NewestObject> {
+        self.seen.newest.as_ref()
+    }
+
+    /// An object was created, updated or deleted.
+    pub(super) fn see_object(&mut self, object: &ObjectRef, deleted: bool) {
+        NewestObject::update(&mut self.seen.newest, object, deleted);
+    }
+
+    /// A list is complete. Deletions that it shows have no version, so that only its own objects can be the newest.
+    pub(super) fn see_list(&mut self, newest: Option<NewestObject>) {
+        self.seen.newest = newest;
     }
 
     /// The highest resourceVersion seen in this epoch.
     pub(super) fn highest_seen(&self) -> Option<u64> {
-        self.highest_seen.map(NonZeroU64::get)
+        self.seen.highest.map(NonZeroU64::get)
     }
 
     /// Returns the highest resourceVersion seen in this epoch if this one is older (I11).
@@ -141,7 +163,7 @@ impl ResumeState {
     /// Whether the next list is a streaming list. Not after anything was seen: the version of a streaming list is known only
     /// at its end, that of a paged list before the first of its objects is applied (I11).
     pub(super) fn uses_streaming_list(&self) -> bool {
-        self.supports_streaming && !self.pages_next && self.highest_seen.is_none()
+        self.supports_streaming && !self.pages_next && self.seen.highest.is_none()
     }
 
     /// Counts an error of a watch. Makes the reflector relist if the server keeps rejecting watches from this resourceVersion
@@ -166,8 +188,9 @@ impl ResumeState {
         relists
     }
 
-    /// Counts a watch that ended, with or without a frame before.
-    pub(super) fn watch_ended(&mut self, received_frame: bool) {
+    /// Counts a watch that ended, with or without a frame before, in time or early.
+    pub(super) fn watch_ended(&mut self, received_frame: bool, early: bool) {
+        self.ended_early = early;
         self.silent_watches = if received_frame { 0 } else { self.silent_watches + 1 };
     }
 
@@ -176,9 +199,9 @@ impl ResumeState {
         self.silent_watches = 0;
     }
 
-    /// Whether something indicates that resourceVersions went back: the last watch failed, or several were silent.
+    /// Whether something indicates that resourceVersions went back: the last watch failed or ended early, or several were silent.
     pub(super) fn suspects_new_epoch(&self) -> bool {
-        self.failures > 0 || self.silent_watches >= SILENT_WATCHES
+        self.failures > 0 || self.ended_early || self.silent_watches >= SILENT_WATCHES
     }
 
     /// Falls back to paged lists after a streaming list failed: for good if the server does not support them, else until a list

@@ -136,17 +136,17 @@ fn failures_and_silent_watches_make_a_new_epoch_suspect() {
     let mut resume = ResumeState::default();
     resume.advance("7");
     for _ in 0..2 {
-        resume.watch_ended(false);
+        resume.watch_ended(false, false);
         assert!(!resume.suspects_new_epoch());
     }
-    resume.watch_ended(true);
-    resume.watch_ended(false);
+    resume.watch_ended(true, false);
+    resume.watch_ended(false, false);
     assert!(!resume.suspects_new_epoch(), "in a row");
     resume.next_backoff(None, 0.0);
     assert!(resume.suspects_new_epoch());
     resume.reset_backoff();
     for _ in 0..2 {
-        resume.watch_ended(false);
+        resume.watch_ended(false, false);
     }
     assert!(resume.suspects_new_epoch());
 }

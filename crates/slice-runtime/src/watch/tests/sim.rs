@@ -144,6 +144,65 @@ async fn versions_that_went_back_are_detected_within_a_minute() {
     }
 }
 
+/// The restored server has written so much that its versions passed the one that was seen, before it could be probed (F14).
+#[tokio::test(start_paused = true)]
+async fn versions_that_went_back_and_passed_those_that_were_seen_are_detected() {
+    for timeouts in [WatchTimeouts::short(), WatchTimeouts::long()] {
+        let mut cluster = Cluster::new(timeouts);
+        cluster.listed().await;
+        let before = cluster.sim.revision();
+        cluster.create("lost").await;
+        cluster.applied("lost").await;
+        seconds(5).await;
+        cluster.sim.rewind(before);
+        for name in ["a", "b", "c"] {
+            cluster.create(name).await;
+        }
+        let started_at = Instant::now();
+        while !matches!(cluster.next().await, WatchEvent::NewEpoch) {}
+        let names = cluster.listed().await;
+        assert!(
+            started_at.elapsed() <= Duration::from_secs(60),
+            "{:?}",
+            started_at.elapsed()
+        );
+        assert!(
+            ["a", "b", "c"].iter().all(|name| names.contains(&(*name).to_owned())),
+            "{names:?}"
+        );
+        assert!(!names.contains(&"lost".to_owned()), "{names:?}");
+    }
+}
+
+/// The watch shows the deletion of the newest object late: no reason for a list.
+#[tokio::test(start_paused = true)]
+async fn deletion_of_the_newest_object_causes_no_list() {
+    let mut cluster = Cluster::new(WatchTimeouts::short());
+    cluster.listed().await;
+    for name in ["a", "b", "c"] {
+        cluster.create(name).await;
+        cluster.applied(name).await;
+        cluster
+            .namespaces
+            .delete(name, &kube::api::DeleteParams::default())
+            .await
+            .unwrap();
+        seconds(120).await;
+    }
+    assert!(!cluster.lists("epoch"));
+}
+
+/// Without pings, a stream that the server ends after minutes would hide a broken connection (F9).
+#[tokio::test(start_paused = true)]
+async fn short_watch_follows_a_streaming_list_by_http1() {
+    let mut cluster = Cluster::new(WatchTimeouts::short());
+    cluster.listed().await;
+    seconds(1).await;
+    let watches = cluster.faults.requests(&Match::verb(Verb::Watch));
+    let queries: Vec<_> = watches.iter().map(|watch| format!("{:?}", watch.request)).collect();
+    assert_eq!(watches.len(), 2, "{queries:?}");
+}
+
 /// No list is caused by probes, by watches that end and by lost connections (F8).
 #[tokio::test(start_paused = true)]
 async fn nothing_is_listed_again_in_an_epoch() {
@@ -176,6 +235,8 @@ async fn position_age_grows_while_watches_are_silent() {
     cluster.create("a").await;
     cluster.applied("a").await;
     seconds(2).await;
+    // A consistent read would show that versions went back.
+    cluster.faults.add(Rule::on(Verb::List, "namespaces").answer(500));
     cluster.sim.rewind(before);
     seconds(25).await;
     let (state, now) = (cluster.state(), Instant::now().into_std());

@@ -1,6 +1,12 @@
 //! A controller behind the fault proxy, in a namespace of its own on a shared control plane.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, path::PathBuf, sync::LazyLock, time::Duration};
+use std::{
+    collections::BTreeMap,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+    time::Duration,
+};
 
 use apisim::{
     faults::{Faults, Match, Recorded},
@@ -144,12 +150,25 @@ impl Harness {
 
     /// Starts the controller, without waiting for its initial lists.
     pub(crate) async fn start_controller(&mut self) {
-        let program = tokio::task::spawn_blocking(|| LazyLock::force(&PROGRAM)).await.unwrap();
         let kubeconfig = self.proxy.kubeconfig(self.control_plane.admin()).unwrap();
+        self.start_controller_with(&kubeconfig.path).await;
+    }
+
+    /// Starts the controller again, without the proxy: a proxy responds to pings while the API server is stopped.
+    pub(crate) async fn restart_without_proxy(&mut self) {
+        self.stop_controller().await;
+        let kubeconfig = self.control_plane.kubeconfig(self.control_plane.admin()).unwrap();
+        self.start_controller_with(&kubeconfig.path).await;
+        self.controller().wait_ready().await.unwrap();
+    }
+
+    async fn start_controller_with(&mut self, kubeconfig: &Path) {
+        let program = tokio::task::spawn_blocking(|| LazyLock::force(&PROGRAM)).await.unwrap();
         let arguments = [
-            format!("--kubeconfig={}", kubeconfig.path.display()),
+            format!("--kubeconfig={}", kubeconfig.display()),
             format!("--namespace={}", self.namespace),
             format!("--max-endpoints-per-slice={MAX_ENDPOINTS}"),
+            format!("--disable-http2={}", self.protocol == Protocol::Http1),
         ];
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         self.controller = Some(ControllerProcess::start(program, &arguments).await.unwrap());

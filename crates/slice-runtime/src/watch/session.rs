@@ -354,6 +354,9 @@ impl<W, O> Session<W, O> {
         let end = self.read_events(&mut stream, timeouts, duration).await;
         if Instant::now() >= deadline {
             stream.report_overdue();
+            // Until a watch can be opened: a stopped API server accepts the next request, but does not respond (F9).
+            let error = "the API server did not end a watch in time; the connection may be broken";
+            self.reflector.health.set_error(error);
         }
         end
     }

@@ -258,6 +258,24 @@ async fn watch_without_frames_is_opened_again() {
     assert!(cluster.applied("a").await <= Duration::from_secs(95));
 }
 
+/// A stopped server: the watch does not end, and the next one is not opened (F9).
+#[tokio::test(start_paused = true)]
+async fn overdue_watch_is_an_error_until_a_watch_is_opened() {
+    let mut cluster = Cluster::new(WatchTimeouts::short());
+    cluster.listed().await;
+    let watches = || Rule::on(Verb::Watch, "namespaces");
+    cluster.faults.add(watches().times(1).stream(StreamFault::HalfOpen));
+    let held = cluster.faults.add(watches().hold_request());
+    let error = |cluster: &Cluster| cluster.health.watches()[0].1.last_error.clone();
+    tokio::time::sleep(Duration::from_secs(15)).await;
+    let (text, _) = error(&cluster).expect("an error");
+    assert!(text.contains("did not end a watch in time"), "{text}");
+    held.remove();
+    cluster.create("a").await;
+    cluster.applied("a").await;
+    assert_eq!(error(&cluster), None);
+}
+
 /// The storage has no progress notifications: every streaming list is an ERROR event (F10).
 #[tokio::test(start_paused = true)]
 async fn server_that_rejects_streaming_lists_in_the_stream_is_listed_in_pages() {

@@ -7,7 +7,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use crate::{Operation, Plan, Write};
 
 /// Writes of one plan that are in flight at the same time (W22).
-const MAX_IN_FLIGHT: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not zero");
+pub const MAX_IN_FLIGHT: NonZeroUsize = NonZeroUsize::new(8).expect("8 is not zero");
 
 /// The result of one write of an executed plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

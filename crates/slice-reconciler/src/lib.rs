@@ -55,7 +55,7 @@ mod reuse;
 mod validate;
 mod writes;
 
-pub use apply::{Applied, WriteStatus, execute};
+pub use apply::{Applied, MAX_IN_FLIGHT, WriteStatus, execute};
 pub use deletion::plan_deletion;
 pub use group::Group;
 pub use label_value::label_value;

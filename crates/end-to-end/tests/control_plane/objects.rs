@@ -1,6 +1,6 @@
 //! Objects that are recreated, changed by other writers, or invalid.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use apisim::{
     faults::{Match, Rule},
@@ -86,8 +86,13 @@ pub(crate) async fn f24_rewritten_labels_cause_no_hot_loop(protocol: Protocol) {
     })
     .await
     .unwrap();
-    // A rate needs a window.
-    tokio::time::sleep(Duration::from_secs(10)).await;
+    // The retry does not create another slice to find out whether labels are still rewritten.
+    until("a dry run", async || {
+        let requests = harness.faults().requests(&Match::default());
+        requests.iter().any(|request| request.query.contains("dryRun=All"))
+    })
+    .await
+    .unwrap();
     let slices = harness.slices_of("rewritten").await.len();
     println!("F24: {slices} slices, writes {:?}", harness.writes());
     webhook.set_mode(WebhookMode::Allow);

@@ -45,7 +45,7 @@ impl SeenSlices {
     /// The deletion of a slice was received.
     pub(crate) fn delete(&mut self, slice: &ObjectRef) {
         let seen = Seen {
-            version: slice.resource_version.parse().unwrap_or_default(),
+            version: slice.resource_version.parse().expect("the server has numeric versions"),
             uid: slice.uid.to_string(),
             deleted: true,
         };

@@ -18,11 +18,11 @@ mod tests;
 use std::{
     collections::HashMap,
     num::NonZeroUsize,
-    sync::Arc,
     time::{Duration, Instant},
 };
 
 use slice_controller::Key;
+use slice_reconciler::MAX_IN_FLIGHT;
 
 use crate::queue::{Lane, QueuedKey, WorkQueue};
 use gate::Gate;
@@ -39,9 +39,6 @@ const STALLED_WRITES_PER_NAMESPACE: usize = 16;
 const REMOVALS_IN_A_ROW: u32 = 4;
 /// Different keys refused in a row that close the gate.
 const REFUSED_KEYS: usize = 3;
-/// Writes of one plan in flight at the same time (W22). A key whose last sync failed sends one at a time.
-pub(crate) const WRITES_PER_KEY: usize = 8;
-
 /// The admission component.
 #[derive(Debug)]
 pub(crate) struct Admission {
@@ -50,8 +47,6 @@ pub(crate) struct Admission {
     /// The concurrency limit: the number of slots, from 1 to `max`. Its fraction counts successful writes.
     limit: f64,
     slots: HashMap<Key, Slot>,
-    /// Writes of stalled keys by namespace; without empty entries.
-    stalled: HashMap<Arc<str>, usize>,
     gate: Gate,
     removals_in_a_row: u32,
     last_was_retry: bool,
@@ -90,7 +85,6 @@ impl Admission {
             max,
             limit: to_f64(max),
             slots: HashMap::new(),
-            stalled: HashMap::new(),
             gate: Gate::default(),
             removals_in_a_row: 0,
             last_was_retry: false,
@@ -123,25 +117,29 @@ impl Admission {
         if let Some(opens_at) = self.gate.closed_until(now) {
             return Some(opens_at);
         }
+        let active = self.slots.values().filter(|slot| !slot.stalled);
+        let stalls_at = active
+            .map(|slot| slot.last_response + STALL_AFTER)
+            .filter(|stalls_at| *stalls_at > now)
+            .min();
         if self.has_free_slot() {
-            return queue.next_deadline();
+            return queue.next_deadline().into_iter().chain(stalls_at).min();
         }
-        let mut deadlines = self.slots.values().filter(|slot| !slot.stalled);
-        let first = deadlines.by_ref().map(|slot| slot.last_response + STALL_AFTER).min();
-        first.filter(|first| *first > now)
+        stalls_at
     }
 
     /// The writes of a key are sent: it takes a slot. Returns how many of them may be in flight at the same time.
     pub(crate) fn start(&mut self, key: &Key, is_retry: bool, writes: usize, now: Instant) -> NonZeroUsize {
-        let in_flight = if is_retry { 1 } else { WRITES_PER_KEY };
+        // A key whose last sync failed sends one write at a time.
+        let in_flight = if is_retry { NonZeroUsize::MIN } else { MAX_IN_FLIGHT };
         let slot = Slot {
-            writes: writes.min(in_flight),
+            writes: writes.min(in_flight.get()),
             is_retry,
             last_response: now,
             stalled: false,
         };
         self.slots.insert(key.clone(), slot);
-        NonZeroUsize::new(in_flight).unwrap_or(NonZeroUsize::MIN)
+        in_flight
     }
 
     /// A write of a key has a result. Returns until when the gate is closed, if this closed it.
@@ -171,15 +169,7 @@ impl Admission {
 
     /// All writes of a key are done.
     pub(crate) fn end(&mut self, key: &Key) {
-        let Some(slot) = self.slots.remove(key) else { return };
-        if slot.stalled
-            && let Some(stalled) = self.stalled.get_mut(&key.namespace)
-        {
-            *stalled = stalled.saturating_sub(slot.writes);
-            if *stalled == 0 {
-                self.stalled.remove(&key.namespace);
-            }
-        }
+        self.slots.remove(key);
     }
 
     pub(crate) fn state(&self, now: Instant) -> AdmissionState {
@@ -217,13 +207,19 @@ impl Admission {
             Lane::Removal | Lane::Change => STALLED_WRITES_PER_NAMESPACE,
             Lane::Retry => STALLED_WRITES_PER_NAMESPACE / 2,
         };
-        self.stalled.get(namespace).is_none_or(|stalled| *stalled < bound)
+        self.stalled_writes(|key| &*key.namespace == namespace) < bound
+    }
+
+    /// The number of writes of stalled keys that a condition selects.
+    fn stalled_writes(&self, selects: impl Fn(&Key) -> bool) -> usize {
+        let stalled = self.slots.iter().filter(|(key, slot)| slot.stalled && selects(key));
+        stalled.map(|(_, slot)| slot.writes).sum()
     }
 
     /// Marks keys as stalled that have had no response for too long, as long as the bound allows. Retries may use half of it.
     fn update_stalled(&mut self, now: Instant) {
-        let mut total: usize = self.stalled.values().sum();
-        for (key, slot) in &mut self.slots {
+        let mut total = self.stalled_writes(|_| true);
+        for slot in self.slots.values_mut() {
             let bound = if slot.is_retry {
                 STALLED_WRITES / 2
             } else {
@@ -232,7 +228,6 @@ impl Admission {
             if !slot.stalled && slot.last_response + STALL_AFTER <= now && total + slot.writes <= bound {
                 slot.stalled = true;
                 total += slot.writes;
-                *self.stalled.entry(Arc::clone(&key.namespace)).or_default() += slot.writes;
             }
         }
     }

@@ -104,6 +104,11 @@ fn failing_keys_get_half_of_the_slots_and_every_other_turn() {
     let mut harness = Harness::new(SLOTS);
     harness.add_failing("failing", 0..10);
     assert_eq!(harness.start_all(1).len(), SLOTS / 2);
+    assert_eq!(
+        harness.admission.next_deadline(&harness.queue, harness.now),
+        Some(harness.now + STALL_AFTER),
+        "further retries are admitted when these give their slots up"
+    );
     harness.add("healthy", 0..10, false);
     let started = harness.start_all(1);
     assert_eq!(started, ["healthy/0", "healthy/1"]);
@@ -156,10 +161,10 @@ fn at_the_bound_stalled_keys_keep_their_slots() {
     }
     let mut started = 0;
     for _ in 0..100 {
-        started += harness.start_all(WRITES_PER_KEY).len();
+        started += harness.start_all(MAX_IN_FLIGHT.get()).len();
         harness.now += STALL_AFTER;
     }
-    assert_eq!(started, STALLED_WRITES / WRITES_PER_KEY + SLOTS);
+    assert_eq!(started, STALLED_WRITES / MAX_IN_FLIGHT + SLOTS);
     assert_eq!(harness.admission.next_deadline(&harness.queue, harness.now), None);
 }
 

@@ -18,13 +18,13 @@
 //! [`WriteResult::Conflict`]. `InFlight::on_conflict` puts the live slice into the cache. `complete_sync` passes
 //! `SyncStatus::Conflict` to the work queue, which requeues the key at once the first time, then with backoff.
 
-mod brake;
 mod debug_state;
 mod failing_keys;
 mod in_flight;
 mod known;
 mod pending_write;
 mod relist;
+mod removal_confirmation;
 mod retry_reason;
 #[cfg(test)]
 mod tests;
@@ -55,12 +55,12 @@ use crate::{
     slice_cache::SliceCache,
     watch::ConfirmationRequest,
 };
-use brake::Brake;
 pub(crate) use debug_state::{DebugState, since};
 use failing_keys::FailingKeys;
 use in_flight::{InFlight, Ownership};
 use known::KnownObjects;
 use relist::Relist;
+use removal_confirmation::RemovalConfirmation;
 use retry_reason::retry_reason;
 
 /// Failures in a row of a key from which on a failure event is recorded.
@@ -109,7 +109,7 @@ struct WatchedResource<W> {
     id: W,
     known: KnownObjects,
     relist: Relist<KnownObjects>,
-    brake: Brake,
+    removal_confirmation: RemovalConfirmation,
 }
 
 /// A plan to be executed by a writer.
@@ -143,7 +143,7 @@ impl<C: Controller> Engine<C> {
             id,
             known: KnownObjects::default(),
             relist: Relist::default(),
-            brake: Brake::default(),
+            removal_confirmation: RemovalConfirmation::default(),
         });
         metrics.register(controller.metrics());
         Self {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use slice_controller::{Controller, Enqueued};
 
-use super::{Engine, brake::CONFIRMATION_DELAY};
+use super::{Engine, removal_confirmation::CONFIRMATION_DELAY};
 use crate::{
     slice_cache::{SliceCache, decode},
     watch::{ConfirmationRequest, WatchEvent},
@@ -63,7 +63,7 @@ impl<C: Controller> Engine<C> {
         // Before the list of our slices is complete, the number of endpoints is unknown.
         if list.is_relist && self.slice_relist.is_synced() {
             let (removed, total) = (self.controller.endpoints_affected(watch.id, &missing), total());
-            if !watch.brake.allows(removed, total, list.started_at, now) {
+            if !watch.removal_confirmation.allows(removed, total, list.started_at, now) {
                 let message = format!(
                     "a relist lacks {} objects, which would remove {removed} of {total} endpoints",
                     missing.len()

@@ -70,8 +70,9 @@ impl FairQueue {
         let (turn, namespace) = self.turns.iter().find(|(_, namespace)| admits(namespace))?;
         let (turn, namespace) = (*turn, Arc::clone(namespace));
         self.turns.remove(&turn);
-        let entry = self.namespaces.get_mut(&namespace)?;
-        let (_, key) = entry.keys.pop_first()?;
+        let entry = self.namespaces.get_mut(&namespace);
+        let entry = entry.expect("a namespace with a turn has an entry");
+        let (_, key) = entry.keys.pop_first().expect("the entry of a namespace has keys");
         if entry.keys.is_empty() {
             self.namespaces.remove(&namespace);
         } else {

@@ -1,4 +1,4 @@
-//! The brake: a relist that would remove most endpoints of the cluster waits for a second one.
+//! The confirmation of large removals: a relist that would remove most endpoints of the cluster waits for a second one.
 //!
 //! An API server with a wrong view, such as one that is connected to an empty etcd, serves lists that lack most objects. Until a
 //! second list confirms it, the old state of the missing objects stays in use (invariants.md §5).
@@ -10,26 +10,26 @@ pub(super) const CONFIRMATION_DELAY: Duration = Duration::from_secs(30);
 /// Up to this number, endpoints are removed without confirmation.
 const MIN_ENDPOINTS: usize = 100;
 
-/// The brake of one watch.
+/// The confirmation of large removals of one watch.
 #[derive(Debug, Default)]
-pub(super) struct Brake {
+pub(super) struct RemovalConfirmation {
     /// When the first list was complete that would remove too many endpoints.
-    tripped_at: Option<Instant>,
+    unconfirmed_since: Option<Instant>,
 }
 
-impl Brake {
+impl RemovalConfirmation {
     /// Whether the deletions of a relist are applied, which would remove `removed` of `total` endpoints: if they are few, or if
     /// a list that would remove as many was complete long enough before this one started.
     pub(super) fn allows(&mut self, removed: usize, total: usize, list_started_at: Instant, now: Instant) -> bool {
         let is_large = removed > MIN_ENDPOINTS && removed > total / 2;
         let is_confirmed = self
-            .tripped_at
+            .unconfirmed_since
             .is_some_and(|at| list_started_at.saturating_duration_since(at) >= CONFIRMATION_DELAY);
         if is_large && !is_confirmed {
-            self.tripped_at.get_or_insert(now);
+            self.unconfirmed_since.get_or_insert(now);
             return false;
         }
-        self.tripped_at = None;
+        self.unconfirmed_since = None;
         true
     }
 }
@@ -49,25 +49,25 @@ mod tests {
             (150_000, 0, false),
         ] {
             assert_eq!(
-                Brake::default().allows(removed, total, start, start),
+                RemovalConfirmation::default().allows(removed, total, start, start),
                 allowed,
                 "{removed} of {total}"
             );
         }
-        let mut brake = Brake::default();
-        assert!(!brake.allows(900, 1000, start, after(1)));
+        let mut confirmation = RemovalConfirmation::default();
+        assert!(!confirmation.allows(900, 1000, start, after(1)));
         assert!(
-            !brake.allows(900, 1000, after(30), after(32)),
+            !confirmation.allows(900, 1000, after(30), after(32)),
             "it started before the delay ended"
         );
-        assert!(brake.allows(900, 1000, after(31), after(33)));
-        assert!(!brake.allows(900, 1000, after(40), after(41)), "each time");
+        assert!(confirmation.allows(900, 1000, after(31), after(33)));
+        assert!(!confirmation.allows(900, 1000, after(40), after(41)), "each time");
         assert!(
-            brake.allows(3, 1000, after(42), after(43)),
+            confirmation.allows(3, 1000, after(42), after(43)),
             "the objects are listed again"
         );
         assert!(
-            !brake.allows(900, 1000, after(80), after(81)),
+            !confirmation.allows(900, 1000, after(80), after(81)),
             "the list before was complete"
         );
     }

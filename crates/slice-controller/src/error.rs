@@ -109,6 +109,9 @@ pub enum WriteError {
         /// Its stored value; none if the label was removed.
         value: Option<String>,
     },
+    /// This instance lost the lease of leader election first; whether the API server executed the write is unknown.
+    #[error("the lease of leader election was lost before the response arrived")]
+    LeaseLost,
     /// The writer task ended before the response arrived.
     #[error("the write was aborted before the response arrived")]
     Aborted,

@@ -114,6 +114,7 @@ mod tests {
             resync_period: Duration::ZERO,
             rate_limit: None,
             dry_run,
+            leader_election: None,
         };
         let required = required_access(&controller, Some("services"), &options);
         let text = |value: Option<String>| value.unwrap_or_default();

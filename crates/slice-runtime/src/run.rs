@@ -19,6 +19,7 @@ use crate::{
     event_channel::{EventReceiver, EventSender, event_channel},
     events::Events,
     health::Health,
+    leader_election::{Candidacy, LeaderElection, Leadership, LeaseClock},
     metrics::Metrics,
     watch::{ConfirmationRequest, Reflector, WatchEvent, WatchTimeouts},
     writers::{WriteReport, WriterPool},
@@ -30,6 +31,8 @@ const MAX_KEYS_PER_TURN: usize = 64;
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// The time for writes in flight at shutdown.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
+/// The time for writers to end after the lease was lost.
+const LOSS_GRACE: Duration = Duration::from_secs(5);
 /// The interval of gauge updates and sweeps of the interner.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -52,12 +55,22 @@ pub struct RunOptions {
     pub rate_limit: Option<RateLimit>,
     /// Whether writes and events are logged instead of sent.
     pub dry_run: bool,
+    /// Leader election among several instances; none if there is one instance per value of `managed_by`. Ignored in a dry run.
+    pub leader_election: Option<LeaderElection>,
+}
+
+/// Why [`run`] ended before it was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// A writer did not end in time after the lease was lost. The process must exit, so that it does not write beside the leader.
+    #[error("the lease was lost, and EndpointSlice writes did not end within {} s", LOSS_GRACE.as_secs())]
+    WritesAfterLoss,
 }
 
 /// A request for the state of the engine.
 pub(crate) type DebugRequest = oneshot::Sender<DebugState>;
 
-/// Runs a controller until `stop` is ready, then waits for writes in flight. `connections` may be a [`kube::Client`]; see
+/// Runs a controller until `stop` is ready, then waits for writes in flight, and releases the lease of leader election. `connections` may be a [`kube::Client`]; see
 /// [`Connections`] for what that lacks.
 ///
 /// # Panics
@@ -69,7 +82,8 @@ pub async fn run<C>(
     health: Arc<Health>,
     metrics: Arc<Metrics>,
     stop: impl Future<Output = ()>,
-) where
+) -> Result<(), RunError>
+where
     C: Controller + Send,
 {
     let (_, no_requests) = mpsc::channel(1);
@@ -81,12 +95,17 @@ pub async fn run<C>(
         health,
         metrics,
         no_requests,
+        LeaseClock::system(),
         stop,
     ))
-    .await;
+    .await
 }
 
 /// As [`run`], and answers requests for the state of the engine.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "those of `run`, and two that only its callers here have"
+)]
 pub(crate) async fn run_with_debug<C>(
     controller: C,
     connections: Connections,
@@ -94,12 +113,20 @@ pub(crate) async fn run_with_debug<C>(
     health: Arc<Health>,
     metrics: Arc<Metrics>,
     debug_requests: mpsc::Receiver<DebugRequest>,
+    clock: LeaseClock,
     stop: impl Future<Output = ()>,
-) where
+) -> Result<(), RunError>
+where
     C: Controller + Send,
 {
+    let election = options.leader_election.clone().filter(|_| !options.dry_run);
+    let candidacy = election.map(|config| {
+        let metrics = Arc::clone(&metrics);
+        Candidacy::start(connections.clone(), config, clock, metrics)
+    });
+    let leadership = candidacy.as_ref().map(|candidacy| candidacy.leadership.clone());
     let api = ApiClient::new(connections, REQUEST_TIMEOUT, options.rate_limit).with_metrics(Arc::clone(&metrics));
-    let write_api = api.with_purpose(Purpose::Write);
+    let write_api = api.with_purpose(Purpose::Write).for_leader(leadership.clone());
     // Dropping the set aborts all tasks.
     let mut tasks = JoinSet::new();
     let (sender, slices) = event_channel();
@@ -110,6 +137,7 @@ pub(crate) async fn run_with_debug<C>(
         &options,
         &health,
         &metrics,
+        leadership.clone(),
         sender,
         // Deletions of our own slices need no confirmation: they are written again.
         mpsc::channel(1).1,
@@ -123,7 +151,15 @@ pub(crate) async fn run_with_debug<C>(
         confirmations.push(requests);
         let sender = sender.clone();
         tasks.spawn(reflect(
-            index, spec, &api, &options, &health, &metrics, sender, receiver,
+            index,
+            spec,
+            &api,
+            &options,
+            &health,
+            &metrics,
+            leadership.clone(),
+            sender,
+            receiver,
         ));
     }
     let config = EngineConfig {
@@ -146,10 +182,11 @@ pub(crate) async fn run_with_debug<C>(
         events,
         confirmations,
         resync_period: options.resync_period,
+        candidacy,
     };
     // On the heap: the engine is large, and callers hold this future.
     tokio::select! {
-        () = Box::pin(runner.run(inputs, slices, debug_requests, stop)) => {}
+        result = Box::pin(runner.run(inputs, slices, debug_requests, stop)) => result,
         Some(Err(error)) = tasks.join_next() => std::panic::resume_unwind(error.into_panic()),
     }
 }
@@ -176,6 +213,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     options: &RunOptions,
     health: &Health,
     metrics: &Arc<Metrics>,
+    leadership: Option<Leadership>,
     sender: EventSender<IndexedEvent<O>>,
     confirmations: mpsc::Receiver<ConfirmationRequest>,
 ) -> impl Future<Output = ()> + use<W, O> {
@@ -189,8 +227,14 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
         timeouts: WatchTimeouts::short(),
         sender,
         index,
+        leadership: leadership.clone(),
     };
-    reflector.run(confirmations)
+    async move {
+        if let Some(leadership) = leadership {
+            leadership.decided().await;
+        }
+        reflector.run(confirmations).await;
+    }
 }
 
 /// The main loop: passes watch events and write reports to the engine, and its jobs and events to writers and recorder.
@@ -201,6 +245,7 @@ struct Runner<C: Controller> {
     /// The channels to the reflectors of the controller's watches, in their order.
     confirmations: Vec<mpsc::Sender<ConfirmationRequest>>,
     resync_period: Duration,
+    candidacy: Option<Candidacy>,
 }
 
 impl<C: Controller> Runner<C> {
@@ -210,11 +255,15 @@ impl<C: Controller> Runner<C> {
         mut slices: EventReceiver<IndexedEvent<EndpointSlice>>,
         mut debug_requests: mpsc::Receiver<DebugRequest>,
         stop: impl Future<Output = ()>,
-    ) {
+    ) -> Result<(), RunError> {
         tokio::pin!(stop);
         let mut resync = (!self.resync_period.is_zero()).then(|| interval(self.resync_period));
         let mut gauges = interval(METRICS_INTERVAL);
+        if self.candidacy.is_some() {
+            self.engine.set_term(None, now());
+        }
         loop {
+            self.follow_term().await?;
             let has_more = self.process_due();
             let deadline = self.engine.next_deadline(now()).map(Instant::from_std);
             tokio::select! {
@@ -228,6 +277,7 @@ impl<C: Controller> Runner<C> {
                 Some((_, event)) = slices.recv() => self.engine.handle_slice_event(event, now()),
                 report = self.writers.next_report() => self.handle_report(report),
                 () = sleep_until_some(deadline) => {}
+                () = term_changed(self.candidacy.as_ref(), self.engine.term()) => {}
                 // Go on with the next turn, after watch events that have arrived.
                 () = std::future::ready(()), if has_more => tokio::task::yield_now().await,
                 () = next_tick(resync.as_mut()) => self.engine.resync_all(now()),
@@ -240,6 +290,38 @@ impl<C: Controller> Runner<C> {
             }
         }
         self.drain().await;
+        Ok(())
+    }
+
+    /// Records an event on the Lease, as client-go does.
+    fn record_election(&self, change: &str) {
+        if let Some(candidacy) = &self.candidacy {
+            self.events.record(vec![candidacy.event(change)]);
+        }
+    }
+
+    /// Starts or ends the term of the engine. A term ends when all of its writers have: the lease is not acquired before.
+    async fn follow_term(&mut self) -> Result<(), RunError> {
+        let Some(leadership) = self.candidacy.as_ref().map(|candidacy| &candidacy.leadership) else {
+            return Ok(());
+        };
+        let (before, term) = (self.engine.term(), leadership.term());
+        if before == term {
+            return Ok(());
+        }
+        let Some(ended) = before else {
+            self.engine.set_term(term, now());
+            self.record_election("became leader");
+            return Ok(());
+        };
+        self.engine.set_term(None, now());
+        if !self.wait_for_writers(LOSS_GRACE).await {
+            return Err(RunError::WritesAfterLoss);
+        }
+        if let Some(candidacy) = &self.candidacy {
+            candidacy.end_term(ended);
+        }
+        Ok(())
     }
 
     /// Syncs due keys, starts writers and records events. Returns whether more keys are due.
@@ -268,23 +350,46 @@ impl<C: Controller> Runner<C> {
     }
 
     /// Shutdown: no sync starts, and writes in flight get some time to end. All other keys are left to the next start: caches no
-    /// longer follow the cluster, so that plans from now on would be based on old objects.
+    /// longer follow the cluster, so that plans from now on would be based on old objects. The lease is released when no write
+    /// is in flight.
     async fn drain(mut self) {
-        let deadline = Instant::now() + SHUTDOWN_GRACE;
+        if self.engine.term().is_some() {
+            self.record_election("stopped leading");
+        }
+        let ended = self.wait_for_writers(SHUTDOWN_GRACE).await;
+        if !ended {
+            tracing::warn!(
+                grace = ?SHUTDOWN_GRACE,
+                "shutting down with EndpointSlice writes in flight: no response in time; the next start repairs the slices"
+            );
+        }
+        match self.candidacy {
+            Some(candidacy) if ended => candidacy.release().await,
+            Some(candidacy) => candidacy.abandon(),
+            None => {}
+        }
+    }
+
+    /// Waits until no write is in flight. Returns false if that takes longer than `grace`.
+    async fn wait_for_writers(&mut self, grace: Duration) -> bool {
+        let deadline = Instant::now() + grace;
         while !self.engine.is_idle() {
             tokio::select! {
                 // First, so that many reports do not extend the time.
                 biased;
-                () = sleep_until(deadline) => {
-                    tracing::warn!(
-                        grace = ?SHUTDOWN_GRACE,
-                        "shutting down with EndpointSlice writes in flight: no response in time; the next start repairs the slices"
-                    );
-                    return;
-                }
+                () = sleep_until(deadline) => return false,
                 report = self.writers.next_report() => self.handle_report(report),
             }
         }
+        true
+    }
+}
+
+/// Waits until this instance becomes the leader, or does not lead any more.
+async fn term_changed(candidacy: Option<&Candidacy>, term: Option<u64>) {
+    match candidacy {
+        Some(candidacy) => candidacy.leadership.changed(term).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -37,7 +37,7 @@ impl Response {
                 WriteError::Api { code: 429, reason, .. } if reason.is_empty() => Self::Overloaded(*retry_after),
                 WriteError::Api { code: 429 | 503, .. } => Self::Refused(*retry_after),
                 WriteError::Transport(_) => Self::Refused(None),
-                WriteError::Timeout(_) | WriteError::Aborted => Self::Missing,
+                WriteError::Timeout(_) | WriteError::LeaseLost | WriteError::Aborted => Self::Missing,
                 _ => Self::Rejected,
             },
         })

@@ -20,6 +20,9 @@ pub(crate) enum RequestError {
     /// No response in time; whether the server executed the request is unknown.
     #[error("no response within {} s", .0.as_secs())]
     Timeout(Duration),
+    /// The lease was lost before the request was sent, or before its response arrived.
+    #[error("the lease was lost before the response arrived; whether the request was executed is unknown")]
+    LeaseLost,
     /// The connection failed, or the response cannot be decoded; whether the server executed the request is unknown.
     #[error(transparent)]
     Transport(BoxError),
@@ -34,7 +37,7 @@ impl RequestError {
     pub(crate) fn api_error(&self) -> Option<&ApiError> {
         match self {
             Self::Api(error) => Some(error),
-            Self::Build(_) | Self::Timeout(_) | Self::Transport(_) => None,
+            Self::Build(_) | Self::Timeout(_) | Self::LeaseLost | Self::Transport(_) => None,
         }
     }
 }
@@ -49,6 +52,7 @@ impl From<RequestError> for WriteError {
                 reason: error.status.reason.unwrap_or_default(),
             },
             RequestError::Timeout(timeout) => Self::Timeout(timeout),
+            RequestError::LeaseLost => Self::LeaseLost,
             RequestError::Transport(error) => Self::Transport(error),
         }
     }

@@ -13,7 +13,7 @@ use http_body_util::BodyExt as _;
 use kube::client::Body;
 use tokio::time::Instant;
 
-use crate::metrics::Metrics;
+use crate::{leader_election::Leadership, metrics::Metrics};
 pub use connections::Connections;
 use connections::Generation;
 pub(crate) use connections::{ConnectionOptions, Purpose};
@@ -34,6 +34,7 @@ pub(crate) struct ApiClient {
     metrics: Option<Arc<Metrics>>,
     timeout: Duration,
     limiter: Option<Arc<DefaultDirectRateLimiter>>,
+    leadership: Option<Leadership>,
 }
 
 /// One request per day: lower rates are raised to it, so that the period fits a [`Duration`].
@@ -62,6 +63,15 @@ impl ApiClient {
             metrics: None,
             timeout,
             limiter: quota.map(|quota| Arc::new(DefaultDirectRateLimiter::direct(quota))),
+            leadership: None,
+        }
+    }
+
+    /// The same client, for requests that only the leader sends. No response is waited for after the renew deadline (I8).
+    pub(crate) fn for_leader(&self, leadership: Option<Leadership>) -> Self {
+        Self {
+            leadership,
+            ..self.clone()
         }
     }
 
@@ -127,9 +137,20 @@ impl ApiClient {
             let body = body.collect().await.map_err(RequestError::transport)?;
             Err(RequestError::Api(ApiError::decode(&head, &body.to_bytes())))
         };
-        let result = tokio::time::timeout(self.timeout, result)
-            .await
-            .unwrap_or(Err(RequestError::Timeout(self.timeout)));
+        let lost = async {
+            match &self.leadership {
+                Some(leadership) => leadership.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        let result = tokio::select! {
+            // First, so that nothing is sent after the deadline: the rate limit, or a stopped process, may have delayed this.
+            biased;
+            () = lost => Err(RequestError::LeaseLost),
+            result = tokio::time::timeout(self.timeout, result) => {
+                result.unwrap_or(Err(RequestError::Timeout(self.timeout)))
+            }
+        };
         match &result {
             Err(RequestError::Timeout(_)) => self.connections.on_timeout(generation, self.connections.uses_http2()),
             Err(RequestError::Transport(error)) => self.connections.on_transport_error(generation, &**error),

@@ -99,6 +99,10 @@ pub(crate) struct Engine<C: Controller> {
     /// Whether the controller was prepared for syncs at least once.
     prepared: bool,
     failing_keys: FailingKeys,
+    /// The term of leadership; none while this instance stands by, and 0 without leader election.
+    term: Option<u64>,
+    /// The term up to which the watch of our slices has caught up.
+    slices_caught_up: u64,
     /// Lists to be confirmed, by the index of their watch.
     confirmations: Vec<(usize, ConfirmationRequest)>,
     metrics: Arc<Metrics>,
@@ -110,6 +114,8 @@ struct WatchedResource<W> {
     known: KnownObjects,
     relist: Relist<KnownObjects>,
     removal_confirmation: RemovalConfirmation,
+    /// The term up to which the watch has caught up.
+    caught_up: u64,
 }
 
 /// A plan to be executed by a writer.
@@ -144,6 +150,7 @@ impl<C: Controller> Engine<C> {
             known: KnownObjects::default(),
             relist: Relist::default(),
             removal_confirmation: RemovalConfirmation::default(),
+            caught_up: 0,
         });
         metrics.register(controller.metrics());
         Self {
@@ -159,6 +166,8 @@ impl<C: Controller> Engine<C> {
             in_flight: HashMap::new(),
             prepared: false,
             failing_keys: FailingKeys::default(),
+            term: Some(0),
+            slices_caught_up: 0,
             confirmations: Vec::new(),
             metrics,
         }
@@ -184,6 +193,28 @@ impl<C: Controller> Engine<C> {
         self.slice_relist.is_synced() && self.watches.iter().all(|watch| watch.relist.is_synced())
     }
 
+    /// Whether keys may be synced: this instance leads, and every watch has shown what happened before its term. Else a sync
+    /// could remove endpoints that the leader before has published (I4).
+    pub(crate) fn may_sync(&self) -> bool {
+        let caught_up =
+            |term| self.slices_caught_up >= term && self.watches.iter().all(|watch| watch.caught_up >= term);
+        self.is_synced() && self.term.is_some_and(caught_up)
+    }
+
+    /// The term of leadership.
+    pub(crate) fn term(&self) -> Option<u64> {
+        self.term
+    }
+
+    /// This instance became the leader, or does not lead. Keys stay queued meanwhile.
+    pub(crate) fn set_term(&mut self, term: Option<u64>, now: Instant) {
+        self.term = term;
+        if term.is_some() {
+            // Latencies are measured from now on, as after a restart.
+            self.queue.restart(now);
+        }
+    }
+
     /// Whether a list of any watch has started and is not complete.
     fn is_listing(&self) -> bool {
         self.slice_relist.is_listing() || self.watches.iter().any(|watch| watch.relist.is_listing())
@@ -197,7 +228,7 @@ impl<C: Controller> Engine<C> {
 
     /// When to call [`process_due`](Self::process_due) if no event arrives before.
     pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
-        self.is_synced()
+        self.may_sync()
             .then(|| self.admission.next_deadline(&self.queue, now))
             .flatten()
     }
@@ -242,7 +273,7 @@ impl<C: Controller> Engine<C> {
     /// Syncs keys that are due and admitted, at most `limit` of them.
     pub(crate) fn process_due(&mut self, limit: usize, now: Instant, time: Timestamp) -> Batch {
         let mut batch = Batch::default();
-        if !self.is_synced() {
+        if !self.may_sync() {
             return batch;
         }
         // Wait for a relist to complete: deletions are only known then. But no key is synced before the controller was prepared

@@ -22,7 +22,9 @@ fn reason(failure: &SyncFailure) -> &'static str {
         WriteError::Conflict => CONFLICT,
         WriteError::Api { code: 429, .. } => "throttled",
         WriteError::Api { .. } => "rejected",
-        WriteError::Timeout(_) | WriteError::Transport(_) | WriteError::Aborted => "no_response",
+        WriteError::Timeout(_) | WriteError::Transport(_) | WriteError::LeaseLost | WriteError::Aborted => {
+            "no_response"
+        }
         WriteError::Request(_) => "invalid_request",
         WriteError::Response(_) => "invalid_response",
         WriteError::Relabelled { .. } => "relabelled",

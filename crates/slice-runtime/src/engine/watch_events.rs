@@ -45,6 +45,7 @@ impl<C: Controller> Engine<C> {
             WatchEvent::InitDone { .. } => keys = self.complete_list(index, now),
             WatchEvent::InitFailed => keys = watch.relist.fail(),
             WatchEvent::Absent => keys = watch.relist.abandon(),
+            WatchEvent::CaughtUp { term } => watch.caught_up = term,
             WatchEvent::Overloaded { retry_after } => return self.on_overload(retry_after, now),
         }
         keys.extend(self.context.take_enqueued());
@@ -132,6 +133,10 @@ impl<C: Controller> Engine<C> {
             }
             WatchEvent::InitFailed => {
                 keys = self.slice_relist.fail();
+                Vec::new()
+            }
+            WatchEvent::CaughtUp { term } => {
+                self.slices_caught_up = term;
                 Vec::new()
             }
             WatchEvent::Absent => unreachable!("the watch of our slices is not optional"),

@@ -28,10 +28,10 @@ pub(super) struct Exposition {
 struct Values(Mutex<MetricValues>);
 
 impl Exposition {
-    pub(super) fn new(prefix: &str, labels: &[(&'static str, &'static str)]) -> Self {
+    pub(super) fn new<const N: usize>(prefix: &str, labels: [(&'static str, Cow<'static, str>); N]) -> Self {
         let values = Arc::new(Values::default());
-        let label = |&(name, value): &(&'static str, &'static str)| (Cow::Borrowed(name), Cow::Borrowed(value));
-        let mut registry = Registry::with_prefix_and_labels(prefix, labels.iter().map(label));
+        let labels = labels.map(|(name, value)| (Cow::Borrowed(name), value));
+        let mut registry = Registry::with_prefix_and_labels(prefix, labels.into_iter());
         registry.register_collector(Box::new(Arc::clone(&values)));
         Self { values, registry }
     }
@@ -216,7 +216,7 @@ mod tests {
             kind: MetricKind::Histogram { buckets: &[1e-8, 2.0] },
             labels: &[],
         };
-        let exposition = Exposition::new("queue", &[("name", "web")]);
+        let exposition = Exposition::new("queue", [("name", "web".into())]);
         exposition.register(&[&SYNCS, &DEPTH, &SIZES]);
         exposition.apply([
             Measurement::new(&SYNCS, &["success"], 1.0),

@@ -1,6 +1,7 @@
 //! The metrics of a program: of its work queue, of the runtime and of its controller.
 
 mod exposition;
+mod leader_election;
 mod process;
 mod requests;
 
@@ -14,6 +15,7 @@ use slice_controller::{Measurement, MetricKind, MetricSpec, exponential_buckets}
 use crate::{admission::AdmissionState, events::DropReason, health::Health};
 use exposition::Exposition;
 pub(crate) use exposition::TEXT_FORMAT;
+use leader_election::LeaderElectionMetrics;
 use process::{PROCESS_METRICS, ProcessMetrics};
 use requests::RequestMetrics;
 
@@ -153,6 +155,7 @@ pub struct Metrics {
     pub(crate) requests: RequestMetrics,
     controller: Exposition,
     process: ProcessMetrics,
+    leader_election: LeaderElectionMetrics,
     /// The last total of dropped log lines.
     log_lines_dropped: AtomicUsize,
 }
@@ -165,8 +168,9 @@ impl Metrics {
         let metrics = Self {
             queue: QueueMetrics::new(queue),
             requests: RequestMetrics::new(),
-            controller: Exposition::new(subsystem, &[]),
+            controller: Exposition::new(subsystem, []),
             process: ProcessMetrics::new(),
+            leader_election: LeaderElectionMetrics::default(),
             log_lines_dropped: AtomicUsize::new(0),
         };
         metrics.register(&METRICS);
@@ -183,9 +187,11 @@ impl Metrics {
         let own = METRICS.iter().map(move |spec| named(subsystem, spec));
         let queue = QUEUE_METRICS.iter().map(move |spec| named("workqueue", spec));
         let requests = requests::REQUEST_METRICS.iter();
+        let election = leader_election::LEADER_ELECTION_METRICS.iter();
         own.chain(queue)
             .chain(requests.map(move |spec| named(requests::PREFIX, spec)))
             .chain(PROCESS_METRICS.iter().map(move |spec| named("process", spec)))
+            .chain(election.map(move |spec| named(leader_election::PREFIX, spec)))
     }
 
     /// All metrics in the text format of Prometheus.
@@ -196,6 +202,7 @@ impl Metrics {
         self.queue.0.write(&mut page);
         self.requests.write(&mut page);
         self.process.write(&mut page);
+        self.leader_election.write(&mut page);
         page
     }
 
@@ -284,6 +291,11 @@ impl Metrics {
         ]);
     }
 
+    /// Whether this instance leads, by the lease with this name.
+    pub(crate) fn leading(&self, lease: &str, leads: bool) {
+        self.leader_election.set(lease, leads);
+    }
+
     /// The gate was closed.
     pub(crate) fn gate_closed(&self) {
         self.record(&GATE_CLOSED_TOTAL, &[], 1.0);
@@ -369,7 +381,7 @@ pub(crate) struct QueueMetrics(Exposition);
 
 impl QueueMetrics {
     fn new(name: &'static str) -> Self {
-        let exposition = Exposition::new("workqueue", &[("name", name)]);
+        let exposition = Exposition::new("workqueue", [("name", name.into())]);
         exposition.register(&QUEUE_METRICS);
         Self(exposition)
     }

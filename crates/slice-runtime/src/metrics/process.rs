@@ -70,7 +70,7 @@ impl ProcessMetrics {
             (&MAX_FDS, getrlimit(Resource::Nofile).current.map(to_f64)),
             (&START_TIME, self.start_time()),
         ];
-        let exposition = Exposition::new("process", &[]);
+        let exposition = Exposition::new("process", []);
         for (metric, value) in values {
             if let Some(value) = value {
                 exposition.register(&[metric]);

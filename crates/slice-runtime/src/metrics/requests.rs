@@ -33,7 +33,7 @@ pub(crate) struct RequestMetrics(Exposition);
 
 impl RequestMetrics {
     pub(super) fn new() -> Self {
-        let exposition = Exposition::new(PREFIX, &[]);
+        let exposition = Exposition::new(PREFIX, []);
         exposition.register(&REQUEST_METRICS);
         Self(exposition)
     }

@@ -133,6 +133,7 @@ fn requests_that_cannot_be_built_are_errors() {
             resync_period: Duration::ZERO,
             rate_limit: None,
             dry_run: false,
+            leader_election: None,
         };
         let errors = preflight(&controller, &options);
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()

@@ -22,7 +22,9 @@ pub use go_duration::GoDuration;
 pub use usage::print_usage_error;
 
 use crate::{
-    Health, Metrics, RunOptions, preflight,
+    Health, Metrics, RunError, RunOptions,
+    leader_election::LeaseClock,
+    preflight,
     preflight::{Permissions, review_permissions},
     rbac::required_access,
     run::run_with_debug,
@@ -129,7 +131,11 @@ where
         Err(error) => return print_usage_error(&error, info.name),
     };
     match start(info, |errors| prepare(args, errors)) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(error)) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
         Err(errors) => {
             for error in errors.lines() {
                 eprintln!("error: {error}");
@@ -139,7 +145,10 @@ where
     }
 }
 
-fn start<C>(info: &ProgramInfo, prepare: impl FnOnce(&mut ConfigErrors) -> ProgramSpec<C>) -> Result<(), ConfigErrors>
+fn start<C>(
+    info: &ProgramInfo,
+    prepare: impl FnOnce(&mut ConfigErrors) -> ProgramSpec<C>,
+) -> Result<Result<(), RunError>, ConfigErrors>
 where
     C: Controller + Send,
 {
@@ -156,7 +165,7 @@ where
     result
 }
 
-async fn run_until_stopped<C>(info: &ProgramInfo, program: ProgramSpec<C>) -> Result<(), ConfigErrors>
+async fn run_until_stopped<C>(info: &ProgramInfo, program: ProgramSpec<C>) -> Result<Result<(), RunError>, ConfigErrors>
 where
     C: Controller + Send,
 {
@@ -198,18 +207,22 @@ where
     }
     let required = required_access(&program.controller, info.owner, &options);
     tokio::spawn(review_permissions(connections.clone(), required, permissions));
-    run_with_debug(
+    let result = run_with_debug(
         program.controller,
         connections,
         options,
         health,
         metrics,
         debug_requests,
+        LeaseClock::system(),
         stop,
     )
     .await;
-    tracing::info!("stopped");
-    Ok(())
+    match &result {
+        Ok(()) => tracing::info!("stopped"),
+        Err(error) => tracing::error!(%error, "stopped"),
+    }
+    Ok(result)
 }
 
 async fn start_http(address: &str, endpoints: StatusEndpoints) -> Result<(), ConfigErrors> {
@@ -234,7 +247,15 @@ fn run_options<C>(info: &ProgramInfo, program: &ProgramSpec<C>) -> RunOptions {
         resync_period: common.resync_period(fastrand::f64()),
         rate_limit: common.rate_limit(),
         dry_run: common.dry_run,
+        leader_election: common.leader_election.lease(identity),
     }
+}
+
+/// The identity of this process in leader election: the host, and a random part, so that a restart is another instance.
+fn identity() -> String {
+    let uname = rustix::system::uname();
+    let host = uname.nodename().to_string_lossy();
+    format!("{host}_{:032x}", fastrand::u128(..))
 }
 
 #[cfg(test)]

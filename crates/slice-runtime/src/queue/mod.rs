@@ -210,6 +210,13 @@ impl WorkQueue {
         }
     }
 
+    /// Counts the time of every queued key from now on.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        for added_at in self.keys.values_mut().filter_map(|entry| entry.added_at.as_mut()) {
+            *added_at = now;
+        }
+    }
+
     /// The failures in a row of a key.
     pub(crate) fn failures(&self, key: &Key) -> u32 {
         self.keys.get(key).map_or(0, |entry| entry.failures)

@@ -3,8 +3,10 @@
 //! * `session.rs` sends the requests, `read.rs` reads their responses and emits the events.
 //! * `resume/` is the state between requests, and decides what the next one is.
 //! * `epoch.rs` detects resourceVersions that went back.
+//! * `catch_up.rs` is about terms of leadership.
 //! * `frames/` decodes responses.
 
+mod catch_up;
 mod epoch;
 mod frames;
 mod list_watch;
@@ -26,6 +28,7 @@ use crate::{
     client::{ApiClient, RequestError},
     event_channel::EventSender,
     health::WatchHealth,
+    leader_election::Leadership,
     metrics::Metrics,
 };
 use epoch::ConsistentRead;
@@ -68,6 +71,11 @@ pub(crate) enum WatchEvent<O> {
     InitFailed,
     /// The API server lacks the resource, which is optional. Known objects stay known.
     Absent,
+    /// All events were emitted up to a version that was read after this term of leadership began.
+    CaughtUp {
+        /// The number of the term.
+        term: u64,
+    },
     /// The API server rejected a list or a watch because it is overloaded.
     Overloaded {
         /// Its `Retry-After`.
@@ -86,6 +94,7 @@ impl<O> WatchEvent<O> {
             | Self::InitDone { .. }
             | Self::InitFailed
             | Self::Absent
+            | Self::CaughtUp { .. }
             | Self::Overloaded { .. } => return None,
         };
         Some(&*object.resource_version).filter(|version| !version.is_empty())
@@ -118,6 +127,8 @@ pub(crate) struct Reflector<W, O> {
     pub(crate) sender: EventSender<(usize, WatchEvent<O>)>,
     /// The index of the watch among those of the controller, sent with each event.
     pub(crate) index: usize,
+    /// If there is leader election: each term needs a view that is not older than its beginning.
+    pub(crate) leadership: Option<Leadership>,
 }
 
 impl<W, O> Reflector<W, O> {

@@ -22,6 +22,14 @@ impl<W, O> Reflector<W, O> {
         self.emit_sized(WatchEvent::Apply(object), bytes).await
     }
 
+    /// Reports the term with which the watch has caught up, if any.
+    pub(super) async fn emit_caught_up(&self, term: Option<u64>) -> Result<(), ReceiverDropped> {
+        match term {
+            Some(term) => self.emit(WatchEvent::CaughtUp { term }).await,
+            None => Ok(()),
+        }
+    }
+
     async fn emit_sized(&self, event: WatchEvent<O>, bytes: usize) -> Result<(), ReceiverDropped> {
         let sent = self.sender.send((self.index, event), bytes).await;
         sent.map_err(|_| ReceiverDropped)

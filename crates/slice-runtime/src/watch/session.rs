@@ -7,7 +7,9 @@ use slice_controller::{Decoded, ErrorChain, ObjectRef};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::{
-    ConfirmationRequest, ListReason, ListWatch, Reflector, WatchEvent, WatchTimeouts, consistent_read,
+    ConfirmationRequest, ListReason, ListWatch, Reflector, WatchEvent, WatchTimeouts,
+    catch_up::{CATCH_UP_WATCH, CatchUp},
+    consistent_read,
     epoch::{Comparison, EpochProbe, NewestObject, Seen, confirmation_delay},
     frames::{Frame, Undecodable, decode_page},
     resume::ResumeState,
@@ -26,6 +28,7 @@ pub(super) struct Session<W, O> {
     list_watch: ListWatch,
     resume: ResumeState,
     probe: EpochProbe,
+    catch_up: CatchUp,
     reported: ReportedObjects,
     /// When the list that is not complete started.
     list_started_at: Option<Instant>,
@@ -41,6 +44,7 @@ impl<W, O> Session<W, O> {
     pub(super) fn new(reflector: Reflector<W, O>, confirmations: mpsc::Receiver<ConfirmationRequest>) -> Self {
         Self {
             list_watch: ListWatch::new(&reflector.spec, &reflector.namespace),
+            catch_up: CatchUp::new(reflector.leadership.clone()),
             reflector,
             confirmations,
             resume: ResumeState::default(),
@@ -65,18 +69,41 @@ impl<W, O> Session<W, O> {
     /// Lists or watches once, and waits if that failed.
     async fn run_once(&mut self) -> Result<(), ReceiverDropped> {
         let started_at = Instant::now();
-        let resource_version = self.resume.resource_version().map(ToOwned::to_owned);
-        let end = match resource_version {
-            Some(version) => self.watch(&version).await,
-            None if self.resume.uses_streaming_list() => self.streaming_list().await,
-            None => self.paged_list().await,
-        };
+        let end = self.list_or_watch().await;
         self.absent &= self.resume.resource_version().is_none();
         let Err(end) = end else { return Ok(()) };
         if self.list_started_at.take().is_some() {
             self.reflector.emit(WatchEvent::InitFailed).await?;
         }
         self.recover(end, started_at.elapsed()).await
+    }
+
+    async fn list_or_watch(&mut self) -> Result<(), StreamEnd> {
+        if let Some(term) = self.catch_up.unread_term() {
+            self.read_target(term).await?;
+        }
+        let resource_version = self.resume.resource_version().map(ToOwned::to_owned);
+        match resource_version {
+            Some(version) => self.watch(&version).await,
+            None if self.resume.uses_streaming_list() => self.streaming_list().await,
+            None => self.paged_list().await,
+        }
+    }
+
+    /// Reads the version that has to be reached in a term of leadership.
+    async fn read_target(&mut self, term: u64) -> Result<(), StreamEnd> {
+        let caught_up = match consistent_read(&self.reflector.api, &self.list_watch, None).await {
+            Ok(read) => {
+                if self.catch_up.set_target(term, &read.version) {
+                    self.resume.relist(ListReason::Failed);
+                }
+                self.catch_up.advance(self.resume.resource_version())
+            }
+            // Without the resource there is nothing to catch up with.
+            Err(error) if self.reflector.spec.optional && is_not_found(&error) => Some(self.catch_up.finish(term)),
+            Err(error) => return Err(error.into()),
+        };
+        Ok(self.reflector.emit_caught_up(caught_up).await?)
     }
 
     /// Decides what follows a list or watch that ended after this time.
@@ -110,6 +137,7 @@ impl<W, O> Session<W, O> {
                 Err(error) => self.back_off_after(&error).await?,
             },
             StreamEnd::Confirm => self.resume.relist(ListReason::Confirmation),
+            StreamEnd::CatchUp => {}
             StreamEnd::Failed(error) if self.reflector.spec.optional && is_not_found(&error) => {
                 self.set_absent().await?;
             }
@@ -189,7 +217,10 @@ impl<W, O> Session<W, O> {
         }
         // Also if it was absent before: a list may have started since.
         self.reflector.emit(WatchEvent::Absent).await?;
-        tokio::time::sleep(ABSENT_RETRY).await;
+        tokio::select! {
+            () = tokio::time::sleep(ABSENT_RETRY) => {}
+            () = self.catch_up.next_term() => {}
+        }
         Ok(())
     }
 
@@ -218,6 +249,7 @@ impl<W, O> Session<W, O> {
         self.resume.start_epoch();
         self.resume.reset_backoff();
         self.probe = EpochProbe::new();
+        self.catch_up.start_epoch();
         self.reflector.emit(WatchEvent::NewEpoch).await
     }
 
@@ -327,7 +359,8 @@ impl<W, O> Session<W, O> {
         }
         self.reflector.emit(WatchEvent::InitDone { version }).await?;
         self.reflector.health.set_synced();
-        Ok(())
+        let caught_up = self.catch_up.complete_list();
+        Ok(self.reflector.emit_caught_up(caught_up).await?)
     }
 
     fn advance(&mut self, version: &str) {
@@ -339,7 +372,11 @@ impl<W, O> Session<W, O> {
     /// Watches from a resourceVersion.
     async fn watch(&mut self, version: &str) -> Result<(), StreamEnd> {
         let timeouts = self.timeouts(self.reflector.api.connections.uses_http2());
-        let mut duration = timeouts.watch(fastrand::f64());
+        let mut duration = if self.catch_up.is_pending() {
+            CATCH_UP_WATCH
+        } else {
+            timeouts.watch(fastrand::f64())
+        };
         let request = self.list_watch.watch_from(version, duration);
         let mut stream = self.reflector.api.open_stream(request).await?;
         // The new connection may be one by HTTP/1.1.
@@ -380,7 +417,9 @@ impl<W, O> Session<W, O> {
         let end = self
             .read_events_until_end(stream, timeouts, duration, &mut frames)
             .await;
-        self.resume.watch_ended(frames > 0, started_at.elapsed() < duration);
+        if !matches!(end, Err(StreamEnd::CatchUp)) {
+            self.resume.watch_ended(frames > 0, started_at.elapsed() < duration);
+        }
         end
     }
 
@@ -415,6 +454,7 @@ impl<W, O> Session<W, O> {
                     }
                     self.resume.epoch_confirmed();
                 }
+                () = self.catch_up.next_term() => return Err(StreamEnd::CatchUp),
                 Some(request) = self.confirmations.recv() => {
                     self.confirm_at.get_or_insert(Instant::now() + request.delay);
                     self.reflector.health.set_unconfirmed(Some(request.message));
@@ -453,7 +493,8 @@ impl<W, O> Session<W, O> {
                 self.report_undecodable(undecodable).await?;
             }
         }
-        Ok(())
+        let caught_up = self.catch_up.advance(self.resume.resource_version());
+        Ok(self.reflector.emit_caught_up(caught_up).await?)
     }
 
     /// Emits an object that cannot be decoded, and logs and counts it once per version; the list or watch goes on (F25).

@@ -17,6 +17,8 @@ pub(super) enum StreamEnd {
     OlderRead(Option<NewestObject>),
     /// A list has to confirm an earlier one.
     Confirm,
+    /// A term of leadership has begun: a version has to be read, and reached.
+    CatchUp,
     /// The engine dropped the channel: the program shuts down.
     ReceiverDropped,
     Failed(RequestError),

@@ -20,6 +20,7 @@ fn options() -> RunOptions {
         resync_period: Duration::ZERO,
         rate_limit: None,
         dry_run: false,
+        leader_election: None,
     }
 }
 
@@ -94,5 +95,6 @@ async fn an_optional_custom_resource_appears_and_disappears() {
         }
     };
     let metrics = Arc::new(Metrics::new("test", "test"));
-    run(controller, client, options(), Arc::clone(&health), metrics, scenario).await;
+    let result = run(controller, client, options(), Arc::clone(&health), metrics, scenario).await;
+    assert_eq!(result, Ok(()));
 }

@@ -90,6 +90,7 @@ fn options() -> RunOptions {
         resync_period: Duration::ZERO,
         rate_limit: None,
         dry_run: false,
+        leader_election: None,
     }
 }
 
@@ -105,7 +106,8 @@ async fn run_for_a_minute(controller: Namespaces, options: RunOptions) -> Arc<Me
     let (client, _) = server();
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("test", "test")));
     let minute = tokio::time::sleep(Duration::from_secs(60));
-    run(controller, client, options, health, Arc::clone(&metrics), minute).await;
+    let result = run(controller, client, options, health, Arc::clone(&metrics), minute).await;
+    assert_eq!(result, Ok(()));
     metrics
 }
 
@@ -176,15 +178,9 @@ async fn the_initial_list_is_retried_until_the_server_answers() {
             assert!(health.is_ready(), "{reason}");
         };
         let metrics = Arc::new(Metrics::new("test", "test"));
-        run(
-            Namespaces::default(),
-            client,
-            options(),
-            Arc::clone(&health),
-            metrics,
-            scenario,
-        )
-        .await;
+        let health = Arc::clone(&health);
+        let result = run(Namespaces::default(), client, options(), health, metrics, scenario).await;
+        assert_eq!(result, Ok(()));
     }
 }
 
@@ -225,7 +221,8 @@ async fn watches_that_close_at_once_back_off() {
     // Paused time: it passes when all tasks wait.
     let minute = tokio::time::sleep(Duration::from_secs(60));
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(metrics));
-    run(Namespaces::default(), client, options(), health, metrics, minute).await;
+    let result = run(Namespaces::default(), client, options(), health, metrics, minute).await;
+    assert_eq!(result, Ok(()));
     let watches = watches.load(Ordering::Relaxed);
     assert!((2..60).contains(&watches), "{watches}");
 }

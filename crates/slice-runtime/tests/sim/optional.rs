@@ -63,5 +63,6 @@ async fn an_optional_resource_appears_and_disappears() {
         }
     };
     let metrics = Arc::new(Metrics::new("test", "test"));
-    run(controller, client, options(), Arc::clone(&health), metrics, scenario).await;
+    let result = run(controller, client, options(), Arc::clone(&health), metrics, scenario).await;
+    assert_eq!(result, Ok(()));
 }

@@ -70,7 +70,7 @@ pub(crate) enum Purpose {
     Watch,
     /// Writes of slices and events.
     Write,
-    /// Requests that must not wait for the others, such as the checks before a controller runs.
+    /// Requests that must not wait for the others: about the lease of leader election, and reviews of permissions.
     Control,
     /// A list that confirms another one. Each request has a new connection, which may lead to another API server.
     Confirm,

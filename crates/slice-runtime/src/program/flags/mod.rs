@@ -1,11 +1,14 @@
 //! The flags that all programs have.
 
+mod leader_election;
+
 use std::{num::NonZeroU32, time::Duration};
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, ValueEnum, builder::BoolishValueParser};
 
 use super::{ConfigErrors, GoDuration, ProgramInfo};
 use crate::client::{ConnectionOptions, RateLimit};
+use leader_election::LeaderElectionArgs;
 
 /// The prefix of environment variables.
 const ENV_PREFIX: &str = "ENDPOINTSLICE_";
@@ -19,8 +22,8 @@ pub struct CommonArgs {
     /// Address of the API server. Overrides the one in the kubeconfig
     #[arg(long, value_name = "URL", default_value = "", hide_default_value = true)]
     pub(super) master: String,
-    /// Value of the label endpointslice.kubernetes.io/managed-by on written slices. Never run two instances with the same
-    /// value
+    /// Value of the label endpointslice.kubernetes.io/managed-by on written slices. Only instances that elect a leader among
+    /// them may have the same value
     #[arg(long, value_name = "NAME", required = false)]
     pub controller_name: String,
     /// Watch only this namespace. All namespaces if empty
@@ -56,10 +59,8 @@ pub struct CommonArgs {
     /// Log verbosity: 0 to 3 info, 4 debug, 5 trace, 6 also API requests, 8 also libraries
     #[arg(short, long, value_name = "LEVEL", default_value_t = 0)]
     pub(super) v: u8,
-    /// Not implemented yet: must be false
-    #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set, value_parser = BoolishValueParser::new(),
-          num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
-    leader_elect: bool,
+    #[command(flatten)]
+    pub(super) leader_election: LeaderElectionArgs,
     /// Not implemented yet: must be 0
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     secure_port: u16,
@@ -104,9 +105,7 @@ impl CommonArgs {
 
     /// Validates the flags.
     pub(super) fn check(&self, errors: &mut ConfigErrors) {
-        if self.leader_elect {
-            errors.add(&"leader-elect must be false: leader election is not implemented yet; run one instance only");
-        }
+        self.leader_election.check(errors);
         if self.secure_port != 0 {
             errors.add(&format!(
                 "secure-port must be 0, but got {}: TLS is not implemented yet; --http-address serves metrics and health",
@@ -134,6 +133,7 @@ fn command<A: CommandFactory>(info: &ProgramInfo) -> Command {
         .name(info.name)
         .version(info.version)
         .mut_arg("controller_name", |arg| arg.default_value(info.managed_by))
+        .mut_arg("leader_elect_resource_name", |arg| arg.default_value(info.name))
         .mut_args(with_env)
         .after_help(format!(
             "Each flag is also an environment variable, named {ENV_PREFIX} and the flag in capitals:\n\

@@ -1,6 +1,9 @@
+use std::time::Duration;
+
 use clap::Parser;
 
 use super::*;
+use crate::leader_election::LeaderElection;
 
 const INFO: ProgramInfo = ProgramInfo::new("a-program", "7", "us.example");
 
@@ -99,11 +102,10 @@ fn flags_have_the_syntax_of_kube_controller_manager() {
 
 #[test]
 fn unsupported_values_are_all_reported() {
-    let errors = parse_flags(&["--leader-elect", "--secure-port=10257", "--controller-name="]).unwrap_err();
+    let errors = parse_flags(&["--secure-port=10257", "--controller-name="]).unwrap_err();
     let lines: Vec<&str> = errors.lines().collect();
-    assert_eq!(lines.len(), 3, "{errors}");
+    assert_eq!(lines.len(), 2, "{errors}");
     for (line, beginning) in lines.iter().zip([
-        "leader-elect must be false: ",
         "secure-port must be 0, but got 10257: ",
         "controller-name must not be empty",
     ]) {
@@ -143,6 +145,12 @@ fn help_lists_every_flag_with_its_environment_variable() {
         "logging-format",
         "v",
         "leader-elect",
+        "leader-elect-lease-duration",
+        "leader-elect-renew-deadline",
+        "leader-elect-retry-period",
+        "leader-elect-resource-lock",
+        "leader-elect-resource-name",
+        "leader-elect-resource-namespace",
         "secure-port",
     ] {
         let variable = format!("[env: ENDPOINTSLICE_{}]", flag.to_uppercase().replace('-', "_"));
@@ -152,6 +160,63 @@ fn help_lists_every_flag_with_its_environment_variable() {
         );
         assert!(help.contains(&variable), "{variable}: {help}");
     }
-    assert_eq!(help.matches("[env: ").count(), 15, "{help}");
+    assert_eq!(help.matches("[env: ").count(), 21, "{help}");
     assert!(help.contains("[default: us.example]"), "{help}");
+}
+
+#[test]
+fn leader_election_has_the_defaults_of_kube_controller_manager_and_its_own_lease() {
+    let lease = |flags: &[&str]| parse_flags(flags).unwrap().leader_election.lease(|| "me".to_owned());
+    assert_eq!(lease(&[]), Some(LeaderElection::new("a-program", "me")));
+    assert_eq!(lease(&["--leader-elect=false"]), None);
+    let flags = [
+        "--leader-elect-lease-duration=30s",
+        "--leader-elect-renew-deadline=20s",
+        "--leader-elect-retry-period=5s",
+        "--leader-elect-resource-name=a",
+        "--leader-elect-resource-namespace=b",
+    ];
+    let expected = LeaderElection {
+        namespace: "b".to_owned(),
+        lease_duration: Duration::from_secs(30),
+        renew_deadline: Duration::from_secs(20),
+        retry_period: Duration::from_secs(5),
+        ..LeaderElection::new("a", "me")
+    };
+    assert_eq!(lease(&flags), Some(expected));
+}
+
+/// As kube-controller-manager and client-go check them.
+#[test]
+fn invalid_flags_of_leader_election_are_reported() {
+    for (flag, expected) in [
+        (
+            "--leader-elect-lease-duration=10s",
+            "leader-elect-lease-duration must be greater than leader-elect-renew-deadline",
+        ),
+        (
+            "--leader-elect-retry-period=9s",
+            "leader-elect-renew-deadline must be greater than 1.2 times leader-elect-retry-period",
+        ),
+        (
+            "--leader-elect-retry-period=0",
+            "leader-elect-retry-period must be greater than zero",
+        ),
+        (
+            "--leader-elect-resource-lock=endpoints",
+            "leader-elect-resource-lock must be leases, but got \"endpoints\"",
+        ),
+        (
+            "--leader-elect-resource-name=",
+            "leader-elect-resource-name must not be empty",
+        ),
+        (
+            "--leader-elect-resource-namespace=",
+            "leader-elect-resource-namespace must not be empty",
+        ),
+    ] {
+        let errors = parse_flags(&[flag]).unwrap_err();
+        assert_eq!(errors.trim(), expected, "{flag}");
+        assert!(parse_flags(&[flag, "--leader-elect=false"]).is_ok(), "{flag}");
+    }
 }

@@ -67,6 +67,7 @@ fn reflector_of(
         timeouts: WatchTimeouts::short(),
         sender,
         index: 7,
+        leadership: None,
     }
 }
 

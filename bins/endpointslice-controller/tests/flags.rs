@@ -64,7 +64,7 @@ async fn all_configuration_errors_are_reported_together() {
             UNREACHABLE_MASTER,
             "--concurrent-service-endpoint-syncs=51",
             "--max-endpoints-per-slice=0",
-            "--leader-elect=true",
+            "--leader-elect-renew-deadline=15s",
             "--secure-port=10257",
         ],
         &[],
@@ -86,13 +86,13 @@ async fn each_flag_is_also_a_variable_and_the_command_line_has_precedence() {
     let variables = [
         ("ENDPOINTSLICE_MAX_ENDPOINTS_PER_SLICE", "1001"),
         ("ENDPOINTSLICE_MASTER", "http://127.0.0.1:1"),
-        ("ENDPOINTSLICE_LEADER_ELECT", "true"),
+        ("ENDPOINTSLICE_LEADER_ELECT_RETRY_PERIOD", "10s"),
         ("ENDPOINTSLICE_ENDPOINTSLICE_UPDATES_BATCH_PERIOD", "500ms"),
     ];
     let (_, errors) = run(&[], &variables).await;
     assert_eq!(errors.len(), 2, "{errors:?}");
     assert!(errors[0].starts_with("max-endpoints-per-slice "), "{errors:?}");
-    assert!(errors[1].starts_with("leader-elect "), "{errors:?}");
+    assert!(errors[1].starts_with("leader-elect-renew-deadline "), "{errors:?}");
 
     starts(&["--max-endpoints-per-slice=7", "--leader-elect=false"], &variables).await;
 

@@ -71,5 +71,5 @@ pub use client::{Connections, RateLimit};
 pub use health::{Health, WatchState};
 pub use metrics::Metrics;
 pub use preflight::{PreflightError, preflight};
-pub use rbac::policy_rules;
+pub use rbac::{lease_rules, policy_rules};
 pub use run::{RunError, RunOptions, run};

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::{authorization::v1::ResourceAttributes, rbac::v1::PolicyRule};
 use slice_controller::Controller;
 
-use crate::run::RunOptions;
+use crate::{leader_election::LeaderElection, run::RunOptions};
 
 const DISCOVERY: &str = "discovery.k8s.io";
 const CORE: &str = "";
+const COORDINATION: &str = "coordination.k8s.io";
 /// The verbs that are used in a dry run.
 const READ_VERBS: [&str; 3] = ["get", "list", "watch"];
 
@@ -17,6 +18,30 @@ const READ_VERBS: [&str; 3] = ["get", "list", "watch"];
 /// `OwnerReferencesPermissionEnforcement`, owner references that block deletion need the right to set its finalizers.
 pub fn policy_rules<C: Controller>(controller: &C, owner: &str) -> Vec<PolicyRule> {
     rules(controller, Some(owner))
+}
+
+/// The rules for the lease of leader election, of a Role in its namespace. The permission to create cannot be limited to a name.
+#[must_use]
+pub fn lease_rules(lease: &str) -> Vec<PolicyRule> {
+    let named = PolicyRule {
+        resource_names: Some(vec![lease.to_owned()]),
+        ..rule(COORDINATION, ["leases"], ["get", "update"])
+    };
+    vec![rule(COORDINATION, ["leases"], ["create"]), named]
+}
+
+/// The permissions of [`lease_rules`] one by one.
+fn lease_access(lease: &LeaderElection) -> Vec<ResourceAttributes> {
+    let access = |verb: &str, name: Option<&str>| ResourceAttributes {
+        group: Some(COORDINATION.to_owned()),
+        namespace: Some(lease.namespace.clone()),
+        resource: Some("leases".to_owned()),
+        name: name.map(ToOwned::to_owned),
+        verb: Some(verb.to_owned()),
+        ..ResourceAttributes::default()
+    };
+    let name = Some(&*lease.name);
+    vec![access("create", None), access("get", name), access("update", name)]
 }
 
 /// The permissions of [`policy_rules`] one by one, as access reviews take them; in a dry run only those to read.
@@ -55,6 +80,8 @@ pub(crate) fn required_access<C: Controller>(
             }));
         }
     }
+    let lease = options.leader_election.as_ref().filter(|_| !options.dry_run);
+    required.extend(lease.map(lease_access).unwrap_or_default());
     required
 }
 
@@ -133,6 +160,17 @@ mod tests {
             shop create endpointslices/,shop update endpointslices/,shop delete endpointslices/,\
             shop update services/finalizers,shop create events/,shop patch events/";
         assert_eq!(required("shop", false).join(","), expected);
+    }
+
+    #[test]
+    fn leader_election_requires_access_to_its_lease() {
+        let access = lease_access(&LeaderElection::new("lock", "me"));
+        let lines = access.iter().map(|access| {
+            assert_eq!(access.namespace.as_deref(), Some("kube-system"));
+            (access.verb.as_deref().unwrap(), access.name.as_deref())
+        });
+        let expected = [("create", None), ("get", Some("lock")), ("update", Some("lock"))];
+        assert_eq!(lines.collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -102,6 +102,13 @@ pub(crate) async fn run_with_debug<C>(
     let write_api = api.with_purpose(Purpose::Write);
     // Dropping the set aborts all tasks.
     let mut tasks = JoinSet::new();
+    let events = Arc::new(if options.dry_run {
+        Events::dry_run(Arc::clone(&metrics))
+    } else {
+        let (events, recorder) = Events::new(write_api.clone(), options.event_source, Arc::clone(&metrics));
+        tasks.spawn(recorder);
+        events
+    });
     let (sender, slices) = event_channel();
     tasks.spawn(reflect(
         0,
@@ -110,6 +117,7 @@ pub(crate) async fn run_with_debug<C>(
         &options,
         &health,
         &metrics,
+        &events,
         sender,
         // Deletions of our own slices need no confirmation: they are written again.
         mpsc::channel(1).1,
@@ -123,7 +131,7 @@ pub(crate) async fn run_with_debug<C>(
         confirmations.push(requests);
         let sender = sender.clone();
         tasks.spawn(reflect(
-            index, spec, &api, &options, &health, &metrics, sender, receiver,
+            index, spec, &api, &options, &health, &metrics, &events, sender, receiver,
         ));
     }
     let config = EngineConfig {
@@ -132,13 +140,6 @@ pub(crate) async fn run_with_debug<C>(
         foreign_change_delay: options.foreign_change_delay,
         dry_run: options.dry_run,
         random: fastrand::Rng::new(),
-    };
-    let events = if options.dry_run {
-        Events::dry_run(Arc::clone(&metrics))
-    } else {
-        let (events, recorder) = Events::new(write_api.clone(), options.event_source, Arc::clone(&metrics));
-        tasks.spawn(recorder);
-        events
     };
     let runner = Runner {
         engine: Engine::new(controller, ids, config, metrics),
@@ -176,6 +177,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
     options: &RunOptions,
     health: &Health,
     metrics: &Arc<Metrics>,
+    events: &Arc<Events>,
     sender: EventSender<IndexedEvent<O>>,
     confirmations: mpsc::Receiver<ConfirmationRequest>,
 ) -> impl Future<Output = ()> + use<W, O> {
@@ -184,6 +186,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
         confirmation_api: api.with_purpose(Purpose::Confirm),
         health: health.add(spec.name),
         metrics: Arc::clone(metrics),
+        events: Arc::clone(events),
         spec,
         namespace: options.namespace.clone(),
         timeouts: WatchTimeouts::short(),
@@ -197,7 +200,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
 struct Runner<C: Controller> {
     engine: Engine<C>,
     writers: WriterPool,
-    events: Events,
+    events: Arc<Events>,
     /// The channels to the reflectors of the controller's watches, in their order.
     confirmations: Vec<mpsc::Sender<ConfirmationRequest>>,
     resync_period: Duration,

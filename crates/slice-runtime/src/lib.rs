@@ -68,6 +68,7 @@ mod watch;
 mod writers;
 
 pub use client::{Connections, RateLimit};
+pub use events::runtime_events;
 pub use health::{Health, WatchState};
 pub use metrics::Metrics;
 pub use preflight::{PreflightError, preflight};

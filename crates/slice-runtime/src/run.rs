@@ -129,19 +129,25 @@ where
     let write_api = api.with_purpose(Purpose::Write).for_leader(leadership.clone());
     // Dropping the set aborts all tasks.
     let mut tasks = JoinSet::new();
+    let events = Arc::new(if options.dry_run {
+        Events::dry_run(Arc::clone(&metrics))
+    } else {
+        let (events, recorder) = Events::new(write_api.clone(), options.event_source, Arc::clone(&metrics));
+        tasks.spawn(recorder);
+        events
+    });
+    let reflectors = Reflectors {
+        api: &api,
+        options: &options,
+        health: &health,
+        metrics: &metrics,
+        events: &events,
+        leadership: leadership.as_ref(),
+    };
     let (sender, slices) = event_channel();
-    tasks.spawn(reflect(
-        0,
-        slices_watch(&options.managed_by),
-        &api,
-        &options,
-        &health,
-        &metrics,
-        leadership.clone(),
-        sender,
-        // Deletions of our own slices need no confirmation: they are written again.
-        mpsc::channel(1).1,
-    ));
+    // Deletions of our own slices need no confirmation: they are written again.
+    let no_confirmations = mpsc::channel(1).1;
+    tasks.spawn(reflectors.task(0, slices_watch(&options.managed_by), sender, no_confirmations));
     let (sender, inputs) = event_channel();
     let watches = controller.watches();
     let ids = watches.iter().map(|spec| spec.id).collect();
@@ -149,18 +155,7 @@ where
     for (index, spec) in watches.into_iter().enumerate() {
         let (requests, receiver) = mpsc::channel(1);
         confirmations.push(requests);
-        let sender = sender.clone();
-        tasks.spawn(reflect(
-            index,
-            spec,
-            &api,
-            &options,
-            &health,
-            &metrics,
-            leadership.clone(),
-            sender,
-            receiver,
-        ));
+        tasks.spawn(reflectors.task(index, spec, sender.clone(), receiver));
     }
     let config = EngineConfig {
         managed_by: options.managed_by.clone(),
@@ -168,13 +163,6 @@ where
         foreign_change_delay: options.foreign_change_delay,
         dry_run: options.dry_run,
         random: fastrand::Rng::new(),
-    };
-    let events = if options.dry_run {
-        Events::dry_run(Arc::clone(&metrics))
-    } else {
-        let (events, recorder) = Events::new(write_api.clone(), options.event_source, Arc::clone(&metrics));
-        tasks.spawn(recorder);
-        events
     };
     let runner = Runner {
         engine: Engine::new(controller, ids, config, metrics),
@@ -204,36 +192,45 @@ pub(crate) fn slices_watch(managed_by: &str) -> WatchSpec<(), EndpointSlice> {
 /// A watch event with the index of its watch among those of the controller.
 type IndexedEvent<O> = (usize, WatchEvent<O>);
 
-/// The task of a reflector.
-#[expect(clippy::too_many_arguments, reason = "they are the fields of a reflector")]
-fn reflect<W: Send + 'static, O: Send + 'static>(
-    index: usize,
-    spec: WatchSpec<W, O>,
-    api: &ApiClient,
-    options: &RunOptions,
-    health: &Health,
-    metrics: &Arc<Metrics>,
-    leadership: Option<Leadership>,
-    sender: EventSender<IndexedEvent<O>>,
-    confirmations: mpsc::Receiver<ConfirmationRequest>,
-) -> impl Future<Output = ()> + use<W, O> {
-    let reflector = Reflector {
-        api: api.with_purpose(Purpose::Watch),
-        confirmation_api: api.with_purpose(Purpose::Confirm),
-        health: health.add(spec.name),
-        metrics: Arc::clone(metrics),
-        spec,
-        namespace: options.namespace.clone(),
-        timeouts: WatchTimeouts::short(),
-        sender,
-        index,
-        leadership: leadership.clone(),
-    };
-    async move {
-        if let Some(leadership) = leadership {
-            leadership.decided().await;
+/// What all reflectors of a controller have in common.
+struct Reflectors<'a> {
+    api: &'a ApiClient,
+    options: &'a RunOptions,
+    health: &'a Health,
+    metrics: &'a Arc<Metrics>,
+    events: &'a Arc<Events>,
+    leadership: Option<&'a Leadership>,
+}
+
+impl Reflectors<'_> {
+    /// The task of a reflector.
+    fn task<W: Send + 'static, O: Send + 'static>(
+        &self,
+        index: usize,
+        spec: WatchSpec<W, O>,
+        sender: EventSender<IndexedEvent<O>>,
+        confirmations: mpsc::Receiver<ConfirmationRequest>,
+    ) -> impl Future<Output = ()> + use<W, O> {
+        let reflector = Reflector {
+            api: self.api.with_purpose(Purpose::Watch),
+            confirmation_api: self.api.with_purpose(Purpose::Confirm),
+            health: self.health.add(spec.name),
+            metrics: Arc::clone(self.metrics),
+            events: Arc::clone(self.events),
+            spec,
+            namespace: self.options.namespace.clone(),
+            timeouts: WatchTimeouts::short(),
+            sender,
+            index,
+            leadership: self.leadership.cloned(),
+        };
+        let leadership = self.leadership.cloned();
+        async move {
+            if let Some(leadership) = leadership {
+                leadership.decided().await;
+            }
+            reflector.run(confirmations).await;
         }
-        reflector.run(confirmations).await;
     }
 }
 
@@ -241,7 +238,7 @@ fn reflect<W: Send + 'static, O: Send + 'static>(
 struct Runner<C: Controller> {
     engine: Engine<C>,
     writers: WriterPool,
-    events: Events,
+    events: Arc<Events>,
     /// The channels to the reflectors of the controller's watches, in their order.
     confirmations: Vec<mpsc::Sender<ConfirmationRequest>>,
     resync_period: Duration,

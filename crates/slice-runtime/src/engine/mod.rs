@@ -20,6 +20,7 @@
 
 mod debug_state;
 mod failing_keys;
+mod foreign_changes;
 mod in_flight;
 mod known;
 mod pending_write;
@@ -57,6 +58,7 @@ use crate::{
 };
 pub(crate) use debug_state::{DebugState, since};
 use failing_keys::FailingKeys;
+use foreign_changes::ForeignChanges;
 use in_flight::{InFlight, Ownership};
 use known::KnownObjects;
 use relist::Relist;
@@ -99,6 +101,7 @@ pub(crate) struct Engine<C: Controller> {
     /// Whether the controller was prepared for syncs at least once.
     prepared: bool,
     failing_keys: FailingKeys,
+    foreign_changes: ForeignChanges,
     /// The term of leadership; none while this instance stands by, and 0 without leader election.
     term: Option<u64>,
     /// The term up to which the watch of our slices has caught up.
@@ -166,6 +169,7 @@ impl<C: Controller> Engine<C> {
             in_flight: HashMap::new(),
             prepared: false,
             failing_keys: FailingKeys::default(),
+            foreign_changes: ForeignChanges::default(),
             term: Some(0),
             slices_caught_up: 0,
             confirmations: Vec::new(),
@@ -374,6 +378,7 @@ impl<C: Controller> Engine<C> {
             let _entered = flight.span.clone().entered();
             flight.end_writes(&mut self.slices);
             if self.slices.end_sync(key) {
+                self.metrics.foreign_change();
                 self.enqueue([Enqueued::after(key.clone(), self.config.foreign_change_delay)], now);
             }
             self.complete_sync(key, flight, now, &mut events);

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_controller::{Controller, Enqueued};
+use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
+use slice_controller::{Controller, Enqueued, Key};
 
 use super::{Engine, removal_confirmation::CONFIRMATION_DELAY};
 use crate::{
@@ -121,7 +121,9 @@ impl<C: Controller> Engine<C> {
                     listed.insert(decoded.object_ref.uid.into());
                 }
                 let slice = decode(&decoded.object, self.context.interner());
-                self.slices.apply(self.controller.key_of(&slice.metadata), slice, now)
+                let changed = self.slices.apply(self.controller.key_of(&slice.metadata), slice, now);
+                self.report_foreign_change(&changed, &decoded.object.metadata, now);
+                changed
             }
             WatchEvent::Delete(object) => self.slices.remove(&object.uid).into_iter().collect(),
             WatchEvent::InitDone { version } => {
@@ -145,6 +147,19 @@ impl<C: Controller> Engine<C> {
         keys.extend(changed.into_iter().map(|key| Enqueued::after(key, delay)));
         let keys = self.slice_relist.defer(keys);
         self.enqueue(keys, now);
+    }
+}
+
+impl<C: Controller> Engine<C> {
+    /// Reports a slice that appeared at a version which none of our responses had. Not while its key fails: the response to
+    /// our own write may have been lost.
+    fn report_foreign_change(&mut self, changed: &[Key], slice: &ObjectMeta, now: Instant) {
+        let is_failing = |key| self.queue.failures(key) > 0;
+        if changed.is_empty() || changed.iter().any(is_failing) || !self.may_sync() || self.slice_relist.is_listing() {
+            return;
+        }
+        self.metrics.foreign_change();
+        self.foreign_changes.report(slice, now);
     }
 }
 

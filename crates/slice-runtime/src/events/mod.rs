@@ -12,10 +12,12 @@ use std::{
 };
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use slice_controller::{ErrorChain, Event};
+use slice_controller::{ErrorChain, Event, EventSpec};
 use tokio::sync::mpsc;
 
-use crate::{client::ApiClient, escape::Escaped, metrics::Metrics};
+use crate::{
+    client::ApiClient, escape::Escaped, leader_election::LEADER_ELECTION, metrics::Metrics, watch::UNDECODABLE_OBJECT,
+};
 pub(crate) use filter::DropReason;
 use filter::{Decision, EventFilter};
 use recorder::Recorder;
@@ -24,6 +26,12 @@ use recorder::Recorder;
 const EVENT_CHANNEL_CAPACITY: usize = 256;
 /// The least time between two log lines about dropped events.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The events that the runtime records besides those of a controller, for reference documentation.
+#[must_use]
+pub fn runtime_events() -> [&'static EventSpec; 2] {
+    [&UNDECODABLE_OBJECT, &LEADER_ELECTION]
+}
 
 /// The sender of events to the recorder. It never blocks: it drops events that the filter rejects or the channel cannot hold.
 pub(crate) struct Events {

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The event of leader election.
-pub(crate) static LEADER_ELECTION_EVENT: EventSpec = EventSpec {
+pub(crate) static LEADER_ELECTION: EventSpec = EventSpec {
     reason: "LeaderElection",
     event_type: EventType::Normal,
     help: "An instance became the leader, or stopped leading and releases the lease; on the Lease",
@@ -112,7 +112,7 @@ impl Candidacy {
                 ..ObjectReference::default()
             },
             event_type: EventType::Normal,
-            reason: LEADER_ELECTION_EVENT.reason.into(),
+            reason: LEADER_ELECTION.reason.into(),
             message: format!("{} {change}", self.config.identity),
         }
     }

@@ -40,7 +40,7 @@ impl Leadership {
         let ended = decided.await.is_err();
         if ended {
             // The candidate has ended, as at shutdown.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

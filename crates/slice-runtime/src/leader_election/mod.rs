@@ -16,7 +16,7 @@ mod tests;
 
 use std::{fmt, time::Duration};
 
-pub(crate) use candidate::Candidacy;
+pub(crate) use candidate::{Candidacy, LEADER_ELECTION};
 pub(crate) use clock::LeaseClock;
 pub use clock::LeaseTime;
 pub use elector::{Elector, Step, Term};

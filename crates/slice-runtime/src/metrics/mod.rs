@@ -20,7 +20,7 @@ use process::{PROCESS_METRICS, ProcessMetrics};
 use requests::RequestMetrics;
 
 /// The metrics of the runtime.
-static METRICS: [&MetricSpec; 17] = [
+static METRICS: [&MetricSpec; 18] = [
     &BUILD_INFO,
     &CHANGE_TO_WRITE,
     &KEYS_FAILING,
@@ -37,6 +37,7 @@ static METRICS: [&MetricSpec; 17] = [
     &GATE_CLOSED,
     &GATE_CLOSED_TOTAL,
     &SYNC_RETRIES,
+    &FOREIGN_CHANGES,
     &LOG_LINES_DROPPED,
 ];
 
@@ -134,6 +135,13 @@ static BUILD_INFO: MetricSpec = MetricSpec {
     help: "A constant 1 with the version of the program",
     kind: MetricKind::Gauge,
     labels: &["version"],
+};
+static FOREIGN_CHANGES: MetricSpec = MetricSpec {
+    name: "foreign_changes_total",
+    help: "Number of times that another client changed slices with our managed-by value; they are repaired. If it grows \
+           steadily, another instance writes with the same value",
+    kind: MetricKind::Counter,
+    labels: &[],
 };
 static SYNC_RETRIES: MetricSpec = MetricSpec {
     name: "sync_retries_total",
@@ -294,6 +302,11 @@ impl Metrics {
     /// Whether this instance leads, by the lease with this name.
     pub(crate) fn leading(&self, lease: &str, leads: bool) {
         self.leader_election.set(lease, leads);
+    }
+
+    /// Another client changed a slice that has our managed-by value.
+    pub(crate) fn foreign_change(&self) {
+        self.record(&FOREIGN_CHANGES, &[], 1.0);
     }
 
     /// The gate was closed.

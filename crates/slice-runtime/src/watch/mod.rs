@@ -27,6 +27,7 @@ use tokio::sync::mpsc;
 use crate::{
     client::{ApiClient, RequestError},
     event_channel::EventSender,
+    events::Events,
     health::WatchHealth,
     leader_election::Leadership,
     metrics::Metrics,
@@ -37,6 +38,7 @@ pub(crate) use list_watch::ListWatch;
 pub(crate) use resume::ListReason;
 use session::Session;
 pub(crate) use timeouts::WatchTimeouts;
+pub(crate) use undecodable::UNDECODABLE_OBJECT;
 
 /// Reads the current resourceVersion of a resource, from which it can be watched, and this object if given.
 async fn consistent_read(
@@ -121,6 +123,8 @@ pub(crate) struct Reflector<W, O> {
     pub(crate) namespace: String,
     pub(crate) health: Arc<WatchHealth>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Of undecodable objects.
+    pub(crate) events: Arc<Events>,
     /// The timeouts by HTTP/1.1.
     pub(crate) timeouts: WatchTimeouts,
     /// The channel to the engine.

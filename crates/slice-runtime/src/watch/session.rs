@@ -497,7 +497,8 @@ impl<W, O> Session<W, O> {
         Ok(self.reflector.emit_caught_up(caught_up).await?)
     }
 
-    /// Emits an object that cannot be decoded, and logs and counts it once per version; the list or watch goes on (F25).
+    /// Emits an object that cannot be decoded. Once per version it is logged and counted, and an event is recorded on it. The
+    /// list or watch goes on (F25).
     async fn report_undecodable(&mut self, undecodable: Undecodable) -> Result<(), ReceiverDropped> {
         let object_ref = undecodable.object_ref.as_ref();
         if object_ref.is_none_or(|object| self.reported.insert(object)) {
@@ -508,6 +509,8 @@ impl<W, O> Session<W, O> {
                 "skipping an object that cannot be decoded; an earlier version stays in use"
             );
             self.reflector.metrics.object_skipped(self.name());
+            let event = undecodable.event(self.reflector.spec.group_version);
+            self.reflector.events.record(event.into_iter().collect());
         }
         match undecodable.object_ref {
             Some(object) => self.reflector.emit(WatchEvent::Undecodable(object)).await,

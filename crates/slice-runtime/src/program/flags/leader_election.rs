@@ -12,6 +12,7 @@ const RETRY_PERIODS: f64 = 1.2;
 
 /// The flags of leader election.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_field_names, reason = "they are the names of the flags")]
 pub(in crate::program) struct LeaderElectionArgs {
     /// Run only if this instance is the leader among those with the same Lease. Else it stands by, with its caches up to date.
     /// Without it, never run two instances. A dry run needs no Lease

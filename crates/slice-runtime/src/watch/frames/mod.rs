@@ -32,6 +32,8 @@ pub(super) enum Frame<O> {
 pub(super) struct Undecodable {
     /// None if the metadata cannot be decoded either.
     pub(super) object_ref: Option<ObjectRef>,
+    /// The kind, from the object or the list; None if neither has it.
+    pub(super) kind: Option<Box<str>>,
     pub(super) error: serde_json::Error,
 }
 
@@ -52,6 +54,8 @@ struct EventLine<'a> {
 
 #[derive(Deserialize)]
 struct List<'a> {
+    #[serde(borrow, default)]
+    kind: Cow<'a, str>,
     metadata: ListMetadata,
     #[serde(borrow, default)]
     items: Option<Vec<&'a RawValue>>,
@@ -100,7 +104,7 @@ pub(super) fn decode_frame<O>(
             }
         }
         "DELETED" => Frame::Delete(ObjectRef::decode(object)?),
-        _ => match decode_object(object, decode) {
+        _ => match decode_object(object, None, decode) {
             Ok(decoded) => Frame::Apply(decoded),
             Err(undecodable) => Frame::Undecodable(undecodable),
         },
@@ -114,10 +118,12 @@ pub(super) fn decode_page<O>(
 ) -> Result<Page<O>, serde_json::Error> {
     let list: List<'_> = serde_json::from_slice(body)?;
     let items = list.items.unwrap_or_default();
+    // The items of a list have no kind.
+    let kind = list.kind.strip_suffix("List");
     Ok(Page {
         objects: items
             .iter()
-            .map(|item| decode_object(item.get().as_bytes(), &decode))
+            .map(|item| decode_object(item.get().as_bytes(), kind, &decode))
             .collect(),
         version: non_empty(list.metadata.resource_version)?,
         continue_token: list.metadata.continue_token,
@@ -146,10 +152,16 @@ fn non_empty(version: Box<str>) -> Result<Box<str>, serde_json::Error> {
 
 fn decode_object<O>(
     object: &[u8],
+    list_kind: Option<&str>,
     decode: impl Fn(&[u8]) -> Result<Decoded<O>, serde_json::Error>,
 ) -> Result<Decoded<O>, Undecodable> {
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: Option<Box<str>>,
+    }
     decode(object).map_err(|error| Undecodable {
         object_ref: ObjectRef::decode(object).ok(),
+        kind: serde_json::from_slice(object).map_or(None, |Kind { kind }| kind.or_else(|| list_kind.map(Into::into))),
         error,
     })
 }

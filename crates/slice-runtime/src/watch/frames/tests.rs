@@ -85,6 +85,27 @@ fn an_undecodable_object_is_reported_by_name() {
     );
 }
 
+/// Objects of a watch have a kind, those of a list do not.
+#[test]
+fn kind_of_an_undecodable_object_is_its_own_or_that_of_the_list() {
+    let kind_of = |kind: &str, list_kind: &str| {
+        let list = format!(
+            r#"{{{list_kind} "metadata": {{"resourceVersion": "3"}}, "items": [{{{kind} "metadata": {{"name": "7"}}}}]}}"#
+        );
+        let mut page = decode_page(list.as_bytes(), decode).unwrap();
+        page.objects.remove(0).unwrap_err().kind
+    };
+    let (pod, pods) = (r#""kind": "Pod","#, r#""kind": "PodList","#);
+    for (kind, list_kind, expected) in [
+        (pod, "", Some("Pod")),
+        ("", pods, Some("Pod")),
+        ("", "", None),
+        (r#""kind": 7,"#, pods, None),
+    ] {
+        assert_eq!(kind_of(kind, list_kind).as_deref(), expected, "{kind} {list_kind}");
+    }
+}
+
 /// A watch from an empty resourceVersion starts with the current state and misses deletions before it.
 #[test]
 fn lists_and_bookmarks_without_a_version_are_errors() {

@@ -57,13 +57,15 @@ fn reflector_of(
     sender: EventSender<(usize, WatchEvent<()>)>,
 ) -> Reflector<(), ()> {
     let api = ApiClient::new(client.into(), Duration::from_secs(15), None);
+    let metrics = Arc::new(Metrics::new("test", "test"));
     Reflector {
         confirmation_api: api.clone(),
         api,
         health: Health::default().add(spec.name),
         spec,
         namespace: String::new(),
-        metrics: Arc::new(Metrics::new("test", "test")),
+        events: Arc::new(Events::dry_run(Arc::clone(&metrics))),
+        metrics,
         timeouts: WatchTimeouts::short(),
         sender,
         index: 7,

@@ -6,8 +6,8 @@ use apisim::{
     request::Verb,
 };
 use http_body_util::Either;
-use k8s_openapi::api::core::v1::Namespace;
-use kube::api::{Api, PostParams};
+use k8s_openapi::api::core::v1::{Event, Namespace, ObjectReference};
+use kube::api::{Api, ListParams, PostParams};
 use tokio::time::Instant;
 
 use super::*;
@@ -35,12 +35,15 @@ impl Cluster {
         let (confirmations, requests) = mpsc::channel(1);
         let spec = WatchSpec::with_decoder((), "v1", "namespaces", decode_ref).cluster_scoped();
         let health = Arc::new(Health::default());
-        let reflector = Reflector {
+        let mut reflector = Reflector {
             timeouts,
             health: health.add("namespaces"),
             ..reflector_of(client, spec, sender)
         };
         let metrics = Arc::clone(&reflector.metrics);
+        let (sender, recorder) = Events::new(reflector.api.clone(), "test", Arc::clone(&metrics));
+        reflector.events = Arc::new(sender);
+        tokio::spawn(recorder);
         tokio::spawn(reflector.run(requests));
         Self {
             namespaces: Api::all(kube::Client::new(sim.clone(), "default")),
@@ -344,9 +347,9 @@ async fn requested_confirmation_is_a_list_after_the_delay() {
     assert!(cluster.lists("confirmation"));
 }
 
-/// Each version of an undecodable object is counted once, however often it is listed.
+/// Each version of an undecodable object is counted once and gets an event, however often it is listed (F25).
 #[tokio::test(start_paused = true)]
-async fn undecodable_objects_are_counted_once() {
+async fn undecodable_objects_are_counted_once_and_get_an_event() {
     let mut cluster = Cluster::new(WatchTimeouts::short());
     cluster.listed().await;
     cluster.create("garbage").await;
@@ -364,4 +367,23 @@ async fn undecodable_objects_are_counted_once() {
         page.contains("test_objects_skipped_total{resource=\"namespaces\"} 1\n"),
         "{page}"
     );
+    let events: Api<Event> = Api::namespaced(kube::Client::new(cluster.sim.clone(), "default"), "default");
+    let events = events.list(&ListParams::default()).await.unwrap().items;
+    let [event] = &events[..] else { panic!("{events:?}") };
+    let object = cluster.namespaces.get("garbage").await.unwrap();
+    let ObjectReference {
+        api_version,
+        kind,
+        name,
+        uid,
+        ..
+    } = event.involved_object.clone();
+    assert_eq!(
+        [api_version, kind, name],
+        ["v1", "Namespace", "garbage"].map(|text| Some(text.to_owned()))
+    );
+    assert_eq!((uid, event.count), (object.metadata.uid, Some(1)));
+    assert_eq!(event.reason.as_deref(), Some("UndecodableObject"));
+    let message = event.message.as_deref().unwrap();
+    assert!(message.ends_with("which is skipped: garbage"), "{message}");
 }

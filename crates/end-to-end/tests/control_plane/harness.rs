@@ -35,7 +35,7 @@ use crate::fixtures::{self, NODE, address, pod_name};
 /// The cluster is quiescent after this long without a slice event.
 const IDLE: Duration = Duration::from_secs(2);
 /// Small, so that few pods need several slices.
-const MAX_ENDPOINTS: usize = 2;
+pub(crate) const MAX_ENDPOINTS: usize = 2;
 /// The Service of every test, and the numbers of its first pods.
 pub(crate) const SERVICE: &str = "web";
 pub(crate) const PODS: RangeInclusive<usize> = 1..=3;
@@ -64,6 +64,16 @@ async fn start_once(cell: &'static OnceCell<ControlPlane>, arguments: &[&str]) -
     .await
 }
 
+/// The control plane of tests that only inject faults into their own requests.
+pub(crate) async fn shared() -> &'static ControlPlane {
+    start_once(&SHARED, &[]).await
+}
+
+/// The controller for Services, built once.
+pub(crate) async fn program() -> &'static Path {
+    tokio::task::spawn_blocking(|| LazyLock::force(&PROGRAM)).await.unwrap()
+}
+
 /// A controller behind the fault proxy, and a recorder beside it.
 pub(crate) struct Harness {
     pub(crate) control_plane: &'static ControlPlane,
@@ -81,7 +91,7 @@ impl Harness {
     /// A namespace on the shared control plane with the Service [`SERVICE`] and the pods [`PODS`], which the controller has
     /// published. The record of requests begins here.
     pub(crate) async fn start(row: &str, protocol: Protocol) -> Self {
-        let mut harness = Self::on(start_once(&SHARED, &[]).await, row, protocol, None).await;
+        let mut harness = Self::on(shared().await, row, protocol, None).await;
         harness.publish().await;
         harness
     }
@@ -163,7 +173,7 @@ impl Harness {
     }
 
     async fn start_controller_with(&mut self, kubeconfig: &Path) {
-        let program = tokio::task::spawn_blocking(|| LazyLock::force(&PROGRAM)).await.unwrap();
+        let program = program().await;
         let arguments = [
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--namespace={}", self.namespace),
@@ -317,7 +327,7 @@ pub(crate) fn slice_writes() -> Match {
     Match::writes().resource("endpointslices")
 }
 
-async fn put(client: &Client, namespace: &str, object: &Value) {
+pub(crate) async fn put(client: &Client, namespace: &str, object: &Value) {
     let api = api(client, namespace, object["kind"].as_str().unwrap()).unwrap();
     create(&api, object.clone()).await.unwrap();
     if let Some(status) = object.get("status") {

@@ -5,6 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
 
 mod connections;
+mod crashes;
+mod failover;
 mod fixtures;
 mod harness;
 mod objects;

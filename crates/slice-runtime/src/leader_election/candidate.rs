@@ -138,8 +138,9 @@ impl Candidacy {
 }
 
 impl Candidate {
+    /// Runs until the lease is to be released. If the runner has ended without that, as after a panic, the lease expires.
     async fn run(mut self, mut release: oneshot::Receiver<()>) {
-        loop {
+        let is_released = loop {
             self.elector.expire(self.clock.now());
             self.publish();
             let now = self.clock.now();
@@ -152,7 +153,7 @@ impl Candidate {
                     let until = self.elector.term(now).map_or(until, |term| until.min(term.deadline));
                     tokio::select! {
                         () = tokio::time::sleep(until.since(now)) => continue,
-                        _ = &mut release => break,
+                        released = &mut release => break released.is_ok(),
                     }
                 }
                 step => step,
@@ -160,12 +161,14 @@ impl Candidate {
             if self.elector.term(now).is_none() && !self.is_term_ended() {
                 tokio::select! {
                     _ = self.ended_term.changed() => continue,
-                    _ = &mut release => break,
+                    released = &mut release => break released.is_ok(),
                 }
             }
             self.take(step, now).await;
+        };
+        if is_released {
+            self.release().await;
         }
-        self.release().await;
     }
 
     /// Whether no write of an earlier term is in flight.

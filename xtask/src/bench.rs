@@ -1,11 +1,14 @@
-//! `cargo xtask bench`: compares sync latency with upstream.
+//! `cargo xtask bench`: compares sync latency with upstream, and measures the controllers as processes.
 
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use devtools::{cargo, quiet_unless_terminal, recorder};
 
-use crate::targets;
+use crate::{
+    programs::{Arguments, exec},
+    targets,
+};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -17,7 +20,16 @@ pub(crate) struct Args {
 enum Benchmark {
     /// Time one sync of a Service without I/O, ours and upstream's on the same objects; needs Go
     Library(Library),
+    /// Time the start of the EndpointSlice controller by HTTP/2 and by HTTP/1.1, on a real control plane; needs Go
+    ColdStart(Arguments),
+    /// Kill the API server of a real control plane for some minutes and measure both controllers; needs Go
+    Outage(Arguments),
+    /// Respond to every write with 429 and `Retry-After: 1`, on an API server in memory, and count the requests
+    Overload(Arguments),
 }
+
+/// Measures the controllers as processes; builds them in release mode itself.
+const CONTROLLER_BENCH: &str = "controller-bench";
 
 #[derive(Debug, clap::Args)]
 struct Library {
@@ -35,6 +47,9 @@ struct Library {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     match &args.benchmark {
         Benchmark::Library(library) => library.run(),
+        Benchmark::ColdStart(arguments) => exec(CONTROLLER_BENCH, &arguments.after("cold-start")),
+        Benchmark::Outage(arguments) => exec(CONTROLLER_BENCH, &arguments.after("outage")),
+        Benchmark::Overload(arguments) => exec(CONTROLLER_BENCH, &arguments.after("overload")),
     }
 }
 

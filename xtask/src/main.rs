@@ -37,7 +37,7 @@ enum Command {
     Conformance(Arguments),
     /// Run the engine in random schedules with faults, in memory, and check the invariants
     Simulate(Arguments),
-    /// Compare sync latency with upstream
+    /// Compare sync latency with upstream, or measure the controllers in a cold start, an outage or an overload
     Bench(bench::Args),
     /// Generate docs/reference from the code: flags, metrics, events, RBAC
     Reference(Arguments),

@@ -16,6 +16,16 @@ pub(crate) struct Arguments {
     arguments: Vec<OsString>,
 }
 
+impl Arguments {
+    /// These arguments after a command of the program.
+    pub(crate) fn after(&self, command: &str) -> Self {
+        let command = OsString::from(command);
+        Self {
+            arguments: [&[command], &*self.arguments].concat(),
+        }
+    }
+}
+
 /// Builds a program and replaces this process by it (exec), so that signals and the exit code need no forwarding.
 pub(crate) fn exec(name: &str, arguments: &Arguments) -> anyhow::Result<()> {
     let error = program(name)?.args(&arguments.arguments).exec();

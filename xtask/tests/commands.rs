@@ -62,6 +62,26 @@ fn a_program_parses_its_own_arguments() {
     assert!(line.ends_with("; see `cargo xtask vectors --help`"), "{line}");
 }
 
+/// The benchmark fails if there are too many requests, or if keys are lost.
+#[test]
+fn bench_overload_counts_requests() {
+    let arguments = [
+        "bench",
+        "overload",
+        "--services",
+        "50",
+        "--seconds",
+        "2",
+        "--profile",
+        "dev",
+    ];
+    let output = xtask().args(arguments).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("requests of all kinds within a second"), "{text}");
+    assert!(text.contains("50 slices were created"), "{text}");
+}
+
 #[test]
 fn without_cargo_fuzz_the_error_names_the_command_to_install_it() {
     let empty = tempfile::tempdir().unwrap();

@@ -1,10 +1,52 @@
-//! Commands that need Go, because they run upstream's code.
+//! Commands that need Go, because they run upstream's code. Times are not checked.
 
 use std::{collections::BTreeSet, fs, process::Command};
 
 use serde_json::Value;
 
-/// Every case runs with upstream and with our crates, and both plan the same writes. The times are not checked.
+/// Runs a benchmark of the controllers, in a debug build; returns its output.
+fn bench(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .arg("bench")
+        .args(arguments)
+        .args(["--profile", "dev"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    text
+}
+
+/// A restart writes nothing, which the benchmark checks, and every figure is printed for both protocols.
+#[test]
+fn bench_cold_start_measures_both_protocols() {
+    let text = bench(&["cold-start", "--pods", "60", "--rounds", "1"]);
+    for figure in ["synced, s", "CPU, s", "CPU of kube-apiserver, s", "peak memory, MiB"] {
+        let line = text.lines().find_map(|line| line.strip_prefix(figure));
+        let line = line.unwrap_or_else(|| panic!("no {figure} in {text}"));
+        let numbers = line.split_whitespace().map(|number| number.parse::<f64>().unwrap());
+        assert_eq!(numbers.count(), 6, "{text}");
+    }
+}
+
+/// The benchmark fails unless the slices converge after the outage.
+#[test]
+fn bench_outage_measures_both_controllers() {
+    let text = bench(&["outage", "--services", "10", "--minutes", "0.05"]);
+    assert!(text.contains("after the API server was ready"), "{text}");
+    for controller in ["endpointslice-controller", "endpointslice-mirroring-controller"] {
+        let line = text
+            .lines()
+            .find(|line| line.split_whitespace().next() == Some(controller));
+        assert_eq!(line.map(|line| line.split_whitespace().count()), Some(8), "{text}");
+    }
+}
+
+/// Every case runs with upstream and with our crates, and both plan the same writes.
 #[test]
 fn bench_library_times_every_case() {
     let directory = tempfile::tempdir().unwrap();

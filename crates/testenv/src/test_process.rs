@@ -54,6 +54,12 @@ impl TestProcess {
         })
     }
 
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// The output (stdout and stderr) so far.
     #[must_use]
     pub fn output(&self) -> String {

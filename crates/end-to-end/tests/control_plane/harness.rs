@@ -354,6 +354,20 @@ impl Harness {
         }
     }
 
+    /// Waits until the slices of a Service have this pod, and it is not ready.
+    pub(crate) async fn wait_not_ready(&self, service: &str, pod: usize) {
+        until("the endpoint that is not ready", async || {
+            let slices = self.slices_of(service).await;
+            let mut endpoints = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
+            endpoints.any(|endpoint| {
+                let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
+                endpoint.addresses[0] == address(pod) && ready == Some(false)
+            })
+        })
+        .await
+        .unwrap();
+    }
+
     /// The requests for slices that wrote, or tried to, by verb and status; 0 for no response.
     pub(crate) fn writes(&self) -> BTreeMap<(Verb, u16), usize> {
         let mut writes = BTreeMap::new();

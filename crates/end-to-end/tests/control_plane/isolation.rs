@@ -14,7 +14,7 @@ use testenv::{Protocol, Webhook, WebhookMode, until};
 use tokio::time::{Instant, timeout};
 
 use crate::{
-    fixtures::{self, address, pod_name},
+    fixtures::{self, pod_name},
     harness::{Harness, PODS, SERVICE, Tested, config, slice_writes},
 };
 
@@ -47,7 +47,7 @@ pub(crate) async fn f4_hanging_writes_of_many_services_do_not_stop_others(protoc
 
     let start = Instant::now();
     set_not_ready(&harness, 1).await;
-    let published = timeout(OTHERS, wait_not_ready(&harness, 1)).await;
+    let published = timeout(OTHERS, harness.wait_not_ready(SERVICE, 1)).await;
     let writes = slice_writes().namespace(&hanging);
     println!(
         "F4: published after {:?}, {} writes hang",
@@ -82,19 +82,6 @@ async fn set_not_ready(harness: &Harness, pod: usize) {
     pods.patch_status(&pod_name(pod), &PatchParams::default(), &patch)
         .await
         .unwrap();
-}
-
-async fn wait_not_ready(harness: &Harness, pod: usize) {
-    until("the endpoint that is not ready", async || {
-        let slices = harness.slices_of(SERVICE).await;
-        let mut endpoints = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
-        endpoints.any(|endpoint| {
-            let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
-            endpoint.addresses[0] == address(pod) && ready == Some(false)
-        })
-    })
-    .await
-    .unwrap();
 }
 
 pub(crate) async fn f4_a_denied_service_does_not_stop_others(protocol: Protocol) {

@@ -44,6 +44,7 @@ rows! {
     objects::f24_a_foreign_change_is_repaired_by_one_write,
     objects::f24_rewritten_labels_cause_no_hot_loop,
     objects::f25_invalid_objects_stop_no_stream,
+    objects::f25_invalid_endpoints_stop_no_stream,
     processes::f9_a_stopped_api_server_is_survived,
     processes::f12_a_killed_api_server_is_survived,
     processes::f13_a_stalled_etcd_causes_no_duplicate,

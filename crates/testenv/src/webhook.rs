@@ -32,6 +32,8 @@ use crate::{
     test_process::until,
 };
 
+const SERVICE_NAME: &str = "kubernetes.io/service-name";
+
 /// The response of a [`Webhook`] to each request.
 #[derive(Clone, Debug)]
 pub enum WebhookMode {
@@ -50,9 +52,17 @@ pub enum WebhookMode {
     },
     /// Changes created and updated objects by a JSON patch. A [`Webhook::validating`] one may not do that.
     Patch(Value),
+    /// Responds in this mode to requests for the slices of one Service, by label, and allows all others unchanged.
+    ForService(String, Box<WebhookMode>),
 }
 
 impl WebhookMode {
+    /// Limits the mode to the slices of one Service.
+    #[must_use]
+    pub fn for_service(self, service: &str) -> Self {
+        Self::ForService(service.to_owned(), Box::new(self))
+    }
+
     /// Replaces the value of a label.
     #[must_use]
     pub fn set_label(label: &str, value: &str) -> Self {
@@ -67,6 +77,13 @@ impl WebhookMode {
             Self::Patch(_) if request["operation"] == "DELETE" => json!({"uid": uid, "allowed": true}),
             Self::Allow => json!({"uid": uid, "allowed": true}),
             Self::Hang => return None,
+            Self::ForService(service, mode) => {
+                // A deletion has only the old object.
+                let is_of_service = ["object", "oldObject"]
+                    .into_iter()
+                    .any(|object| request[object]["metadata"]["labels"][SERVICE_NAME] == **service);
+                return if is_of_service { mode } else { &Self::Allow }.response(request);
+            }
             Self::Deny {
                 code,
                 message,

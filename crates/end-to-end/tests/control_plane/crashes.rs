@@ -15,7 +15,7 @@ use testenv::{
 
 use crate::{
     fixtures::{self, address},
-    harness::{MAX_ENDPOINTS, config, program, put, shared, slice_writes},
+    harness::{MAX_ENDPOINTS, config, programs, put, shared, slice_writes},
 };
 
 /// Writes of the scenario.
@@ -62,7 +62,11 @@ async fn play(k: usize) -> usize {
         format!("--max-endpoints-per-slice={MAX_ENDPOINTS}"),
     ];
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let start = async || ControllerProcess::start(program().await, &arguments).await.unwrap();
+    let start = async || {
+        ControllerProcess::start(&programs().await[0], &arguments)
+            .await
+            .unwrap()
+    };
     // The response is held, so that the controller cannot go on before it is killed.
     let mut held = (k > 0).then(|| proxy.faults().add(Rule::when(slice_writes()).nth(k).hold_answer()));
     let mut controller = start().await;

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::{
     fixtures::{self, address},
-    harness::{MAX_ENDPOINTS, SERVICE, config, program, put, shared, slice_writes},
+    harness::{MAX_ENDPOINTS, SERVICE, config, programs, put, shared, slice_writes},
 };
 
 /// Without a slice event for this long, the cluster is quiescent.
@@ -87,7 +87,9 @@ impl Cluster {
             .map(String::as_str)
             .chain(arguments.iter().copied())
             .collect();
-        let process = ControllerProcess::start(program().await, &arguments).await.unwrap();
+        let process = ControllerProcess::start(&programs().await[0], &arguments)
+            .await
+            .unwrap();
         process.wait_ready().await.unwrap();
         Replica { proxy, process }
     }

@@ -22,6 +22,28 @@ pub(crate) fn service(name: &str) -> Value {
     })
 }
 
+/// A Service whose endpoints are those of [`endpoints`].
+pub(crate) fn service_without_selector(name: &str) -> Value {
+    json!({
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {"ports": [{"name": "http", "port": 80}]},
+    })
+}
+
+/// Endpoints with the addresses of these numbers.
+pub(crate) fn endpoints(name: &str, numbers: impl IntoIterator<Item = usize>) -> Value {
+    let addresses: Vec<Value> = numbers
+        .into_iter()
+        .map(|number| json!({"ip": address(number)}))
+        .collect();
+    json!({
+        "kind": "Endpoints",
+        "metadata": {"name": name},
+        "subsets": [{"addresses": addresses, "ports": [{"name": "http", "port": 8080}]}],
+    })
+}
+
 /// A ready pod with the name `web-NUMBER` and the address `10.1.0.NUMBER`.
 pub(crate) fn pod(number: usize) -> Value {
     let address = address(number);

@@ -36,9 +36,11 @@ use crate::fixtures::{self, NODE, address, pod_name};
 const IDLE: Duration = Duration::from_secs(2);
 /// Small, so that few pods need several slices.
 pub(crate) const MAX_ENDPOINTS: usize = 2;
-/// The Service of every test, and the numbers of its first pods.
+/// The Service of every test, and the numbers of its first pods (or addresses of its Endpoints).
 pub(crate) const SERVICE: &str = "web";
 pub(crate) const PODS: RangeInclusive<usize> = 1..=3;
+/// The label of a row's Services, by which a controller for all namespaces selects them.
+const ROW: &str = "example.com/row";
 
 /// Shared by the tests that only inject faults into their own requests; killed with the test process.
 static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
@@ -48,8 +50,26 @@ static DISRUPTED_TURN: Mutex<()> = Mutex::const_new(());
 /// For tests that replace the data of etcd, one after the other.
 static RESTORED: OnceCell<ControlPlane> = OnceCell::const_new();
 static RESTORED_TURN: Mutex<()> = Mutex::const_new(());
-/// Built once for all tests.
-static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| testenv::build(&CONTROLLERS[..1]).unwrap().remove(0));
+/// Built once for all tests, in the order of [`CONTROLLERS`].
+static PROGRAMS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| testenv::build(&CONTROLLERS).unwrap());
+
+/// The controller under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tested {
+    /// The controller for Services with a selector.
+    Services,
+    /// The mirroring controller: the Services have no selector but Endpoints.
+    Mirroring,
+}
+
+/// What the controller watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// The namespace of the row.
+    Namespace,
+    /// The Services of the row in all namespaces.
+    AllNamespaces,
+}
 
 /// A control plane with one node, started once.
 async fn start_once(cell: &'static OnceCell<ControlPlane>, arguments: &[&str]) -> &'static ControlPlane {
@@ -69,9 +89,11 @@ pub(crate) async fn shared() -> &'static ControlPlane {
     start_once(&SHARED, &[]).await
 }
 
-/// The controller for Services, built once.
-pub(crate) async fn program() -> &'static Path {
-    tokio::task::spawn_blocking(|| LazyLock::force(&PROGRAM)).await.unwrap()
+/// The programs, built once: the controller for Services, and the one for mirroring.
+pub(crate) async fn programs() -> &'static [PathBuf] {
+    tokio::task::spawn_blocking(|| LazyLock::force(&PROGRAMS))
+        .await
+        .unwrap()
 }
 
 /// A controller behind the fault proxy, and a recorder beside it.
@@ -83,6 +105,8 @@ pub(crate) struct Harness {
     pub(crate) proxy: FaultProxy<'static>,
     pub(crate) recorder: Recorder,
     protocol: Protocol,
+    tested: Tested,
+    scope: Scope,
     controller: Option<ControllerProcess>,
     _turn: Option<MutexGuard<'static, ()>>,
 }
@@ -91,7 +115,21 @@ impl Harness {
     /// A namespace on the shared control plane with the Service [`SERVICE`] and the pods [`PODS`], which the controller has
     /// published. The record of requests begins here.
     pub(crate) async fn start(row: &str, protocol: Protocol) -> Self {
+        Self::start_tested(Tested::Services, row, protocol).await
+    }
+
+    /// The same, for either controller.
+    pub(crate) async fn start_tested(tested: Tested, row: &str, protocol: Protocol) -> Self {
         let mut harness = Self::on(shared().await, row, protocol, None).await;
+        harness.tested = tested;
+        harness.publish().await;
+        harness
+    }
+
+    /// The same, with a controller that also watches other namespaces, where [`put_in`](Self::put_in) creates Services.
+    pub(crate) async fn start_for_all_namespaces(row: &str, protocol: Protocol) -> Self {
+        let mut harness = Self::on(shared().await, row, protocol, None).await;
+        harness.scope = Scope::AllNamespaces;
         harness.publish().await;
         harness
     }
@@ -133,24 +171,27 @@ impl Harness {
             upstream: Protocol::Http1,
         };
         let recorder = Recorder::start_namespaced(client.clone(), &namespace).await.unwrap();
-        let harness = Self {
+        Self {
             control_plane,
             client,
             proxy: FaultProxy::start_with(control_plane, protocols).await.unwrap(),
             recorder,
             namespace,
             protocol,
+            tested: Tested::Services,
+            scope: Scope::Namespace,
             controller: None,
             _turn: turn,
-        };
-        harness.put(&fixtures::service(SERVICE)).await;
-        for number in PODS {
-            harness.put(&fixtures::pod(number)).await;
         }
-        harness
     }
 
     async fn publish(&mut self) {
+        self.put_service(SERVICE, PODS).await;
+        if self.tested == Tested::Services {
+            for number in PODS {
+                self.put(&fixtures::pod(number)).await;
+            }
+        }
         self.start_controller().await;
         self.controller().wait_ready().await.unwrap();
         self.wait_published(SERVICE, PODS).await;
@@ -172,16 +213,38 @@ impl Harness {
         self.controller().wait_ready().await.unwrap();
     }
 
-    async fn start_controller_with(&mut self, kubeconfig: &Path) {
-        let program = program().await;
-        let arguments = [
+    /// Starts the controller with another kubeconfig.
+    pub(crate) async fn start_controller_with(&mut self, kubeconfig: &Path) {
+        self.controller = Some(self.start_process(self.tested, kubeconfig).await);
+    }
+
+    /// Starts the mirroring controller beside the controller under test.
+    pub(crate) async fn start_mirroring_too(&self) -> ControllerProcess {
+        let kubeconfig = self.proxy.kubeconfig(self.control_plane.admin()).unwrap();
+        let controller = self.start_process(Tested::Mirroring, &kubeconfig.path).await;
+        controller.wait_ready().await.unwrap();
+        controller
+    }
+
+    async fn start_process(&self, tested: Tested, kubeconfig: &Path) -> ControllerProcess {
+        let programs = programs().await;
+        let mut arguments = vec![
             format!("--kubeconfig={}", kubeconfig.display()),
-            format!("--namespace={}", self.namespace),
-            format!("--max-endpoints-per-slice={MAX_ENDPOINTS}"),
             format!("--disable-http2={}", self.protocol == Protocol::Http1),
+            match self.scope {
+                Scope::Namespace => format!("--namespace={}", self.namespace),
+                Scope::AllNamespaces => format!("--service-selector={ROW}={}", self.namespace),
+            },
         ];
+        let program = match tested {
+            Tested::Services => {
+                arguments.push(format!("--max-endpoints-per-slice={MAX_ENDPOINTS}"));
+                &programs[0]
+            }
+            Tested::Mirroring => &programs[1],
+        };
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        self.controller = Some(ControllerProcess::start(program, &arguments).await.unwrap());
+        ControllerProcess::start(program, &arguments).await.unwrap()
     }
 
     /// Stops the controller, which must succeed.
@@ -204,7 +267,50 @@ impl Harness {
 
     /// Creates an object with its status.
     pub(crate) async fn put(&self, object: &Value) {
-        put(&self.client, &self.namespace, object).await;
+        self.put_in(&self.namespace, object).await;
+    }
+
+    /// Creates an object with its status, in any namespace.
+    pub(crate) async fn put_in(&self, namespace: &str, object: &Value) {
+        let mut object = object.clone();
+        if object["kind"] == "Service" {
+            object["metadata"]["labels"][ROW] = self.namespace.clone().into();
+        }
+        put(&self.client, namespace, &object).await;
+    }
+
+    /// Creates a Service that the controller under test publishes with these endpoints. Pods are selected by every Service, so
+    /// the numbers only matter to the mirroring controller.
+    pub(crate) async fn put_service(&self, name: &str, endpoints: impl IntoIterator<Item = usize>) {
+        match self.tested {
+            Tested::Services => self.put(&fixtures::service(name)).await,
+            Tested::Mirroring => self.put_mirrored(name, endpoints).await,
+        }
+    }
+
+    /// Creates a Service without a selector, and its Endpoints.
+    pub(crate) async fn put_mirrored(&self, name: &str, addresses: impl IntoIterator<Item = usize>) {
+        self.put(&fixtures::service_without_selector(name)).await;
+        self.put(&fixtures::endpoints(name, addresses)).await;
+    }
+
+    /// Adds the next endpoint to all Services: a pod, or an address of these Endpoints.
+    pub(crate) async fn add_endpoint(&self, number: usize, services: &[&str]) {
+        if self.tested == Tested::Services {
+            return self.put(&fixtures::pod(number)).await;
+        }
+        for service in services {
+            self.replace_endpoints(service, 1..=number).await;
+        }
+    }
+
+    /// Replaces the addresses of an Endpoints object.
+    pub(crate) async fn replace_endpoints(&self, name: &str, addresses: impl IntoIterator<Item = usize>) {
+        let patch = json!({"subsets": fixtures::endpoints(name, addresses)["subsets"]});
+        let api = api(&self.client, &self.namespace, "Endpoints").unwrap();
+        api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
+            .unwrap();
     }
 
     /// Deletes a pod at once.
@@ -254,6 +360,20 @@ impl Harness {
         }
     }
 
+    /// Waits until the slices of a Service have this pod, and it is not ready.
+    pub(crate) async fn wait_not_ready(&self, service: &str, pod: usize) {
+        until("the endpoint that is not ready", async || {
+            let slices = self.slices_of(service).await;
+            let mut endpoints = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
+            endpoints.any(|endpoint| {
+                let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
+                endpoint.addresses[0] == address(pod) && ready == Some(false)
+            })
+        })
+        .await
+        .unwrap();
+    }
+
     /// The requests for slices that wrote, or tried to, by verb and status; 0 for no response.
     pub(crate) fn writes(&self) -> BTreeMap<(Verb, u16), usize> {
         let mut writes = BTreeMap::new();
@@ -264,10 +384,24 @@ impl Harness {
         writes
     }
 
+    /// The resourceVersion that each watch of the controller has reached.
+    pub(crate) async fn positions(&self) -> BTreeMap<String, u64> {
+        let (_, page) = self.controller().get("/debug/state").await.unwrap();
+        let page: Value = serde_json::from_str(&page).unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let watches = page["watches"].as_array().unwrap().iter();
+        watches
+            .map(|watch| {
+                let version = text(&watch["resource_version"]).parse().unwrap();
+                (text(&watch["resource"]), version)
+            })
+            .collect()
+    }
+
     /// Number of lists, as pages or as streams.
     pub(crate) fn lists(&self) -> usize {
         let requests = self.faults().requests(&Match::default());
-        requests.iter().filter(|request| request.is_list()).count()
+        requests.iter().filter(|recorded| is_list(recorded)).count()
     }
 
     /// The most connections that the controller opened within a second, from `start` on.
@@ -290,7 +424,7 @@ impl Harness {
     pub(crate) async fn finish(self) {
         self.wait_quiescent().await;
         let history = self.recorder.history().unwrap();
-        assert_clean(&history, &config(), env!("CARGO_TARGET_TMPDIR"));
+        assert_clean(&history, &config(self.tested), env!("CARGO_TARGET_TMPDIR"));
         self.stop().await;
     }
 
@@ -307,15 +441,31 @@ impl Harness {
     }
 }
 
-/// Only the controller for Services runs.
-pub(crate) fn config() -> CheckConfig {
+/// Whether a request lists objects. The probe for resourceVersions that went back is a list of one object.
+pub(crate) fn is_list(recorded: &Recorded) -> bool {
+    recorded.is_list() && !recorded.query.split('&').any(|parameter| parameter == "limit=1")
+}
+
+/// The checks for one running controller.
+pub(crate) fn config(tested: Tested) -> CheckConfig {
+    let both = config_of_both();
+    match tested {
+        Tested::Services => CheckConfig {
+            mirroring: None,
+            ..both
+        },
+        Tested::Mirroring => CheckConfig { services: None, ..both },
+    }
+}
+
+/// The checks for both controllers.
+pub(crate) fn config_of_both() -> CheckConfig {
     let default = CheckConfig::default();
     CheckConfig {
         services: default.services.map(|services| Manager {
             max_endpoints: MAX_ENDPOINTS,
             ..services
         }),
-        mirroring: None,
         // Some rows hold requests or streams for longer than the default.
         lag: Duration::from_secs(120),
         ..CheckConfig::default()

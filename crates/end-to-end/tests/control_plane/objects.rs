@@ -1,19 +1,22 @@
 //! Objects that are recreated, changed by other writers, or invalid.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
 use apisim::{
     faults::{Match, Rule},
     request::Verb,
 };
 use k8s_openapi::api::core::v1::{Event, Service};
-use kube::{Api, api::ListParams};
-use serde_json::json;
-use testenv::{Protocol, Webhook, WebhookMode, until};
+use kube::{
+    Api,
+    api::{ListParams, Patch, PatchParams},
+};
+use serde_json::{Value, json};
+use testenv::{Protocol, Webhook, WebhookMode, objects::api, until};
 
 use crate::{
     fixtures::{self, address},
-    harness::{Harness, PODS, SERVICE},
+    harness::{Harness, PODS, SERVICE, Tested},
 };
 
 pub(crate) async fn f23_a_recreated_service_gets_slices_of_its_own(protocol: Protocol) {
@@ -102,6 +105,35 @@ pub(crate) async fn f24_rewritten_labels_cause_no_hot_loop(protocol: Protocol) {
     harness.stop().await;
 }
 
+/// One more than a slice can have.
+const TOO_MANY_PORTS: u16 = 20_001;
+
+fn ports(numbers: RangeInclusive<u16>) -> Vec<Value> {
+    numbers
+        .map(|number| json!({"name": format!("p{number}"), "port": number}))
+        .collect()
+}
+
+/// Waits until an event of the namespace contains this text.
+async fn wait_for_event(harness: &Harness, text: &str) {
+    let events: Api<Event> = Api::namespaced(harness.client.clone(), &harness.namespace);
+    until(&format!("an event with {text}"), async || {
+        let events = events.list(&ListParams::default()).await.unwrap();
+        let mut messages = events.items.iter().filter_map(|event| event.message.as_deref());
+        messages.any(|message| message.contains(text))
+    })
+    .await
+    .unwrap();
+}
+
+async fn patch(harness: &Harness, kind: &str, name: &str, patch: Value) {
+    let api = api(&harness.client, &harness.namespace, kind).unwrap();
+    let patched = api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+    patched.unwrap();
+}
+
+/// kube-apiserver rejects Services with two ports of one name or unknown protocols, address families and traffic distributions,
+/// and pods with addresses that have a zone or cannot be parsed: unit tests have these.
 pub(crate) async fn f25_invalid_objects_stop_no_stream(protocol: Protocol) {
     let harness = Harness::start("f25", protocol).await;
     let mut both = fixtures::service("both");
@@ -121,18 +153,102 @@ pub(crate) async fn f25_invalid_objects_stop_no_stream(protocol: Protocol) {
     let mut huge = fixtures::pod(12);
     huge["metadata"]["annotations"] = json!({"example.com/huge": "x".repeat(250_000)});
     harness.put(&huge).await;
+    let mut unknown_phase = fixtures::pod(13);
+    unknown_phase["status"]["phase"] = "Dreaming".into();
+    harness.put(&unknown_phase).await;
+    let mut many_ports = fixtures::service("many-ports");
+    many_ports["spec"]["ports"] = ports(1..=TOO_MANY_PORTS).into();
+    harness.put(&many_ports).await;
     harness.put(&fixtures::pod(4)).await;
-    harness.wait_published(SERVICE, (1..=4).chain(10..=12)).await;
-    let events: Api<Event> = Api::namespaced(harness.client.clone(), &harness.namespace);
-    until("an event for the invalid address", async || {
-        let events = events.list(&ListParams::default()).await.unwrap();
-        events
-            .items
-            .iter()
-            .any(|event| event.message.as_deref().is_some_and(|text| text.contains("fe80::a")))
+    harness.wait_published(SERVICE, (1..=4).chain(10..=13)).await;
+    wait_for_event(&harness, "fe80::a").await;
+    wait_for_event(&harness, "20001 ports").await;
+    let mut unknown_condition = fixtures::pod(14);
+    unknown_condition["status"]["conditions"] = json!([{"type": "Ready", "status": "Perhaps"}]);
+    harness.put(&unknown_condition).await;
+    harness.wait_not_ready(SERVICE, 14).await;
+    println!(
+        "F25: {} events",
+        harness.faults().count(&Match::writes().resource("events"))
+    );
+    assert!(harness.faults().count(&Match::writes().resource("events")) <= 5);
+    // The Service is published once its ports fit.
+    harness.delete_pod(14).await;
+    patch(
+        &harness,
+        "Service",
+        "many-ports",
+        json!({"spec": {"ports": ports(1..=1)}}),
+    )
+    .await;
+    harness.wait_published("many-ports", (1..=4).chain(10..=13)).await;
+    harness.finish().await;
+}
+
+/// kube-apiserver rejects Endpoints with unknown protocols, invalid host names, and addresses that are link-local, have a zone or
+/// cannot be parsed: unit tests have these.
+pub(crate) async fn f25_invalid_endpoints_stop_no_stream(protocol: Protocol) {
+    let harness = Harness::start_tested(Tested::Mirroring, "f25-mirroring", protocol).await;
+    let invalid = [
+        ("many-ports", "/subsets/0/ports", json!(ports(1..=TOO_MANY_PORTS))),
+        (
+            "same-names",
+            "/subsets/0/ports",
+            json!([{"name": "http", "port": 80}, {"name": "http", "port": 81}]),
+        ),
+        (
+            "unknown-target",
+            "/subsets/0/addresses/0/targetRef",
+            json!({"kind": "Whale", "name": "w"}),
+        ),
+        ("other-form", "/subsets/0/addresses/3", json!({"ip": "FD00:0:0::1"})),
+        (
+            "trigger-time",
+            "/metadata/annotations",
+            json!({"endpoints.kubernetes.io/last-change-trigger-time": "yesterday"}),
+        ),
+        (
+            "huge",
+            "/metadata/annotations",
+            json!({"example.com/huge": "x".repeat(250_000)}),
+        ),
+    ];
+    for (name, pointer, value) in invalid {
+        harness.put(&fixtures::service_without_selector(name)).await;
+        let mut endpoints = fixtures::endpoints(name, PODS);
+        let change = json_patch::AddOperation {
+            path: pointer.try_into().unwrap(),
+            value,
+        };
+        json_patch::patch(&mut endpoints, &[json_patch::PatchOperation::Add(change)]).unwrap();
+        harness.put(&endpoints).await;
+    }
+    harness.add_endpoint(4, &[SERVICE]).await;
+    harness.wait_published(SERVICE, 1..=4).await;
+    for name in ["unknown-target", "trigger-time", "huge"] {
+        harness.wait_published(name, PODS).await;
+    }
+    until("the other form of an address", async || {
+        let slices = harness.slices_of("other-form").await;
+        let mut endpoints = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
+        endpoints.any(|endpoint| endpoint.addresses[0] == "fd00::1")
     })
     .await
     .unwrap();
+    until("one slice for each port of one name", async || {
+        harness.slices_of("same-names").await.len() == 2
+    })
+    .await
+    .unwrap();
+    wait_for_event(&harness, "20001 ports").await;
+    println!(
+        "F25: {} events",
+        harness.faults().count(&Match::writes().resource("events"))
+    );
     assert!(harness.faults().count(&Match::writes().resource("events")) <= 5);
+    for name in ["many-ports", "same-names"] {
+        harness.replace_endpoints(name, PODS).await;
+        harness.wait_published(name, PODS).await;
+    }
     harness.finish().await;
 }

@@ -7,12 +7,12 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use serde_json::json;
 use slice_oracle::{Recorder, assert_clean};
-use testenv::{Protocol, objects::create, until};
+use testenv::{ControllerProcess, Protocol, objects::create, until};
 use tokio::time::{Instant, timeout};
 
 use crate::{
     fixtures,
-    harness::{Harness, PODS, SERVICE, config},
+    harness::{Harness, PODS, SERVICE, config_of_both},
 };
 
 /// Pings fail after 12 s (HTTP/2), a watch is overdue after 13 s (HTTP/1.1).
@@ -81,11 +81,67 @@ pub(crate) async fn f13_a_stalled_etcd_causes_no_duplicate(protocol: Protocol) {
     harness.finish().await;
 }
 
+/// A restart is the change of leader that a single etcd can have.
+pub(crate) async fn f13_a_restarted_etcd_causes_no_duplicate(protocol: Protocol) {
+    let harness = Harness::start_restored("f13-restart", protocol).await;
+    let creates = || Rule::on(Verb::Create, "endpointslices");
+    let held = harness.faults().add(creates().hold_request());
+    harness.put(&fixtures::service("restarted")).await;
+    until("creates of slices", async || held.hits() > 0).await.unwrap();
+    let etcd = harness.control_plane.etcd();
+    etcd.kill().await.unwrap();
+    held.remove();
+    let tried_again = until("a second attempt", async || {
+        harness.writes().values().sum::<usize>() > 2
+    });
+    let tried_again = tried_again.await;
+    etcd.start().await.unwrap();
+    let start = Instant::now();
+    tried_again.unwrap();
+    harness.wait_published("restarted", PODS).await;
+    println!(
+        "F13: published {:?} after etcd is back, {:?}",
+        start.elapsed(),
+        harness.writes()
+    );
+    assert_eq!(harness.slices_of("restarted").await.len(), 2);
+    harness.put(&fixtures::pod(4)).await;
+    for service in [SERVICE, "restarted"] {
+        harness.wait_published(service, 1..=4).await;
+    }
+    assert_eq!(harness.slices_of("restarted").await.len(), 2);
+    harness.finish().await;
+}
+
+/// Waits until a resource was listed again, because resourceVersions went back, or passed what the watch had seen (410 Gone).
+async fn wait_for_relist(controller: &ControllerProcess, resource: &str) {
+    let prefix = format!("lists_total{{resource=\"{resource}\",reason=\"");
+    until(&format!("a relist of {resource}"), async || {
+        let (_, metrics) = controller.get("/metrics").await.unwrap();
+        let relists = metrics.lines().filter(|line| line.contains(&prefix));
+        relists
+            .into_iter()
+            .any(|line| !line.contains("initial") && !line.ends_with(" 0"))
+    })
+    .await
+    .unwrap();
+}
+
 pub(crate) async fn f14_an_older_etcd_is_noticed(protocol: Protocol) {
     let harness = Harness::start_restored("f14", protocol).await;
+    // Both controllers at once: a restore takes long.
+    harness.put_mirrored("mirrored", PODS).await;
+    let mirroring = harness.start_mirroring_too().await;
+    harness.wait_published("mirrored", PODS).await;
     let copy = harness.control_plane.copy_etcd().await.unwrap();
     harness.put(&fixtures::pod(4)).await;
-    harness.wait_published(SERVICE, 1..=4).await;
+    harness.replace_endpoints("mirrored", 1..=4).await;
+    for service in [SERVICE, "mirrored"] {
+        harness.wait_published(service, 1..=4).await;
+    }
+    // The newest objects, by which a restore is noticed, are lost.
+    harness.put_mirrored("lost", PODS).await;
+    harness.wait_published("lost", PODS).await;
     // More writes than the API server itself does when it starts.
     let maps: Api<ConfigMap> = Api::namespaced(harness.client.clone(), &harness.namespace);
     for number in 0..200 {
@@ -95,28 +151,35 @@ pub(crate) async fn f14_an_older_etcd_is_noticed(protocol: Protocol) {
     harness.control_plane.restore_etcd(&copy).await.unwrap();
     harness.delete_pod(1).await;
     harness.put(&fixtures::pod(5)).await;
+    harness.replace_endpoints("mirrored", [2, 3, 5]).await;
     let start = Instant::now();
     let published = timeout(RESYNCED, async {
         // By chance, slices may be right before that.
-        for resource in ["pods", "endpointslices"] {
-            let list = format!("lists_total{{resource=\"{resource}\",reason=\"epoch\"}} 1");
-            harness.controller().wait_for_page("/metrics", &list).await.unwrap();
+        for (controller, inputs) in [(harness.controller(), "pods"), (&mirroring, "endpoints")] {
+            for resource in [inputs, "endpointslices"] {
+                wait_for_relist(controller, resource).await;
+            }
         }
         println!("F14: noticed after {:?}", start.elapsed());
-        harness.wait_published(SERVICE, [2, 3, 5]).await;
+        for service in [SERVICE, "mirrored"] {
+            harness.wait_published(service, [2, 3, 5]).await;
+        }
     });
     let published = published.await;
     println!("F14: published after {:?}", start.elapsed());
     assert!(
         published.is_ok(),
-        "not published within {RESYNCED:?}:\n{}",
-        harness.controller().process.output()
+        "not published within {RESYNCED:?}:\n{}\n{}",
+        harness.controller().process.output(),
+        mirroring.process.output()
     );
     // The versions of the first recorder are of another history.
     let recorder = Recorder::start_namespaced(harness.client.clone(), &harness.namespace)
         .await
         .unwrap();
     recorder.wait_quiescent(Duration::from_secs(2)).await.unwrap();
-    assert_clean(&recorder.history().unwrap(), &config(), env!("CARGO_TARGET_TMPDIR"));
+    let history = recorder.history().unwrap();
+    assert_clean(&history, &config_of_both(), env!("CARGO_TARGET_TMPDIR"));
+    mirroring.stop().await.unwrap();
     harness.stop().await;
 }

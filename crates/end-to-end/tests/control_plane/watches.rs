@@ -4,14 +4,17 @@ use apisim::{
     faults::{Match, Rule, StreamFault},
     request::Verb,
 };
-use testenv::{Protocol, until};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Api;
+use serde_json::json;
+use testenv::{Protocol, objects::create, until};
 
 use crate::{
     fixtures,
-    harness::{Harness, SERVICE},
+    harness::{Harness, SERVICE, Tested},
 };
 
-const WATCHED: [&str; 4] = ["endpointslices", "nodes", "pods", "services"];
+pub(crate) const WATCHED: [&str; 4] = ["endpointslices", "nodes", "pods", "services"];
 
 pub(crate) async fn f8_a_cut_watch_is_resumed_without_a_list(protocol: Protocol) {
     let harness = Harness::start("f08", protocol).await;
@@ -61,22 +64,80 @@ pub(crate) async fn f10_no_write_before_every_cache_is_synced(protocol: Protocol
 }
 
 pub(crate) async fn f11_a_relist_of_unchanged_objects_writes_nothing(protocol: Protocol) {
-    let harness = Harness::start("f11", protocol).await;
-    for resource in WATCHED {
+    f11(Tested::Services, "f11", &WATCHED, &WATCHED, protocol).await;
+}
+
+pub(crate) async fn f11_a_relist_of_unchanged_endpoints_writes_nothing(protocol: Protocol) {
+    // Slices are watched twice.
+    let watched = ["endpoints", "endpointslices", "endpointslices", "services"];
+    let names = ["endpoints", "endpointslices", "pod slices", "services"];
+    f11(Tested::Mirroring, "f11-mirroring", &watched, &names, protocol).await;
+}
+
+/// `names` are those of the watches in the log.
+async fn f11(tested: Tested, row: &str, watched: &[&str], names: &[&str], protocol: Protocol) {
+    let harness = Harness::start_tested(tested, row, protocol).await;
+    for resource in watched {
         let faults = harness.faults();
         faults.add(Rule::on(Verb::Watch, resource).times(1).answer(410));
         faults.add(Rule::on(Verb::Watch, resource).times(1).stream(StreamFault::Cut));
     }
-    harness.controller().wait_for_relist(&WATCHED).await.unwrap();
-    until("the end of all relists", async || harness.lists() >= WATCHED.len())
+    harness.controller().wait_for_relist(names).await.unwrap();
+    until("the end of all relists", async || harness.lists() >= watched.len())
         .await
         .unwrap();
     harness.wait_quiescent().await;
     assert_eq!(harness.writes().len(), 0);
     // A controller that publishes a new object has completed the relists.
-    harness.put(&fixtures::pod(4)).await;
+    harness.add_endpoint(4, &[SERVICE]).await;
     harness.wait_published(SERVICE, 1..=4).await;
     assert_eq!(harness.faults().count(&Match::writes().resource("endpointslices")), 1);
+    harness.finish().await;
+}
+
+/// etcd is compacted while the watches are closed, so that the real server answers 410 Gone (F13 as well).
+pub(crate) async fn f11_a_compaction_causes_a_relist_without_writes(protocol: Protocol) {
+    // Without a watch cache: it would serve the compacted versions.
+    let harness = Harness::start_disrupted("f11-compaction", protocol).await;
+    let mut held = Vec::new();
+    for resource in WATCHED {
+        held.push(harness.faults().add(Rule::on(Verb::Watch, resource).hold_request()));
+        harness
+            .faults()
+            .add(Rule::on(Verb::Watch, resource).times(1).stream(StreamFault::Cut));
+    }
+    until("held watches", async || held.iter().all(|held| held.hits() > 0))
+        .await
+        .unwrap();
+    // The compacted version is later than the one that the watches continue with.
+    let maps: Api<ConfigMap> = Api::namespaced(harness.client.clone(), &harness.namespace);
+    for number in 0..3 {
+        let map = json!({"metadata": {"name": format!("later-{number}")}});
+        create(&maps, map).await.unwrap();
+    }
+    let compacted = harness.control_plane.compact_etcd().await.unwrap();
+    for held in held {
+        held.remove();
+    }
+    harness.controller().wait_for_relist(&WATCHED).await.unwrap();
+    until("the end of all relists", async || {
+        let positions = harness.positions().await;
+        positions
+            .values()
+            .all(|version| i64::try_from(*version).unwrap() >= compacted)
+    })
+    .await
+    .unwrap();
+    harness.wait_quiescent().await;
+    println!(
+        "F11: {} lists after a compaction, writes {:?}",
+        harness.lists(),
+        harness.writes()
+    );
+    assert_eq!(harness.lists(), WATCHED.len());
+    assert_eq!(harness.writes().len(), 0);
+    harness.put(&fixtures::pod(4)).await;
+    harness.wait_published(SERVICE, 1..=4).await;
     harness.finish().await;
 }
 
@@ -91,6 +152,7 @@ pub(crate) async fn f16_a_held_stream_causes_no_flap(protocol: Protocol) {
     harness.wait_published(SERVICE, 1..=4).await;
     harness.delete_pod(1).await;
     harness.wait_published(SERVICE, 2..=4).await;
+    harness.wait_quiescent().await;
     let before = harness.writes();
     held.remove();
     harness.wait_quiescent().await;

@@ -63,6 +63,7 @@ impl ControlPlaneBuilder {
         let control_plane = ControlPlane {
             etcd,
             etcd_config: files.config(&admin, "https", etcd_port)?,
+            etcd_port,
             apiserver,
             url: format!("https://127.0.0.1:{port}"),
             admin,

@@ -4,6 +4,7 @@ mod builder;
 mod data_copy;
 mod etcd;
 mod flags;
+mod replica;
 
 use std::path::Path;
 
@@ -12,6 +13,7 @@ use kube::{Client, Config};
 
 pub use self::builder::ControlPlaneBuilder;
 pub use self::data_copy::EtcdCopy;
+pub use self::replica::ApiserverReplica;
 use crate::access::{KubeconfigFile, User};
 use crate::component::{self, Component};
 use crate::error::Error;
@@ -25,6 +27,7 @@ pub struct ControlPlane {
     files: Files,
     etcd: Component,
     etcd_config: Config,
+    etcd_port: u16,
     apiserver: Component,
     url: String,
     admin: User,

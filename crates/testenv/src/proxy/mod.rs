@@ -9,7 +9,7 @@ use apisim::{
     faults::{FaultService, Faults},
     serve::{Connections, HttpServer},
 };
-use http::Uri;
+use http::{Method, Uri, uri::PathAndQuery};
 use kube::Client;
 use tokio_rustls::TlsAcceptor;
 
@@ -96,6 +96,13 @@ impl<'a> FaultProxy<'a> {
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// Sends the requests for which this function returns an address there, such as to an
+    /// [`ApiserverReplica`](crate::ApiserverReplica), and the others to the API server of the control plane. The function gets
+    /// method, path and query. It applies to new requests, and replaces the function of an earlier call.
+    pub fn redirect(&self, redirect: impl Fn(&Method, &PathAndQuery) -> Option<Uri> + Send + Sync + 'static) {
+        self.upstream.redirect(redirect);
     }
 
     /// The connections of the clients, and faults of them.

@@ -10,9 +10,9 @@ use std::{
 
 use apisim::body::{Body, BoxError, boxed};
 use http::{
-    Request, Response, Uri, Version,
+    Method, Request, Response, Uri, Version,
     header::{AUTHORIZATION, HOST},
-    uri::{Authority, Scheme},
+    uri::{Authority, PathAndQuery, Scheme},
 };
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::{
@@ -29,6 +29,8 @@ const STREAM_WINDOW_BYTES: u32 = 16 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 1 << 30;
 
 type TlsClient = Client<HttpsConnector<HttpConnector>, Body>;
+/// The address of a request at another server.
+type Redirect = Arc<dyn Fn(&Method, &PathAndQuery) -> Option<Uri> + Send + Sync>;
 
 /// Forwards requests to the API server.
 ///
@@ -40,6 +42,7 @@ pub(super) struct Upstream {
     anonymous: TlsClient,
     protocol: Protocol,
     by_token: Arc<Mutex<HashMap<String, TlsClient>>>,
+    redirect: Arc<Mutex<Option<Redirect>>>,
 }
 
 impl Upstream {
@@ -49,6 +52,7 @@ impl Upstream {
             anonymous: client(anonymous, protocol),
             protocol,
             by_token: Arc::default(),
+            redirect: Arc::default(),
         }
     }
 
@@ -58,6 +62,10 @@ impl Upstream {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(token, client(identity, self.protocol));
+    }
+
+    pub(super) fn redirect(&self, redirect: impl Fn(&Method, &PathAndQuery) -> Option<Uri> + Send + Sync + 'static) {
+        *self.redirect.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(redirect));
     }
 
     fn client_for<B>(&self, request: &Request<B>) -> Option<TlsClient> {
@@ -71,7 +79,12 @@ impl Upstream {
         by_token.get(token).cloned()
     }
 
-    fn rewrite_uri(&self, address: &Uri) -> Result<Uri, http::uri::InvalidUriParts> {
+    fn rewrite_uri(&self, method: &Method, address: &Uri) -> Result<Uri, http::uri::InvalidUriParts> {
+        let redirect = self.redirect.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let redirected = redirect.zip(address.path_and_query());
+        if let Some(address) = redirected.and_then(|(redirect, path)| redirect(method, path)) {
+            return Ok(address);
+        }
         let mut parts = address.clone().into_parts();
         parts.scheme = Some(Scheme::HTTPS);
         parts.authority = Some(self.server.clone());
@@ -108,7 +121,7 @@ impl Service<Request<Body>> for Upstream {
             }
             None => self.anonymous.clone(),
         };
-        let address = self.rewrite_uri(request.uri());
+        let address = self.rewrite_uri(request.method(), request.uri());
         Box::pin(async move {
             *request.uri_mut() = address?;
             // The client chooses the version for its own connection.

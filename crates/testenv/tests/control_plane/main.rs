@@ -12,6 +12,7 @@ mod faults;
 mod gates;
 mod kubectl;
 mod lifetime;
+mod replica;
 mod webhook;
 
 use k8s_openapi::api::core::v1::ConfigMap;

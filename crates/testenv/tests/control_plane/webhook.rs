@@ -45,6 +45,18 @@ async fn a_webhook_patches_denies_and_hangs() {
     assert_eq!(status.details.unwrap().retry_after_seconds, 86_400);
     assert_eq!(validating.requests(), before + 1);
 
+    let denial = WebhookMode::Deny {
+        code: 422,
+        message: "not this one".to_owned(),
+        retry_after_seconds: None,
+    };
+    validating.set_mode(denial.for_service("other"));
+    let dry_run = DeleteParams::default().dry_run();
+    slices.delete("allowed", &dry_run).await.unwrap();
+    let denied = slices.delete("patched", &dry_run).await.unwrap_err();
+    assert!(denied.to_string().contains("not this one"), "{denied}");
+
+    let before = validating.requests() - 1;
     validating.set_mode(WebhookMode::Hang);
     let hanging = tokio::spawn(async move { create(&slices, slice("late")).await });
     until("a second request", async || validating.requests() == before + 2).await;

@@ -90,6 +90,8 @@ pub enum Fault {
     DropRequest,
     /// The server executes the request; the connection closes before the response.
     DropAnswer,
+    /// The server executes the request; the response is held until the rule is removed.
+    HoldAnswer,
     /// A watch stream fails after a number of events.
     Stream {
         /// Number of events that are still delivered.
@@ -263,6 +265,11 @@ impl RuleBuilder {
     /// Forward the request and drop the response.
     pub fn drop_answer(self) -> Rule {
         self.fault(Fault::DropAnswer)
+    }
+
+    /// Forward the request and hold the response until the rule is removed.
+    pub fn hold_answer(self) -> Rule {
+        self.fault(Fault::HoldAnswer)
     }
 
     /// Inject a fault into watch streams, including open ones.

@@ -132,6 +132,11 @@ async fn apply_fault(
                 }
                 return Err(FaultError::AnswerDropped.into());
             }
+            Fault::HoldAnswer => {
+                let response = forward(request).await?;
+                while removed.changed().await.is_ok() {}
+                return Ok(response);
+            }
             Fault::Stream { after_events, then } => {
                 broken = Some((rule, StreamMode::Break { after_events, then }));
             }

@@ -63,6 +63,7 @@ macro_rules! all_scenarios {
             requests::a_held_request_reaches_the_server_on_release,
             requests::a_dropped_request_never_reaches_the_server,
             requests::a_dropped_response_leaves_the_object_in_place,
+            requests::a_held_response_reaches_the_client_on_release,
             requests::every_request_is_recorded,
             streams::a_cut_stream_ends_between_events,
             streams::a_stream_cut_in_mid_event_is_resumed_without_loss,

@@ -110,6 +110,20 @@ pub(crate) async fn a_dropped_response_leaves_the_object_in_place(harness: Fault
     assert_eq!(status_of(again), (409, "AlreadyExists".into()));
 }
 
+pub(crate) async fn a_held_response_reaches_the_client_on_release(harness: FaultHarness) {
+    let rule = harness.faults.add(Rule::on(Verb::Create, "leases").hold_answer());
+    let held = tokio::spawn({
+        let leases = harness.leases();
+        async move { create(&leases, "a").await }
+    });
+    while !harness.exists("a").await {
+        tokio::task::yield_now().await;
+    }
+    assert!(!held.is_finished());
+    rule.remove();
+    held.await.unwrap().unwrap();
+}
+
 pub(crate) async fn every_request_is_recorded(harness: FaultHarness) {
     harness.faults.add(Rule::on(Verb::Delete, "leases").drop_request());
     let leases = harness.leases();

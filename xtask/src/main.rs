@@ -35,6 +35,8 @@ enum Command {
     SpecCoverage(Arguments),
     /// Run scenarios with upstream's controllers and with ours on real control planes, and compare
     Conformance(Arguments),
+    /// Run past failures of upstream with upstream's controllers and with ours, and print which have them
+    UpstreamFailures(Arguments),
     /// Run the engine in random schedules with faults, in memory, and check the invariants
     Simulate(Arguments),
     /// Compare sync latency with upstream, or measure the controllers in a cold start, an outage or an overload
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Command::Fuzz(args) => fuzz::run(args),
         Command::SpecCoverage(arguments) => exec("spec-coverage", arguments),
         Command::Conformance(arguments) => exec("conformance", arguments),
+        Command::UpstreamFailures(arguments) => exec("upstream-failures", arguments),
         Command::Simulate(arguments) => exec("simulate", arguments),
         Command::Bench(args) => bench::run(args),
         Command::Reference(arguments) => exec("reference", arguments),

@@ -7,6 +7,7 @@ mod run;
 mod scenario;
 mod scenarios;
 mod snapshot;
+pub mod upstream_failures;
 
 use std::{collections::BTreeSet, path::PathBuf};
 

@@ -83,6 +83,18 @@ fn a_write_is_cached_at_once_and_an_older_event_does_not_undo_it() {
     );
 }
 
+/// An update without a change keeps the version, and no event follows it: nothing waits for one (127370, 126578).
+#[test]
+fn a_response_with_the_cached_version_is_recorded_and_expects_no_event() {
+    let mut cache = SliceCache::default();
+    apply(&mut cache, slice("web", "a", 3));
+    cache.begin_sync(&key("web"));
+    assert_eq!(write(&mut cache, "a", 3), WriteOutcome::Recorded);
+    assert!(!cache.end_sync(&key("web")));
+    assert_eq!(versions(&cache, "web"), pairs(&[("a", "3")]));
+    assert_eq!(apply(&mut cache, slice("web", "a", 4)), [key("web")]);
+}
+
 /// Whether the event arrives before or after the response (R24, G-04).
 #[test]
 fn the_echo_of_our_own_write_enqueues_nothing() {

@@ -154,7 +154,7 @@ fn slices_have_the_address_types_and_ports_of_the_service() {
     }
 }
 
-/// A terminating slice is ignored and does not block the sync (T-CTL-10, T-CTL-41, D8, 108267).
+/// A terminating slice is ignored and does not block the sync (T-CTL-10, T-CTL-41, D8, 108267, 108779).
 #[test]
 fn terminating_slice_is_ignored() {
     let mut harness = harness(&service("web"), &[]);

@@ -219,7 +219,7 @@ fn t_gx_06_t_mir_n17_a_terminating_namespace_is_no_failure() {
     assert_eq!(harness.engine.next_deadline(harness.now), None);
 }
 
-/// A 404 is the desired result of a delete (M109, W11, D5).
+/// A 404 is the desired result of a delete (M109, W11, D5, 90276).
 #[test]
 fn g_24_t_gx_07_t_mir_n07_deleting_a_missing_slice_succeeds() {
     let mut harness = changing_ip_family();

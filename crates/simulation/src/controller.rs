@@ -24,6 +24,8 @@ pub(crate) struct Controller {
     pub(crate) seen: SeenSlices,
     /// The number of times that the stream of its slices has shown that resourceVersions went back.
     pub(crate) epoch: u32,
+    /// Until when the API server asked to wait.
+    pub(crate) closed_until: Option<Instant>,
 }
 
 /// A watch stream.
@@ -36,8 +38,19 @@ pub(crate) struct Stream {
     /// Whether a list was complete.
     pub(crate) synced: bool,
     pub(crate) held: bool,
-    /// Whether resourceVersions went back: the watch is silent until the stream lists again.
-    outdated: bool,
+    resume: Resume,
+    /// When the next list may start, after one was rejected.
+    retry_at: Option<Instant>,
+}
+
+/// How a stream continues that is not listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Resume {
+    Watch,
+    /// It has not listed, or its list failed.
+    List,
+    /// resourceVersions went back: the watch is silent until the stream lists again.
+    NewEpoch,
 }
 
 /// A list that is not delivered completely.
@@ -83,12 +96,25 @@ impl Controller {
             jobs: Vec::new(),
             seen: SeenSlices::default(),
             epoch: 0,
+            closed_until: None,
         }
     }
 
-    /// A stream starts a list. One that is not complete is dropped.
+    /// A stream starts a list. One that is not complete is dropped. Nothing starts while the server is overloaded.
     pub(crate) fn start_list(&mut self, stream: usize, server: &Server, now: Instant) {
-        if std::mem::take(&mut self.streams[stream].outdated) {
+        let watch = &mut self.streams[stream];
+        if let Some(overload) = server.overload {
+            if watch.retry_at.is_none_or(|retry_at| retry_at <= now) {
+                self.fail_list(stream, now);
+                self.streams[stream].retry_at = Some(now + overload.delay());
+                self.engine
+                    .handle(stream, Event::Overloaded(overload.retry_after()), now);
+                self.close_gate(now + overload.delay());
+            }
+            return;
+        }
+        watch.retry_at = None;
+        if std::mem::replace(&mut watch.resume, Resume::Watch) == Resume::NewEpoch {
             self.engine.handle(stream, Event::NewEpoch, now);
             if stream + 1 == self.streams.len() {
                 self.seen.clear();
@@ -108,9 +134,22 @@ impl Controller {
         self.engine.handle(stream, Event::Init, now);
     }
 
+    /// The list of a stream fails, if there is one.
+    pub(crate) fn fail_list(&mut self, stream: usize, now: Instant) {
+        if self.streams[stream].listing.take().is_some() {
+            self.streams[stream].resume = Resume::List;
+            self.engine.handle(stream, Event::InitFailed, now);
+        }
+    }
+
+    /// The API server asked to wait until then.
+    pub(crate) fn close_gate(&mut self, until: Instant) {
+        self.closed_until = self.closed_until.max(Some(until));
+    }
+
     /// A stream delivers its next event. Returns whether there is one.
     pub(crate) fn deliver(&mut self, stream: usize, server: &Server, now: Instant, trace: Trace) -> bool {
-        if self.streams[stream].outdated {
+        if !self.streams[stream].is_started() {
             self.start_list(stream, server, now);
         }
         let is_own = stream + 1 == self.streams.len();
@@ -120,8 +159,9 @@ impl Controller {
         if is_own {
             match &event {
                 Event::Apply(object) => self.seen.apply(object.metadata()),
+                Event::Undecodable(object) => self.seen.undecodable(object),
                 Event::Delete(object) => self.seen.delete(object),
-                Event::NewEpoch | Event::Init | Event::InitDone(_) => {}
+                _ => {}
             }
         }
         trace.print(|| format!("stream {stream}: {}", describe_event(&event)));
@@ -138,7 +178,9 @@ impl Controller {
     pub(crate) fn on_restore(&mut self) {
         self.seen.clear();
         for stream in &mut self.streams {
-            stream.outdated = stream.is_started();
+            if stream.is_started() {
+                stream.resume = Resume::NewEpoch;
+            }
             stream.listing = None;
             stream.position = 0;
         }
@@ -159,7 +201,14 @@ impl Controller {
             && self
                 .streams
                 .iter()
-                .all(|stream| stream.synced && !stream.outdated && stream.listing.is_none() && !has_events(stream))
+                .all(|stream| stream.is_watching() && !has_events(stream))
+    }
+
+    /// When the engine or a stream continues if nothing else happens.
+    pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
+        let waiting = self.streams.iter().filter(|stream| !stream.is_started());
+        let retries = waiting.filter_map(|stream| stream.retry_at);
+        retries.chain(self.engine.next_deadline(now)).min()
     }
 
     /// The writes that can be sent, as indexes of job and write.
@@ -224,26 +273,31 @@ impl Stream {
             listing: None,
             synced: false,
             held: false,
-            outdated: false,
+            resume: Resume::List,
+            retry_at: None,
         }
     }
 
-    /// Whether the stream has listed or is listing.
+    /// Whether the stream watches or is listing.
     pub(crate) fn is_started(&self) -> bool {
-        self.synced || self.listing.is_some() || self.outdated
+        self.listing.is_some() || self.resume == Resume::Watch
+    }
+
+    fn is_watching(&self) -> bool {
+        self.listing.is_none() && self.resume == Resume::Watch
     }
 
     fn next(&mut self, server: &Server) -> Option<Event> {
         if let Some(listing) = &mut self.listing {
             if let Some(object) = listing.objects.pop_front() {
-                return Some(Event::Apply(object));
+                return Some(applied(object));
             }
             let event = Event::InitDone(listing.version);
             self.listing = None;
             self.synced = true;
             return Some(event);
         }
-        if !self.synced {
+        if !self.is_watching() {
             return None;
         }
         for change in server.changes(self.definition.resource, self.position) {
@@ -265,11 +319,20 @@ impl WatchDef {
     /// The event of a change: an object that no longer has the labels counts as deleted.
     fn event(&self, change: &Change) -> Option<Event> {
         if let Some(after) = change.after.as_ref().filter(|object| self.selects(object)) {
-            return Some(Event::Apply(after.clone()));
+            return Some(applied(after.clone()));
         }
         let before = change.before.as_ref().filter(|object| self.selects(object))?;
         let mut object = before.object_ref();
         object.resource_version = change.version.to_string().into();
         Some(Event::Delete(object))
+    }
+}
+
+/// The event of an object that exists.
+fn applied(object: Object) -> Event {
+    if object.is_undecodable() {
+        Event::Undecodable(object.object_ref())
+    } else {
+        Event::Apply(object)
     }
 }

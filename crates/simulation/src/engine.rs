@@ -40,6 +40,10 @@ pub(crate) enum Event {
     Apply(Object),
     Delete(ObjectRef),
     InitDone(u64),
+    InitFailed,
+    Undecodable(ObjectRef),
+    /// With the `Retry-After`.
+    Overloaded(Option<Duration>),
 }
 
 /// The engine under test, or a broken one in the tests of the checks.
@@ -230,5 +234,8 @@ fn simulated<O>(event: Event, input: impl Fn(&Object) -> O) -> SimulatedEvent<O>
         }),
         Event::Delete(object) => SimulatedEvent::Delete(object),
         Event::InitDone(version) => SimulatedEvent::InitDone(version),
+        Event::InitFailed => SimulatedEvent::InitFailed,
+        Event::Undecodable(object) => SimulatedEvent::Undecodable(object),
+        Event::Overloaded(retry_after) => SimulatedEvent::Overloaded(retry_after),
     }
 }

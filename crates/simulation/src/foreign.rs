@@ -7,7 +7,7 @@ use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
 use crate::{
     inputs,
-    object::{Object, Resource, label, version},
+    object::{Object, Resource, UNDECODABLE, label, version},
     schedule::Edit,
     server::Server,
 };
@@ -29,6 +29,7 @@ pub(crate) fn edit(server: &mut Server, slice: u8, edit: Edit) {
     let mut slice = EndpointSlice::clone(found);
     let name = slice.metadata.name.clone().unwrap_or_default();
     let labels = slice.metadata.labels.get_or_insert_default();
+    labels.remove(UNDECODABLE);
     match edit {
         Edit::Delete => {
             server.delete(Resource::Slices, &name);

@@ -179,6 +179,30 @@ pub(crate) fn recreate(server: &mut Server, resource: Resource, name: &str) {
     }
 }
 
+/// Makes an object undecodable. Its state stays the same, so that the earlier version in use is right. Returns its resource.
+pub(crate) fn corrupt(server: &mut Server, resource: u8, object: u8) -> Option<Resource> {
+    let resource = Resource::ALL[usize::from(resource) % Resource::ALL.len()];
+    let count = server.list(resource).count();
+    let object = server.list(resource).nth(usize::from(object).checked_rem(count)?)?;
+    let mut object = object.clone();
+    object.set_undecodable(true);
+    server.put(object);
+    Some(resource)
+}
+
+/// Makes all objects decodable.
+pub(crate) fn repair(server: &mut Server) {
+    let undecodable: Vec<Object> = server
+        .objects()
+        .filter(|object| object.is_undecodable())
+        .cloned()
+        .collect();
+    for mut object in undecodable {
+        object.set_undecodable(false);
+        server.put(object);
+    }
+}
+
 fn pod_name(index: u8) -> String {
     format!("p{}", index % PODS)
 }

@@ -14,6 +14,9 @@ use slice_controller::ObjectRef;
 /// The namespace of all objects except nodes.
 pub(crate) const NAMESPACE: &str = "ns";
 
+/// The label of an object that no watch can decode.
+pub(crate) const UNDECODABLE: &str = "undecodable";
+
 /// A resource of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Resource {
@@ -25,6 +28,8 @@ pub(crate) enum Resource {
 }
 
 impl Resource {
+    pub(crate) const ALL: [Self; 5] = [Self::Nodes, Self::Pods, Self::Services, Self::Endpoints, Self::Slices];
+
     /// The resource with this name in request paths.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -87,6 +92,20 @@ impl Object {
         uid(self.metadata())
     }
 
+    pub(crate) fn is_undecodable(&self) -> bool {
+        is_undecodable(self.metadata())
+    }
+
+    /// Changes whether the object can be decoded.
+    pub(crate) fn set_undecodable(&mut self, undecodable: bool) {
+        let labels = self.metadata_mut().labels.get_or_insert_default();
+        if undecodable {
+            labels.insert(UNDECODABLE.to_owned(), "true".to_owned());
+        } else {
+            labels.remove(UNDECODABLE);
+        }
+    }
+
     pub(crate) fn object_ref(&self) -> ObjectRef {
         ObjectRef::from(self.metadata())
     }
@@ -105,6 +124,10 @@ impl Object {
 
 pub(crate) fn uid(metadata: &ObjectMeta) -> &str {
     metadata.uid.as_deref().unwrap_or_default()
+}
+
+pub(crate) fn is_undecodable(metadata: &ObjectMeta) -> bool {
+    label(metadata, UNDECODABLE).is_some()
 }
 
 pub(crate) fn label<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {

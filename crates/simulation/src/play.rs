@@ -9,11 +9,11 @@ use slice_reconciler::Operation;
 use slice_runtime::simulation::Response;
 
 use crate::{
-    checks::{Checks, Violation, plan, queue, request},
+    checks::{Checks, Violation, gate, plan, queue, request},
     controller::{Controller, Job, WriteState},
     engine::Role,
     foreign, inputs,
-    object::label,
+    object::{Object, Resource, label},
     schedule::{Controllers, Fate, Schedule, Setup, Step},
     server::Server,
     trace::{Trace, describe, describe_response},
@@ -97,6 +97,11 @@ impl Play {
                 events,
             } => self.deliver(controller, stream, events),
             Step::Relist { controller, stream } => self.relist(controller, stream),
+            Step::FailList {
+                controller,
+                stream,
+                objects,
+            } => self.fail_list(controller, stream, objects),
             Step::Hold { controller, stream } => self.hold(controller, stream, true),
             Step::Release { controller, stream } => self.hold(controller, stream, false),
             Step::Process { controller } => {
@@ -135,6 +140,17 @@ impl Play {
                 self.checks.rewrites.set_active(rewrite.is_some(), self.now);
                 self.checks.gap.clear();
             }
+            Step::Corrupt { resource, object } => {
+                self.checks.rewrites.allow_changes(1);
+                if inputs::corrupt(&mut self.server, resource, object) == Some(Resource::Slices) {
+                    self.checks.gap.clear();
+                }
+            }
+            Step::Repair => {
+                self.checks.rewrites.allow_changes(4);
+                inputs::repair(&mut self.server);
+            }
+            Step::Overload { overload } => self.server.overload = overload,
             Step::Crash { controller } => {
                 self.checks.rewrites.allow_changes(4);
                 let controller = self.index(controller);
@@ -154,14 +170,11 @@ impl Play {
         self.check()
     }
 
-    /// A stream delivers some events. If it has no list, it starts one.
+    /// A stream delivers some events.
     fn deliver(&mut self, controller: u8, stream: u8, events: u8) {
         let controller = self.index(controller);
         let controller = &mut self.controllers[controller];
         let stream = usize::from(stream) % controller.streams.len();
-        if !controller.streams[stream].is_started() {
-            controller.start_list(stream, &self.server, self.now);
-        }
         for _ in 0..events {
             if controller.streams[stream].held || !controller.deliver(stream, &self.server, self.now, self.trace) {
                 break;
@@ -185,6 +198,18 @@ impl Play {
         let controller = &mut self.controllers[controller];
         let stream = usize::from(stream) % controller.streams.len();
         controller.start_list(stream, &self.server, self.now);
+    }
+
+    /// A stream starts a list, which fails after some objects.
+    fn fail_list(&mut self, controller: u8, stream: u8, objects: u8) {
+        self.relist(controller, stream);
+        let controller = self.index(controller);
+        let controller = &mut self.controllers[controller];
+        let stream = usize::from(stream) % controller.streams.len();
+        for _ in 0..objects {
+            controller.deliver(stream, &self.server, self.now, self.trace);
+        }
+        controller.fail_list(stream, self.now);
     }
 
     fn index(&self, controller: u8) -> usize {
@@ -247,6 +272,7 @@ impl Play {
         let controller = &mut self.controllers[controller];
         let plans = controller.engine.process_due(self.now, time);
         let has_plans = !plans.is_empty();
+        gate::check(has_plans, controller.closed_until, self.now)?;
         for plan in plans {
             for write in &plan.writes {
                 self.trace
@@ -264,6 +290,7 @@ impl Play {
         let role = self.controllers[controller].role;
         let found = &self.controllers[controller].jobs[job];
         let (operation, probe) = (found.operation(write).clone(), found.probe);
+        let fate = self.server.overload.map_or(fate, |overload| fate.rejected_by(overload));
         let response = if found.is_skipped(write) {
             Some(Response::DependencyFailed)
         } else {
@@ -340,6 +367,14 @@ impl Play {
             }
             _ => None,
         };
+        if let Response::Error {
+            code: 429, retry_after, ..
+        } = response
+        {
+            let delay = retry_after.filter(|seconds| *seconds > 0).unwrap_or(1);
+            controller.close_gate(self.now + Duration::from_secs(delay));
+        }
+        let found = &controller.jobs[job];
         self.trace.print(|| {
             format!(
                 "{} of {}: {}",
@@ -380,6 +415,10 @@ impl Play {
     /// The controller crashes and starts again. The server may still execute requests in flight.
     pub(crate) fn crash(&mut self, controller: usize) {
         let role = self.controllers[controller].role;
+        if self.server.objects().any(Object::is_undecodable) {
+            // Its earlier version is not known after the start.
+            self.checks.gap.clear();
+        }
         let crashed = std::mem::replace(&mut self.controllers[controller], Controller::start(role, &self.setup));
         // A dry run leaves nothing to execute late.
         for job in crashed.jobs.iter().filter(|job| !job.probe) {

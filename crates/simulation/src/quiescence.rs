@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    checks::{Violation, final_state, queue},
+    checks::{Violation, ensure, final_state, queue},
+    inputs,
     play::Play,
     schedule::Fate,
 };
@@ -14,25 +15,33 @@ const ROUND_TRIP: Duration = Duration::from_millis(5);
 const TIME_TO_QUIESCENCE: Duration = Duration::from_secs(20 * 60);
 
 impl Play {
-    /// Everything works until `end`, except for held streams and the webhook.
+    /// Everything works until `end`, except for held streams, the webhook and an overloaded server.
     pub(crate) fn run(&mut self, end: Instant) -> Result<(), Violation> {
-        self.start_lists();
         while self.now < end {
             if self.round()? {
                 self.now += ROUND_TRIP;
-                continue;
+            } else {
+                self.now = self.next_deadline()?.unwrap_or(end).min(end);
             }
-            let deadlines = self
-                .controllers
-                .iter()
-                .filter_map(|controller| controller.engine.next_deadline(self.now));
-            self.now = deadlines.min().unwrap_or(end).clamp(self.now, end);
         }
         Ok(())
     }
 
+    /// When the next controller continues. A deadline that has passed without effect would be a busy loop.
+    fn next_deadline(&self) -> Result<Option<Instant>, Violation> {
+        let deadlines = self.controllers.iter();
+        let next = deadlines
+            .filter_map(|controller| controller.next_deadline(self.now))
+            .min();
+        ensure(next.is_none_or(|next| next > self.now), "I12", || {
+            "a deadline has passed, and nothing is left to do".to_owned()
+        })?;
+        Ok(next)
+    }
+
     /// Delivers all events and executes all writes. Returns whether there were any.
     fn round(&mut self) -> Result<bool, Violation> {
+        self.start_lists();
         let mut progress = self.deliver_all();
         for controller in 0..self.controllers.len() {
             progress |= self.process(controller)?;
@@ -54,17 +63,12 @@ impl Play {
     fn run_until_quiescent(&mut self) -> Result<(), Violation> {
         let end = self.now + TIME_TO_QUIESCENCE;
         loop {
-            self.start_lists();
             if self.round()? {
                 self.now += ROUND_TRIP;
             } else if self.server.collect_garbage() {
             } else {
-                let deadlines = self
-                    .controllers
-                    .iter()
-                    .filter_map(|controller| controller.engine.next_deadline(self.now));
-                match deadlines.min() {
-                    Some(deadline) => self.now = self.now.max(deadline),
+                match self.next_deadline()? {
+                    Some(deadline) => self.now = deadline,
                     None => break,
                 }
             }
@@ -81,6 +85,8 @@ impl Play {
     /// Ends all faults, waits until the controllers are quiescent, and checks the result.
     pub(crate) fn finish(&mut self) -> Result<(), Violation> {
         self.server.webhook = None;
+        self.server.overload = None;
+        inputs::repair(&mut self.server);
         self.checks.rewrites.set_active(false, self.now);
         for controller in &mut self.controllers {
             for stream in &mut controller.streams {

@@ -1,13 +1,14 @@
 //! The in-memory API server: resourceVersions, uids, generations, preconditions, and a log of changes per resource.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use k8s_openapi::api::discovery::v1::EndpointSlice;
+use slice_controller::ObjectRef;
 use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 use slice_reconciler::Operation;
 use slice_runtime::simulation::Response;
 
-use crate::object::{NAMESPACE, Object, Resource, owner_uid};
+use crate::object::{NAMESPACE, Object, Resource, is_undecodable, owner_uid};
 
 /// How a mutating webhook changes each slice that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,24 @@ pub(crate) enum Rewrite {
     ServiceName,
     StripServiceName,
     ManagedBy,
+}
+
+/// The server rejects requests, except for watches that are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Overload {
+    /// Seconds in `Retry-After`; zero if there is none.
+    pub(crate) retry_after: u8,
+}
+
+impl Overload {
+    pub(crate) fn retry_after(self) -> Option<Duration> {
+        (self.retry_after > 0).then(|| Duration::from_secs(self.retry_after.into()))
+    }
+
+    /// How long a client waits.
+    pub(crate) fn delay(self) -> Duration {
+        self.retry_after().unwrap_or(Duration::from_secs(1))
+    }
 }
 
 /// One change of an object.
@@ -35,6 +54,7 @@ pub(crate) struct Server {
     objects: Objects,
     log: BTreeMap<Resource, Vec<Change>>,
     pub(crate) webhook: Option<Rewrite>,
+    pub(crate) overload: Option<Overload>,
     copy: Option<(u64, Objects)>,
 }
 
@@ -222,7 +242,12 @@ impl Server {
 
     /// Reads a slice after a conflict.
     pub(crate) fn read_live(&self, name: &str) -> Response {
-        Response::Conflict(self.slice(name).map(|slice| Box::new(EndpointSlice::clone(slice))))
+        match self.slice(name) {
+            Some(slice) if is_undecodable(&slice.metadata) => {
+                Response::UndecodableConflict(Box::new(ObjectRef::from(&slice.metadata)))
+            }
+            slice => Response::Conflict(slice.map(|slice| Box::new(EndpointSlice::clone(slice)))),
+        }
     }
 
     fn store(&mut self, mut slice: EndpointSlice, dry_run: bool) -> Executed {

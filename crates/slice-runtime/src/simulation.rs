@@ -48,6 +48,12 @@ pub enum SimulatedEvent<O> {
     Delete(ObjectRef),
     /// The list is complete, at this resourceVersion.
     InitDone(u64),
+    /// The list failed before it was complete.
+    InitFailed,
+    /// An object exists, but this version of it cannot be decoded.
+    Undecodable(ObjectRef),
+    /// A list was rejected because the API server is overloaded, with this `Retry-After`.
+    Overloaded(Option<Duration>),
 }
 
 impl<O> From<SimulatedEvent<O>> for WatchEvent<O> {
@@ -60,6 +66,9 @@ impl<O> From<SimulatedEvent<O>> for WatchEvent<O> {
             SimulatedEvent::InitDone(version) => Self::InitDone {
                 version: version.to_string().into(),
             },
+            SimulatedEvent::InitFailed => Self::InitFailed,
+            SimulatedEvent::Undecodable(object) => Self::Undecodable(object),
+            SimulatedEvent::Overloaded(retry_after) => Self::Overloaded { retry_after },
         }
     }
 }
@@ -73,6 +82,8 @@ pub enum Response {
     Deleted,
     /// A precondition failed, the name exists, or the slice to update does not. The live slice, if there is one.
     Conflict(Option<Box<EndpointSlice>>),
+    /// As [`Conflict`](Self::Conflict), but the live slice cannot be decoded.
+    UndecodableConflict(Box<ObjectRef>),
     /// An error response, whose meaning is up to the API client.
     Error {
         /// The status code.
@@ -94,6 +105,7 @@ impl Response {
             Self::Stored(slice) => WriteResult::Stored(slice),
             Self::Deleted => WriteResult::Deleted,
             Self::Conflict(live) => WriteResult::Conflict(live),
+            Self::UndecodableConflict(live) => WriteResult::UndecodableConflict(live),
             Self::DependencyFailed => WriteResult::DependencyFailed,
             Self::Timeout => WriteResult::Failed {
                 error: WriteError::Timeout(REQUEST_TIMEOUT),

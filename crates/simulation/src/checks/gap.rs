@@ -10,7 +10,7 @@ use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
 use super::{Violation, ensure};
 use crate::{
-    object::{Object, Resource, label, owner_uid, uid},
+    object::{Object, Resource, is_undecodable, label, owner_uid, uid},
     server::Server,
 };
 
@@ -63,12 +63,13 @@ impl NoGap {
     }
 }
 
-/// Whether an address is in a slice of its owner, and ready in all of them.
+/// Whether an address is in a decodable slice of its owner, and ready in all of them.
 fn is_published(server: &Server, owner: &Owner, address: &str) -> bool {
     let is_of_owner = |slice: &EndpointSlice| {
         label(&slice.metadata, MANAGED_BY_LABEL) == Some(owner.managed_by)
             && label(&slice.metadata, SERVICE_NAME_LABEL) == Some(&owner.name)
             && owner_uid(slice) == Some(&owner.uid)
+            && !is_undecodable(&slice.metadata)
     };
     let is_ready = |endpoint: &Endpoint| {
         let conditions = endpoint.conditions.as_ref();

@@ -2,6 +2,7 @@
 
 pub(crate) mod final_state;
 pub(crate) mod gap;
+pub(crate) mod gate;
 pub(crate) mod plan;
 pub(crate) mod queue;
 pub(crate) mod request;

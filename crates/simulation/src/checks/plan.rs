@@ -52,6 +52,16 @@ impl SeenSlices {
         self.update(&slice.name, &seen);
     }
 
+    /// A version of a slice was received that cannot be decoded.
+    pub(crate) fn undecodable(&mut self, slice: &ObjectRef) {
+        let seen = Seen {
+            version: slice.resource_version.parse().expect("the server has numeric versions"),
+            uid: slice.uid.to_string(),
+            deleted: false,
+        };
+        self.update(&slice.name, &seen);
+    }
+
     /// Updates the slice of this uid in all keys: it may have moved.
     fn update(&mut self, name: &str, seen: &Seen) {
         for ((_, found_name), found) in &mut self.0 {

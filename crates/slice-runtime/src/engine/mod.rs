@@ -93,6 +93,8 @@ pub(crate) struct Engine<C: Controller> {
     /// Keys whose last successful sync had desired slices. A resync enqueues them and all keys with slices. Other keys need no
     /// resync, or are in the queue.
     active_keys: HashSet<Key>,
+    /// The epoch of the slice cache in which all keys were last enqueued.
+    resynced_epoch: u64,
     queue: WorkQueue,
     admission: Admission,
     in_flight: HashMap<Key, InFlight>,
@@ -155,6 +157,7 @@ impl<C: Controller> Engine<C> {
             slices: SliceCache::default(),
             slice_relist: Relist::default(),
             active_keys: HashSet::new(),
+            resynced_epoch: 0,
             queue: WorkQueue::default(),
             in_flight: HashMap::new(),
             prepared: false,
@@ -191,8 +194,15 @@ impl<C: Controller> Engine<C> {
 
     /// Resync: enqueues every key with existing or desired slices (R6).
     pub(crate) fn resync_all(&mut self, now: Instant) {
-        let keys: HashSet<Key> = self.active_keys.iter().chain(self.slices.keys()).cloned().collect();
-        self.enqueue(keys.into_iter().map(|key| Enqueued::after(key, Duration::ZERO)), now);
+        let keys = self.resync_keys();
+        self.enqueue(keys, now);
+    }
+
+    /// Every key with existing or desired slices.
+    fn resync_keys(&self) -> Vec<Enqueued> {
+        let keys: HashSet<&Key> = self.active_keys.iter().chain(self.slices.keys()).collect();
+        let keys = keys.into_iter().cloned();
+        keys.map(|key| Enqueued::after(key, Duration::ZERO)).collect()
     }
 
     /// When to call [`process_due`](Self::process_due) if no event arrives before.

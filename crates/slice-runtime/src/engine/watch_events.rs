@@ -127,7 +127,12 @@ impl<C: Controller> Engine<C> {
                 let list = self.slice_relist.finish();
                 list.map_or_else(Vec::new, |list| {
                     keys = list.deferred;
-                    self.slices.replace(&list.listed, &version)
+                    let changed = self.slices.replace(&list.listed, &version);
+                    // A restored server may lack what an earlier result ended, such as a terminating namespace (F14).
+                    if std::mem::replace(&mut self.resynced_epoch, self.slices.epoch()) != self.slices.epoch() {
+                        keys.extend(self.resync_keys());
+                    }
+                    changed
                 })
             }
             WatchEvent::InitFailed => {

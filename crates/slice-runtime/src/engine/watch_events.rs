@@ -105,6 +105,11 @@ impl<C: Controller> Engine<C> {
                 Vec::new()
             }
             WatchEvent::Init => {
+                // The reflector compares versions with those of complete lists only: what a list before the first complete one
+                // left may be of another epoch.
+                if !self.slice_relist.is_synced() {
+                    self.slices.start_epoch();
+                }
                 self.slice_relist.start(now);
                 self.slices.begin_list();
                 Vec::new()

@@ -46,6 +46,8 @@ use slice_core::well_known::MANAGED_BY_LABEL;
 use slice_reconciler::Write;
 use tracing::Span;
 
+#[cfg(feature = "simulation")]
+use crate::queue::Place;
 use crate::{
     admission::{Admission, Response},
     api::WriteResult,
@@ -61,6 +63,7 @@ use in_flight::{InFlight, Ownership};
 use known::KnownObjects;
 use relist::Relist;
 use removal_confirmation::RemovalConfirmation;
+pub(crate) use removal_confirmation::UNCONFIRMED_REMOVALS;
 use retry_reason::retry_reason;
 
 /// Failures in a row of a key from which on a failure event is recorded.
@@ -75,6 +78,8 @@ pub(crate) struct EngineConfig {
     pub(crate) concurrency: NonZeroUsize,
     /// The delay after another writer changed a slice (R23).
     pub(crate) foreign_change_delay: Duration,
+    /// Up to this number, a relist removes endpoints without confirmation.
+    pub(crate) unconfirmed_removals: usize,
     /// Whether plans are logged instead of executed.
     pub(crate) dry_run: bool,
     /// The source of jitter.
@@ -145,7 +150,7 @@ impl<C: Controller> Engine<C> {
             id,
             known: KnownObjects::default(),
             relist: Relist::default(),
-            removal_confirmation: RemovalConfirmation::default(),
+            removal_confirmation: RemovalConfirmation::new(config.unconfirmed_removals),
         });
         metrics.register(controller.metrics());
         Self {
@@ -241,6 +246,13 @@ impl<C: Controller> Engine<C> {
     #[cfg(feature = "simulation")]
     pub(crate) fn queue_len(&self) -> usize {
         self.queue.len()
+    }
+
+    /// The keys that are due and not admitted yet.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn ready_keys(&self) -> impl Iterator<Item = &Key> {
+        let ready = self.queue.entries();
+        ready.filter_map(|(key, place)| matches!(place, Place::Ready(..)).then_some(key))
     }
 
     /// Whether a key is queued or in flight.

@@ -10,9 +10,9 @@ use slice_runtime::simulation::{Plan, Response};
 use crate::{
     checks::plan::SeenSlices,
     engine::{Engine, Event, Role, WatchDef},
-    object::{Object, label},
+    object::{Name, Object, Resource, label},
     schedule::Setup,
-    server::{Change, Server},
+    server::{Change, Request, Server},
     trace::{Trace, describe_event},
 };
 
@@ -41,6 +41,10 @@ pub(crate) struct Stream {
     resume: Resume,
     /// When the next list may start, after one was rejected.
     retry_at: Option<Instant>,
+    /// When to list, to confirm the last list.
+    confirm_at: Option<Instant>,
+    /// When the first list with a wrong view was complete, until one with the right view is.
+    pub(crate) wrong_since: Option<Instant>,
 }
 
 /// How a stream continues that is not listing.
@@ -58,6 +62,7 @@ enum Resume {
 struct Listing {
     objects: VecDeque<Object>,
     version: u64,
+    is_wrong: bool,
 }
 
 /// A plan in execution.
@@ -79,8 +84,12 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) enum WriteState {
     Unsent,
-    /// The response is pending; none if the live slice is read first.
-    Sent(Option<Response>),
+    Sent {
+        /// None if the live slice is read first.
+        response: Option<Response>,
+        /// When the response arrives, at the earliest.
+        due: Instant,
+    },
     Done {
         success: bool,
     },
@@ -104,6 +113,7 @@ impl Controller {
     pub(crate) fn start_list(&mut self, stream: usize, server: &Server, now: Instant) {
         let watch = &mut self.streams[stream];
         if let Some(overload) = server.overload {
+            watch.confirm_at = watch.confirm_at.map(|at| at.max(now + overload.delay()));
             if watch.retry_at.is_none_or(|retry_at| retry_at <= now) {
                 self.fail_list(stream, now);
                 self.streams[stream].retry_at = Some(now + overload.delay());
@@ -114,6 +124,7 @@ impl Controller {
             return;
         }
         watch.retry_at = None;
+        watch.confirm_at = None;
         if std::mem::replace(&mut watch.resume, Resume::Watch) == Resume::NewEpoch {
             self.engine.handle(stream, Event::NewEpoch, now);
             if stream + 1 == self.streams.len() {
@@ -129,6 +140,7 @@ impl Controller {
                 .cloned()
                 .collect(),
             version: server.version(),
+            is_wrong: false,
         });
         watch.position = server.position(watch.definition.resource);
         self.engine.handle(stream, Event::Init, now);
@@ -166,7 +178,28 @@ impl Controller {
         }
         trace.print(|| format!("stream {stream}: {}", describe_event(&event)));
         self.engine.handle(stream, event, now);
+        for (stream, delay) in self.engine.take_confirmations() {
+            self.streams[stream].confirm_at = Some(now + delay);
+        }
         true
+    }
+
+    /// A stream lists, and receives no objects.
+    pub(crate) fn list_nothing(&mut self, stream: usize, server: &Server, now: Instant, trace: Trace) {
+        self.start_list(stream, server, now);
+        let Some(listing) = &mut self.streams[stream].listing else {
+            return;
+        };
+        listing.objects.clear();
+        listing.is_wrong = true;
+        self.deliver(stream, server, now, trace);
+        self.streams[stream].wrong_since.get_or_insert(now);
+    }
+
+    /// Whether a stream is due to list.
+    pub(crate) fn is_list_due(&self, stream: usize, now: Instant) -> bool {
+        let stream = &self.streams[stream];
+        !stream.is_started() || stream.is_watching() && stream.confirm_at.is_some_and(|at| at <= now)
     }
 
     /// Whether a list was complete on each stream.
@@ -174,18 +207,18 @@ impl Controller {
         self.streams.iter().all(|stream| stream.synced)
     }
 
-    /// The server was restored from an older copy: no stream continues, and no response arrives.
-    pub(crate) fn on_restore(&mut self) {
+    /// The server was restored from an older copy: no stream continues, and no response arrives. A reflector notices that
+    /// versions went back if it has a complete list.
+    pub(crate) fn on_restore(&mut self, now: Instant) {
         self.seen.clear();
-        for stream in &mut self.streams {
-            if stream.is_started() {
-                stream.resume = Resume::NewEpoch;
-            }
-            stream.listing = None;
+        for index in 0..self.streams.len() {
+            self.fail_list(index, now);
+            let stream = &mut self.streams[index];
+            stream.resume = if stream.synced { Resume::NewEpoch } else { Resume::List };
             stream.position = 0;
         }
         for state in self.jobs.iter_mut().flat_map(|job| &mut job.states) {
-            if let WriteState::Sent(response) = state {
+            if let WriteState::Sent { response, .. } = state {
                 *response = Some(Response::Timeout);
             }
         }
@@ -206,9 +239,20 @@ impl Controller {
 
     /// When the engine or a stream continues if nothing else happens.
     pub(crate) fn next_deadline(&self, now: Instant) -> Option<Instant> {
-        let waiting = self.streams.iter().filter(|stream| !stream.is_started());
-        let retries = waiting.filter_map(|stream| stream.retry_at);
-        retries.chain(self.engine.next_deadline(now)).min()
+        let lists = self.streams.iter().filter_map(|stream| {
+            if stream.is_started() {
+                stream.confirm_at
+            } else {
+                stream.retry_at
+            }
+        });
+        let states = self.jobs.iter().flat_map(|job| &job.states);
+        let responses = states.filter_map(|state| match state {
+            WriteState::Sent { due, .. } => Some(*due),
+            WriteState::Unsent | WriteState::Done { .. } => None,
+        });
+        let next = self.engine.next_deadline(now);
+        lists.chain(responses).chain(next).min()
     }
 
     /// The writes that can be sent, as indexes of job and write.
@@ -216,9 +260,9 @@ impl Controller {
         self.writes_with(|job, write| matches!(job.states[write], WriteState::Unsent) && job.is_unblocked(write))
     }
 
-    /// The writes whose response is pending, as indexes of job and write.
-    pub(crate) fn pending(&self) -> Vec<(usize, usize)> {
-        self.writes_with(|job, write| matches!(job.states[write], WriteState::Sent(_)))
+    /// The writes whose response is due, as indexes of job and write.
+    pub(crate) fn pending(&self, now: Instant) -> Vec<(usize, usize)> {
+        self.writes_with(|job, write| matches!(job.states[write], WriteState::Sent { due, .. } if due <= now))
     }
 
     fn writes_with(&self, condition: impl Fn(&Job, usize) -> bool) -> Vec<(usize, usize)> {
@@ -248,6 +292,15 @@ impl Job {
         &self.writes[write].operation
     }
 
+    /// A write as a request.
+    pub(crate) fn request(&self, write: usize) -> Request {
+        let operation = self.operation(write).clone();
+        Request {
+            slice: Name::new(&self.key.namespace, slice_name(&operation)),
+            operation,
+        }
+    }
+
     /// Whether all dependencies of a write have a result.
     fn is_unblocked(&self, write: usize) -> bool {
         let mut dependencies = self.writes[write].depends_on.iter();
@@ -265,6 +318,14 @@ impl Job {
     }
 }
 
+/// The name of the slice that is written.
+fn slice_name(operation: &Operation) -> &str {
+    match operation {
+        Operation::Create(slice) | Operation::Update(slice) => slice.metadata.name.as_deref().unwrap_or_default(),
+        Operation::Delete(deletion) => &deletion.name,
+    }
+}
+
 impl Stream {
     fn new(definition: WatchDef) -> Self {
         Self {
@@ -275,12 +336,29 @@ impl Stream {
             held: false,
             resume: Resume::List,
             retry_at: None,
+            confirm_at: None,
+            wrong_since: None,
         }
     }
 
     /// Whether the stream watches or is listing.
     pub(crate) fn is_started(&self) -> bool {
         self.listing.is_some() || self.resume == Resume::Watch
+    }
+
+    /// Whether endpoints exist only as long as objects of the stream do.
+    pub(crate) fn has_endpoints(&self) -> bool {
+        self.definition.resource != Resource::Slices
+    }
+
+    /// Whether a list must be confirmed.
+    pub(crate) fn is_unconfirmed(&self) -> bool {
+        self.confirm_at.is_some()
+    }
+
+    /// The next list is due at once.
+    pub(crate) fn list_again(&mut self) {
+        self.resume = Resume::List;
     }
 
     fn is_watching(&self) -> bool {
@@ -293,6 +371,9 @@ impl Stream {
                 return Some(applied(object));
             }
             let event = Event::InitDone(listing.version);
+            if !listing.is_wrong {
+                self.wrong_since = None;
+            }
             self.listing = None;
             self.synced = true;
             return Some(event);

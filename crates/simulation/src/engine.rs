@@ -54,9 +54,13 @@ pub(crate) trait Engine {
     fn on_response(&mut self, job: &Job, write: usize, response: Response, now: Instant) -> NextWrites;
     fn on_writes_done(&mut self, key: &Key, now: Instant);
     fn resync(&mut self, now: Instant);
+    /// Takes the requests for lists that confirm another one, as indexes of watches and delays.
+    fn take_confirmations(&mut self) -> Vec<(usize, Duration)>;
     fn next_deadline(&self, now: Instant) -> Option<Instant>;
     fn queue_len(&self) -> usize;
     fn is_queued(&self, key: &Key) -> bool;
+    /// The keys that are due and wait for a slot.
+    fn waiting_keys(&self, now: Instant) -> Vec<Key>;
 }
 
 /// Which controller an engine runs.
@@ -103,6 +107,7 @@ impl Role {
                 Self::Services => Duration::from_secs(1),
                 Self::Mirroring => Duration::ZERO,
             },
+            unconfirmed_removals: setup.unconfirmed_removals,
             seed: 0,
         };
         match self {
@@ -211,6 +216,10 @@ impl<C: Controller> Engine for Played<C> {
         self.engine.resync(now);
     }
 
+    fn take_confirmations(&mut self) -> Vec<(usize, Duration)> {
+        self.engine.take_confirmations()
+    }
+
     fn next_deadline(&self, now: Instant) -> Option<Instant> {
         self.engine.next_deadline(now)
     }
@@ -221,6 +230,10 @@ impl<C: Controller> Engine for Played<C> {
 
     fn is_queued(&self, key: &Key) -> bool {
         self.engine.is_queued(key)
+    }
+
+    fn waiting_keys(&self, now: Instant) -> Vec<Key> {
+        self.engine.waiting_keys(now)
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! * `schedule.rs` generates the steps, `inputs.rs` the objects.
 //! * `server.rs` is the API server; `engine.rs` and `controller.rs` are the engines with their watch streams and writes.
-//! * `play.rs` executes a schedule, `foreign.rs` its edits of slices, and `quiescence.rs` its end; `checks/` has the invariants.
+//! * `play.rs` executes a schedule, `writes.rs` the writes, `foreign.rs` the edits of slices by others, and `quiescence.rs` the end;
+//!   `checks/` has the invariants.
 //! * `shrink.rs` removes the steps of a failing schedule that it does not need.
 
 mod checks;
@@ -25,5 +26,6 @@ mod shrink;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod writes;
 
 pub use runner::{Args, run};

@@ -4,19 +4,21 @@ use std::time::{Duration, Instant};
 
 use crate::{
     checks::{Violation, ensure, final_state, queue},
-    inputs,
     play::Play,
     schedule::Fate,
 };
 
 /// The duration of a round trip.
 const ROUND_TRIP: Duration = Duration::from_millis(5);
+/// The virtual time after which the slices must be right: longer than the longest backoff.
+const TIME_TO_HEAL: Duration = Duration::from_secs(3 * 60);
 /// The virtual time within which the controllers must be quiescent after the last fault.
 const TIME_TO_QUIESCENCE: Duration = Duration::from_secs(20 * 60);
 
 impl Play {
     /// Everything works until `end`, except for held streams, the webhook and an overloaded server.
     pub(crate) fn run(&mut self, end: Instant) -> Result<(), Violation> {
+        self.checks.waiting.clear();
         while self.now < end {
             if self.round()? {
                 self.now += ROUND_TRIP;
@@ -45,18 +47,46 @@ impl Play {
         let mut progress = self.deliver_all();
         for controller in 0..self.controllers.len() {
             progress |= self.process(controller)?;
+            self.check_waiting(controller)?;
             while let Some((job, write)) = self.controllers[controller].sendable().first().copied() {
                 progress = true;
                 self.send(controller, job, write, Fate::Executed { reads_late: false })?;
                 self.check()?;
             }
-            while let Some((job, write)) = self.controllers[controller].pending().first().copied() {
+            while let Some((job, write)) = self.controllers[controller].pending(self.now).first().copied() {
                 progress = true;
                 self.respond(controller, job, write)?;
             }
         }
         self.check()?;
         Ok(progress)
+    }
+
+    /// Checks that keys outside a namespace whose writes fail get slots.
+    fn check_waiting(&mut self, controller: usize) -> Result<(), Violation> {
+        let Some((failing, _)) = self.server.namespace_fault else {
+            return Ok(());
+        };
+        let found = &self.controllers[controller];
+        let waiting = if found.is_synced() {
+            found.engine.waiting_keys(self.now)
+        } else {
+            Vec::new()
+        };
+        self.checks.waiting.check(controller, &waiting, failing, self.now)
+    }
+
+    /// While writes fail in one namespace only, the others become what their objects demand.
+    fn check_other_namespaces(&mut self) -> Result<(), Violation> {
+        if self.server.namespace_fault.is_none() || self.setup.namespaces == 1 {
+            return Ok(());
+        }
+        for _ in 0..3 {
+            self.run(self.now + TIME_TO_HEAL / 3)?;
+            self.server.collect_garbage();
+        }
+        let managed = self.controllers.iter().map(|controller| controller.role);
+        final_state::check(&self.server, managed, &self.setup)
     }
 
     /// Runs until nothing is left to do.
@@ -86,7 +116,7 @@ impl Play {
     pub(crate) fn finish(&mut self) -> Result<(), Violation> {
         self.server.webhook = None;
         self.server.overload = None;
-        inputs::repair(&mut self.server);
+        self.repair();
         self.checks.rewrites.set_active(false, self.now);
         for controller in &mut self.controllers {
             for stream in &mut controller.streams {
@@ -96,6 +126,8 @@ impl Play {
         while !self.late.is_empty() {
             self.execute_late(0);
         }
+        self.check_other_namespaces()?;
+        self.server.namespace_fault = None;
         self.run_until_quiescent()?;
         let managed = self.controllers.iter().map(|controller| controller.role);
         final_state::check(&self.server, managed, &self.setup)?;
@@ -120,10 +152,10 @@ impl Play {
 
     /// At a fixed point, an action must not cause writes (I6).
     fn check_fixed_point(&mut self, action: &str, act: impl FnOnce(&mut Self)) -> Result<(), Violation> {
-        let before = self.played.writes;
+        let before = self.played.active_writes;
         act(self);
         self.run_until_quiescent()?;
-        match self.played.writes - before {
+        match self.played.active_writes - before {
             0 => Ok(()),
             writes => Err(Violation::new(
                 "I6",

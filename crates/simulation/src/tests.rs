@@ -14,7 +14,7 @@ use crate::{
     checks::Violation,
     controller::Job,
     engine::{Engine, Event},
-    object::Resource,
+    object::{Name, Resource},
     play::{Play, Played, play},
     schedule::{Controllers, Fate, Fault, Schedule, Setup, Step},
     shrink::shrink,
@@ -154,6 +154,10 @@ impl Engine for Broken {
         self.inner.resync(now);
     }
 
+    fn take_confirmations(&mut self) -> Vec<(usize, Duration)> {
+        self.inner.take_confirmations()
+    }
+
     fn next_deadline(&self, now: Instant) -> Option<Instant> {
         self.inner.next_deadline(now)
     }
@@ -165,6 +169,10 @@ impl Engine for Broken {
 
     fn is_queued(&self, key: &Key) -> bool {
         self.defect != Defect::LosesKeys && self.inner.is_queued(key)
+    }
+
+    fn waiting_keys(&self, now: Instant) -> Vec<Key> {
+        self.inner.waiting_keys(now)
     }
 }
 
@@ -261,7 +269,7 @@ fn wrong_slices_at_the_end_are_found() {
         let result = crate::checks::final_state::check(&play.server, roles.into_iter(), &setup);
         result.err().map(|violation| violation.invariant)
     };
-    let slice = |play: &Play| play.server.slices().next().unwrap().metadata.name.clone().unwrap();
+    let slice = |play: &Play| Name::of(&play.server.slices().next().unwrap().metadata);
     assert_eq!(check(&|_| {}), None);
     assert_eq!(
         check(&|play| {
@@ -272,14 +280,14 @@ fn wrong_slices_at_the_end_are_found() {
     );
     assert_eq!(
         check(&|play| {
-            play.server.delete(Resource::Pods, "p0");
+            play.server.delete(Resource::Pods, &Name::new("ns", "p0"));
         }),
         Some("I2")
     );
     assert_eq!(
         check(&|play| {
             for pod in ["p0", "p1", "p2"] {
-                play.server.delete(Resource::Pods, pod);
+                play.server.delete(Resource::Pods, &Name::new("ns", pod));
             }
         }),
         Some("I5")

@@ -11,3 +11,20 @@ pub(crate) fn check(has_plans: bool, closed_until: Option<Instant>, now: Instant
         format!("a write was planned {remaining:?} before the end of the Retry-After of the server")
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn plans_before_the_end_of_a_retry_after_are_found() {
+        let now = Instant::now();
+        let closed_until = Some(now + Duration::from_secs(1));
+        assert!(check(false, closed_until, now).is_ok() && check(true, None, now).is_ok());
+        assert!(check(true, closed_until, now + Duration::from_secs(1)).is_ok());
+        let violation = check(true, closed_until, now).err();
+        assert_eq!(violation.map(|violation| violation.invariant), Some("F6"));
+    }
+}

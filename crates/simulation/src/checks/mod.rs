@@ -7,6 +7,7 @@ pub(crate) mod plan;
 pub(crate) mod queue;
 pub(crate) mod request;
 pub(crate) mod rewrites;
+pub(crate) mod waiting;
 
 use std::fmt;
 
@@ -48,4 +49,5 @@ pub(crate) fn ensure(holds: bool, invariant: &'static str, finding: impl FnOnce(
 pub(crate) struct Checks {
     pub(crate) gap: gap::NoGap,
     pub(crate) rewrites: rewrites::RewriteBound,
+    pub(crate) waiting: waiting::WaitBound,
 }

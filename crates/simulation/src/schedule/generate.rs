@@ -2,8 +2,8 @@
 
 use fastrand::Rng;
 
-use super::{Controllers, Edit, Fate, Fault, Schedule, Selects, Setup, Step};
-use crate::server::{Overload, Rewrite};
+use super::{Controllers, Edit, Fate, Fault, Hints, Schedule, Selects, Setup, Step};
+use crate::server::{NamespaceFault, Overload, Rewrite};
 
 impl Schedule {
     /// The schedule of a seed.
@@ -26,6 +26,8 @@ impl Schedule {
             batch_period_ms: random.u64(..2) * 500,
             concurrency: random.usize(1..4),
             listed: random.u8(..4) > 0,
+            namespaces: random.usize(1..=2),
+            unconfirmed_removals: [2, 100][random.usize(..2)],
         };
         let length = random.usize(10..120);
         let mut generator = Generator {
@@ -100,6 +102,12 @@ impl Generator {
                 label: random.u8(..2),
                 dual: random.u8(..4) == 0,
                 not_ready: random.u8(..4) == 0,
+                hints: match random.u8(..8) {
+                    0 | 1 => Hints::Auto,
+                    2 => Hints::SameZone,
+                    3 => Hints::SameNode,
+                    _ => Hints::None,
+                },
             },
             19 => Step::DeleteService { service: index },
             20 => Step::RecreateService { service: index },
@@ -207,6 +215,31 @@ impl Generator {
                 overload: self.random.bool().then(|| Overload {
                     retry_after: self.random.u8(..4),
                 }),
+            },
+            Fault::WrongList if self.random.bool() => Step::WrongList { controller, stream },
+            Fault::WrongList => Step::Run {
+                ms: self.random.u32(..40_000),
+            },
+            Fault::Finalizer => Step::Foreign {
+                slice: self.random.u8(..),
+                edit: [
+                    Edit::AddFinalizer,
+                    Edit::AddFinalizer,
+                    Edit::Delete,
+                    Edit::RemoveFinalizers,
+                ][self.random.usize(..4)],
+            },
+            Fault::Terminating if self.random.u8(..3) == 0 => Step::Terminate {
+                namespace: self.random.u8(..),
+            },
+            Fault::Terminating => Step::Purge {
+                namespace: self.random.u8(..),
+                first: self.random.u8(..),
+                count: [1, 3, u8::MAX][self.random.usize(..3)],
+            },
+            Fault::Namespace => Step::FailNamespace {
+                namespace: self.random.u8(..),
+                fault: [None, Some(NamespaceFault::Denied), Some(NamespaceFault::Hangs)][self.random.usize(..3)],
             },
             Fault::Crash if self.random.bool() => Step::Crash { controller },
             Fault::Crash => self.step_without_faults(),

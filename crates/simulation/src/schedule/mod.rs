@@ -4,7 +4,7 @@ mod generate;
 
 use std::fmt;
 
-use crate::server::{Overload, Rewrite};
+use crate::server::{NamespaceFault, Overload, Rewrite};
 
 /// A class of faults that can be disabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -35,11 +35,19 @@ pub(crate) enum Fault {
     Undecodable,
     /// An API server that rejects all requests for a while.
     Overload,
+    /// Slices that finalizers keep.
+    Finalizer,
+    /// Namespaces that are terminating, and created again.
+    Terminating,
+    /// One namespace in which writes are denied or hang.
+    Namespace,
+    /// Lists of an API server with a wrong view, which lack all objects.
+    WrongList,
 }
 
 impl Fault {
     /// All classes.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Relist,
         Self::Lost,
         Self::Late,
@@ -53,6 +61,10 @@ impl Fault {
         Self::FailedList,
         Self::Undecodable,
         Self::Overload,
+        Self::Finalizer,
+        Self::Terminating,
+        Self::Namespace,
+        Self::WrongList,
     ];
 }
 
@@ -67,6 +79,10 @@ pub(crate) struct Setup {
     pub(crate) concurrency: usize,
     /// Whether the play starts with complete lists.
     pub(crate) listed: bool,
+    /// The number of namespaces.
+    pub(crate) namespaces: usize,
+    /// Up to this number, a relist removes endpoints without confirmation.
+    pub(crate) unconfirmed_removals: usize,
 }
 
 impl Setup {
@@ -77,6 +93,8 @@ impl Setup {
         batch_period_ms: 0,
         concurrency: 5,
         listed: true,
+        namespaces: 1,
+        unconfirmed_removals: 100,
     };
 }
 
@@ -112,6 +130,7 @@ pub(crate) enum Step {
         label: u8,
         dual: bool,
         not_ready: bool,
+        hints: Hints,
     },
     DeleteService {
         service: u8,
@@ -156,6 +175,11 @@ pub(crate) enum Step {
         controller: u8,
         stream: u8,
         objects: u8,
+    },
+    /// A stream lists, and receives no objects. Only if that must not be believed.
+    WrongList {
+        controller: u8,
+        stream: u8,
     },
     Hold {
         controller: u8,
@@ -202,6 +226,21 @@ pub(crate) enum Step {
     Overload {
         overload: Option<Overload>,
     },
+    /// A namespace is deleted.
+    Terminate {
+        namespace: u8,
+    },
+    /// Some objects of a terminating namespace are deleted; the namespace too, if it has no more.
+    Purge {
+        namespace: u8,
+        first: u8,
+        count: u8,
+    },
+    /// Writes fail in a namespace; none if they no longer do.
+    FailNamespace {
+        namespace: u8,
+        fault: Option<NamespaceFault>,
+    },
     Crash {
         controller: u8,
     },
@@ -215,7 +254,7 @@ pub(crate) enum Step {
     Advance {
         ms: u16,
     },
-    /// Everything works for a while, except for held streams, the webhook and an overloaded server.
+    /// Everything works for a while, except for held streams, the webhook, an overloaded server and a namespace in which writes fail.
     Run {
         ms: u32,
     },
@@ -227,6 +266,16 @@ pub(crate) enum Selects {
     Web,
     Db,
     Nothing,
+}
+
+/// How a Service asks for hints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hints {
+    None,
+    /// The annotation for topology.
+    Auto,
+    SameZone,
+    SameNode,
 }
 
 /// What happens to a write.
@@ -270,6 +319,8 @@ pub(crate) enum Edit {
     ServiceName { db: bool },
     ManagedBy,
     Owner,
+    AddFinalizer,
+    RemoveFinalizers,
     Label,
     Annotation,
 }

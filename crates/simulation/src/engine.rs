@@ -19,8 +19,8 @@ use slice_controller::{Controller, Decoded, Key, ObjectRef};
 use slice_runtime::simulation::{NextWrites, Plan, Response, SimulatedEngine, SimulatedEvent, SimulationConfig};
 
 use crate::{
-    controller::Job,
     object::{Object, Resource},
+    replica::Job,
     schedule::Setup,
 };
 

@@ -6,19 +6,19 @@
 //! without a resync.
 //!
 //! * `schedule.rs` generates the steps, `inputs.rs` the objects.
-//! * `server.rs` is the API server; `engine.rs` and `controller.rs` are the engines with their watch streams and writes.
+//! * `server.rs` is the API server; `engine.rs` has the engines, and `replica/` one with its watch streams and requests in flight.
 //! * `play.rs` executes a schedule, `writes.rs` the writes, `foreign.rs` the edits of slices by others, and `quiescence.rs` the end;
 //!   `checks/` has the invariants.
 //! * `shrink.rs` removes the steps of a failing schedule that it does not need.
 
 mod checks;
-mod controller;
 mod engine;
 mod foreign;
 mod inputs;
 mod object;
 mod play;
 mod quiescence;
+mod replica;
 mod runner;
 mod schedule;
 mod server;

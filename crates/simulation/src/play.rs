@@ -7,11 +7,11 @@ use slice_core::well_known::MANAGED_BY_LABEL;
 
 use crate::{
     checks::{Checks, Violation, queue},
-    controller::Controller,
     engine::Role,
     foreign,
     inputs::{self, Chooser},
     object::{Resource, label},
+    replica::Replica,
     schedule::{Controllers, Schedule, Setup, Step},
     server::{Request, Server},
     trace::Trace,
@@ -36,7 +36,7 @@ pub(crate) struct Played {
 pub(crate) struct Play {
     pub(crate) setup: Setup,
     pub(crate) server: Server,
-    pub(crate) controllers: Vec<Controller>,
+    pub(crate) replicas: Vec<Replica>,
     /// Requests that the client gave up, and the server has not executed.
     pub(crate) late: Vec<Request>,
     start: Instant,
@@ -65,11 +65,11 @@ impl Play {
         };
         let mut server = Server::default();
         inputs::create_initial_objects(&mut server, setup.namespaces);
-        let controllers = roles.iter().map(|role| Controller::start(*role, &setup));
+        let replicas = roles.iter().map(|role| Replica::start(*role, &setup));
         let mut play = Self {
             setup,
             server,
-            controllers: controllers.collect(),
+            replicas: replicas.collect(),
             late: Vec::new(),
             start,
             now: start,
@@ -96,37 +96,33 @@ impl Play {
         match step {
             Step::CollectGarbage => drop(self.server.collect_garbage()),
             Step::Deliver {
-                controller,
+                replica,
                 stream,
                 events,
-            } => self.deliver(controller, stream, events),
-            Step::Relist { controller, stream } => self.relist(controller, stream),
+            } => self.deliver(replica, stream, events),
+            Step::Relist { replica, stream } => self.relist(replica, stream),
             Step::FailList {
-                controller,
+                replica,
                 stream,
                 objects,
-            } => self.fail_list(controller, stream, objects),
-            Step::WrongList { controller, stream } => self.list_nothing(controller, stream)?,
-            Step::Hold { controller, stream } => self.hold(controller, stream, true),
-            Step::Release { controller, stream } => self.hold(controller, stream, false),
-            Step::Process { controller } => {
-                let controller = self.index(controller);
-                self.process(controller)?;
+            } => self.fail_list(replica, stream, objects),
+            Step::WrongList { replica, stream } => self.list_nothing(replica, stream)?,
+            Step::Hold { replica, stream } => self.hold(replica, stream, true),
+            Step::Release { replica, stream } => self.hold(replica, stream, false),
+            Step::Process { replica } => {
+                let replica = self.index(replica);
+                self.process(replica)?;
             }
-            Step::Send {
-                controller,
-                write,
-                fate,
-            } => {
-                let controller = self.index(controller);
-                if let Some((job, write)) = choose(&self.controllers[controller].sendable(), write) {
-                    self.send(controller, job, write, fate)?;
+            Step::Send { replica, write, fate } => {
+                let replica = self.index(replica);
+                if let Some((job, write)) = choose(&self.replicas[replica].sendable(), write) {
+                    self.send(replica, job, write, fate)?;
                 }
             }
-            Step::Respond { controller, write } => {
-                let controller = self.index(controller);
-                if let Some((job, write)) = choose(&self.controllers[controller].pending(self.now), write) {
-                    self.respond(controller, job, write)?;
+            Step::Respond { replica, write } => {
+                let replica = self.index(replica);
+                if let Some((job, write)) = choose(&self.replicas[replica].pending(self.now), write) {
+                    self.respond(replica, job, write)?;
                 }
             }
             Step::ExecuteLate { request } => {
@@ -149,7 +145,7 @@ impl Play {
                 self.checks.rewrites.allow_changes(1);
                 let resource = inputs::corrupt(&mut self.server, resource, object);
                 // An earlier version may not be known.
-                if resource == Some(Resource::Slices) || !self.controllers.iter().all(Controller::is_synced) {
+                if resource == Some(Resource::Slices) || !self.replicas.iter().all(Replica::is_synced) {
                     self.checks.gap.clear();
                 }
             }
@@ -168,17 +164,17 @@ impl Play {
                 self.server.namespace_fault = fault.map(|fault| (namespace, fault));
             }
             Step::Overload { overload } => self.server.overload = overload,
-            Step::Crash { controller } => {
+            Step::Crash { replica } => {
                 self.checks.rewrites.allow_changes(4);
-                let controller = self.index(controller);
-                self.crash(controller);
+                let replica = self.index(replica);
+                self.crash(replica);
             }
             Step::Copy => self.server.copy(),
             Step::Restore => self.restore(),
-            Step::Resync { controller } => {
+            Step::Resync { replica } => {
                 self.checks.rewrites.allow_changes(1);
-                let controller = self.index(controller);
-                self.controllers[controller].engine.resync(self.now);
+                let replica = self.index(replica);
+                self.replicas[replica].engine.resync(self.now);
             }
             Step::Advance { ms } => self.now += Duration::from_millis(ms.into()),
             Step::Run { ms } => self.run(self.now + Duration::from_millis(ms.into()))?,
@@ -188,12 +184,12 @@ impl Play {
     }
 
     /// A stream delivers some events.
-    fn deliver(&mut self, controller: u8, stream: u8, events: u8) {
-        let controller = self.index(controller);
-        let controller = &mut self.controllers[controller];
-        let stream = usize::from(stream) % controller.streams.len();
+    fn deliver(&mut self, replica: u8, stream: u8, events: u8) {
+        let replica = self.index(replica);
+        let replica = &mut self.replicas[replica];
+        let stream = usize::from(stream) % replica.streams.len();
         for _ in 0..events {
-            if controller.streams[stream].held || !controller.deliver(stream, &self.server, self.now, self.trace) {
+            if replica.streams[stream].held || !replica.deliver(stream, &self.server, self.now, self.trace) {
                 break;
             }
         }
@@ -211,55 +207,55 @@ impl Play {
             self.checks.rewrites.allow_changes(4);
             self.checks.gap.clear();
             self.late.clear();
-            for controller in &mut self.controllers {
-                controller.on_restore(self.now);
+            for replica in &mut self.replicas {
+                replica.on_restore(self.now);
             }
         }
     }
 
-    fn relist(&mut self, controller: u8, stream: u8) {
+    fn relist(&mut self, replica: u8, stream: u8) {
         self.checks.rewrites.allow_changes(1);
-        let controller = self.index(controller);
-        let controller = &mut self.controllers[controller];
-        let stream = usize::from(stream) % controller.streams.len();
-        controller.start_list(stream, &self.server, self.now);
+        let replica = self.index(replica);
+        let replica = &mut self.replicas[replica];
+        let stream = usize::from(stream) % replica.streams.len();
+        replica.start_list(stream, &self.server, self.now);
     }
 
     /// A stream starts a list, which fails after some objects.
-    fn fail_list(&mut self, controller: u8, stream: u8, objects: u8) {
-        self.relist(controller, stream);
-        let controller = self.index(controller);
-        let controller = &mut self.controllers[controller];
-        let stream = usize::from(stream) % controller.streams.len();
+    fn fail_list(&mut self, replica: u8, stream: u8, objects: u8) {
+        self.relist(replica, stream);
+        let replica = self.index(replica);
+        let replica = &mut self.replicas[replica];
+        let stream = usize::from(stream) % replica.streams.len();
         for _ in 0..objects {
-            controller.deliver(stream, &self.server, self.now, self.trace);
+            replica.deliver(stream, &self.server, self.now, self.trace);
         }
-        controller.fail_list(stream, self.now);
+        replica.fail_list(stream, self.now);
     }
 
     /// A stream lists, and receives no objects. Only if most endpoints would be removed, so that a second list must confirm it.
-    fn list_nothing(&mut self, controller: u8, stream: u8) -> Result<(), Violation> {
+    fn list_nothing(&mut self, replica: u8, stream: u8) -> Result<(), Violation> {
         self.check()?;
-        let index = self.index(controller);
-        let controller = &mut self.controllers[index];
+        let index = self.index(replica);
+        let replica = &mut self.replicas[index];
         // The list of its own slices is believed.
-        let stream = usize::from(stream) % (controller.streams.len() - 1);
-        let managed_by = controller.role.managed_by();
+        let stream = usize::from(stream) % (replica.streams.len() - 1);
+        let managed_by = replica.role.managed_by();
         let slices = self.server.slices();
         let slices = slices.filter(|slice| label(&slice.metadata, MANAGED_BY_LABEL) == Some(managed_by));
         let total: usize = slices.map(|slice| slice.endpoints.as_ref().map_or(0, Vec::len)).sum();
         let removed = self.checks.gap.protected(managed_by);
         let is_large = removed > self.setup.unconfirmed_removals && removed > total / 2;
-        let found = &controller.streams[stream];
+        let found = &replica.streams[stream];
         let wrong_since = found.wrong_since;
         let is_unconfirmed = found.is_unconfirmed() && wrong_since.is_none();
-        if !is_large || is_unconfirmed || !found.has_endpoints() || !controller.is_idle(&self.server) {
+        if !is_large || is_unconfirmed || !found.has_endpoints() || !replica.is_idle(&self.server) {
             return Ok(());
         }
-        controller.list_nothing(stream, &self.server, self.now, self.trace);
+        replica.list_nothing(stream, &self.server, self.now, self.trace);
         if wrong_since.is_some_and(|since| self.now.saturating_duration_since(since) >= CONFIRMATION_DELAY) {
             // Confirmed by a second list, so that the objects are deleted.
-            controller.streams[stream].list_again();
+            replica.streams[stream].list_again();
             self.checks.gap.clear();
         }
         Ok(())
@@ -271,17 +267,17 @@ impl Play {
         }
     }
 
-    fn index(&self, controller: u8) -> usize {
-        usize::from(controller) % self.controllers.len()
+    fn index(&self, replica: u8) -> usize {
+        usize::from(replica) % self.replicas.len()
     }
 
     pub(crate) fn time(&self) -> Timestamp {
         Timestamp::UNIX_EPOCH + (self.now - self.start)
     }
 
-    fn hold(&mut self, controller: u8, stream: u8, held: bool) {
-        let controller = self.index(controller);
-        let streams = &mut self.controllers[controller].streams;
+    fn hold(&mut self, replica: u8, stream: u8, held: bool) {
+        let replica = self.index(replica);
+        let streams = &mut self.replicas[replica].streams;
         let stream = usize::from(stream) % streams.len();
         streams[stream].held = held;
     }
@@ -290,22 +286,19 @@ impl Play {
     pub(crate) fn check(&mut self) -> Result<(), Violation> {
         let is_idle = self.late.is_empty()
             && self.server.webhook.is_none()
-            && self
-                .controllers
-                .iter()
-                .all(|controller| controller.is_idle(&self.server));
+            && self.replicas.iter().all(|replica| replica.is_idle(&self.server));
         self.checks.gap.check(&self.server, is_idle)?;
-        for controller in &self.controllers {
-            queue::check_length(controller.engine.queue_len())?;
+        for replica in &self.replicas {
+            queue::check_length(replica.engine.queue_len())?;
         }
         Ok(())
     }
 
     pub(crate) fn start_lists(&mut self) {
-        for controller in &mut self.controllers {
-            for stream in 0..controller.streams.len() {
-                if controller.is_list_due(stream, self.now) {
-                    controller.start_list(stream, &self.server, self.now);
+        for replica in &mut self.replicas {
+            for stream in 0..replica.streams.len() {
+                if replica.is_list_due(stream, self.now) {
+                    replica.start_list(stream, &self.server, self.now);
                 }
             }
         }
@@ -314,10 +307,9 @@ impl Play {
     /// Delivers all events of streams that are not held. Returns whether there were any.
     pub(crate) fn deliver_all(&mut self) -> bool {
         let mut delivered = false;
-        for controller in &mut self.controllers {
-            for stream in 0..controller.streams.len() {
-                while !controller.streams[stream].held && controller.deliver(stream, &self.server, self.now, self.trace)
-                {
+        for replica in &mut self.replicas {
+            for stream in 0..replica.streams.len() {
+                while !replica.streams[stream].held && replica.deliver(stream, &self.server, self.now, self.trace) {
                     delivered = true;
                 }
             }

@@ -29,12 +29,10 @@ impl Play {
         Ok(())
     }
 
-    /// When the next controller continues. A deadline that has passed without effect would be a busy loop.
+    /// When the next replica continues. A deadline that has passed without effect would be a busy loop.
     fn next_deadline(&self) -> Result<Option<Instant>, Violation> {
-        let deadlines = self.controllers.iter();
-        let next = deadlines
-            .filter_map(|controller| controller.next_deadline(self.now))
-            .min();
+        let deadlines = self.replicas.iter();
+        let next = deadlines.filter_map(|replica| replica.next_deadline(self.now)).min();
         ensure(next.is_none_or(|next| next > self.now), "I12", || {
             "a deadline has passed, and nothing is left to do".to_owned()
         })?;
@@ -45,17 +43,17 @@ impl Play {
     fn round(&mut self) -> Result<bool, Violation> {
         self.start_lists();
         let mut progress = self.deliver_all();
-        for controller in 0..self.controllers.len() {
-            progress |= self.process(controller)?;
-            self.check_waiting(controller)?;
-            while let Some((job, write)) = self.controllers[controller].sendable().first().copied() {
+        for replica in 0..self.replicas.len() {
+            progress |= self.process(replica)?;
+            self.check_waiting(replica)?;
+            while let Some((job, write)) = self.replicas[replica].sendable().first().copied() {
                 progress = true;
-                self.send(controller, job, write, Fate::Executed { reads_late: false })?;
+                self.send(replica, job, write, Fate::Executed { reads_late: false })?;
                 self.check()?;
             }
-            while let Some((job, write)) = self.controllers[controller].pending(self.now).first().copied() {
+            while let Some((job, write)) = self.replicas[replica].pending(self.now).first().copied() {
                 progress = true;
-                self.respond(controller, job, write)?;
+                self.respond(replica, job, write)?;
             }
         }
         self.check()?;
@@ -63,17 +61,17 @@ impl Play {
     }
 
     /// Checks that keys outside a namespace whose writes fail get slots.
-    fn check_waiting(&mut self, controller: usize) -> Result<(), Violation> {
+    fn check_waiting(&mut self, replica: usize) -> Result<(), Violation> {
         let Some((failing, _)) = self.server.namespace_fault else {
             return Ok(());
         };
-        let found = &self.controllers[controller];
+        let found = &self.replicas[replica];
         let waiting = if found.is_synced() {
             found.engine.waiting_keys(self.now)
         } else {
             Vec::new()
         };
-        self.checks.waiting.check(controller, &waiting, failing, self.now)
+        self.checks.waiting.check(replica, &waiting, failing, self.now)
     }
 
     /// While writes fail in one namespace only, the others become what their objects demand.
@@ -85,7 +83,7 @@ impl Play {
             self.run(self.now + TIME_TO_HEAL / 3)?;
             self.server.collect_garbage();
         }
-        let managed = self.controllers.iter().map(|controller| controller.role);
+        let managed = self.replicas.iter().map(|replica| replica.role);
         final_state::check(&self.server, managed, &self.setup)
     }
 
@@ -106,8 +104,8 @@ impl Play {
                 return Err(Violation::new("I9", "not quiescent 20 minutes after the last fault"));
             }
         }
-        for controller in &self.controllers {
-            queue::check_empty(controller.engine.queue_len())?;
+        for replica in &self.replicas {
+            queue::check_empty(replica.engine.queue_len())?;
         }
         Ok(())
     }
@@ -118,8 +116,8 @@ impl Play {
         self.server.overload = None;
         self.repair();
         self.checks.rewrites.set_active(false, self.now);
-        for controller in &mut self.controllers {
-            for stream in &mut controller.streams {
+        for replica in &mut self.replicas {
+            for stream in &mut replica.streams {
                 stream.held = false;
             }
         }
@@ -129,23 +127,23 @@ impl Play {
         self.check_other_namespaces()?;
         self.server.namespace_fault = None;
         self.run_until_quiescent()?;
-        let managed = self.controllers.iter().map(|controller| controller.role);
+        let managed = self.replicas.iter().map(|replica| replica.role);
         final_state::check(&self.server, managed, &self.setup)?;
         self.check_fixed_point("a relist", |play| {
-            for controller in &mut play.controllers {
-                for stream in 0..controller.streams.len() {
-                    controller.start_list(stream, &play.server, play.now);
+            for replica in &mut play.replicas {
+                for stream in 0..replica.streams.len() {
+                    replica.start_list(stream, &play.server, play.now);
                 }
             }
         })?;
         self.check_fixed_point("a resync", |play| {
-            for controller in &mut play.controllers {
-                controller.engine.resync(play.now);
+            for replica in &mut play.replicas {
+                replica.engine.resync(play.now);
             }
         })?;
         self.check_fixed_point("a restart", |play| {
-            for controller in 0..play.controllers.len() {
-                play.crash(controller);
+            for replica in 0..play.replicas.len() {
+                play.crash(replica);
             }
         })
     }

@@ -12,10 +12,10 @@ use slice_runtime::simulation::{NextWrites, Plan, Response};
 
 use crate::{
     checks::Violation,
-    controller::Job,
     engine::{Engine, Event},
     object::{Name, Resource},
     play::{Play, Played, play},
+    replica::Job,
     schedule::{Controllers, Fate, Fault, Schedule, Setup, Step},
     shrink::shrink,
     trace::Trace,
@@ -185,10 +185,10 @@ fn violated(defect: Defect, listed: bool, steps: &[Step]) -> Option<&'static str
     };
     let mut play = Play::new(setup, Instant::now(), Trace(false));
     let inner = std::mem::replace(
-        &mut play.controllers[0].engine,
+        &mut play.replicas[0].engine,
         crate::engine::Role::Services.start(&setup),
     );
-    play.controllers[0].engine = Box::new(Broken {
+    play.replicas[0].engine = Box::new(Broken {
         inner,
         defect,
         slices: BTreeMap::new(),
@@ -208,16 +208,13 @@ const RUN: Step = Step::Run { ms: 2000 };
 #[test]
 fn broken_engines_are_found() {
     let fails = [
-        Step::Process { controller: 0 },
+        Step::Process { replica: 0 },
         Step::Send {
-            controller: 0,
+            replica: 0,
             write: 0,
             fate: Fate::RequestLost,
         },
-        Step::Respond {
-            controller: 0,
-            write: 0,
-        },
+        Step::Respond { replica: 0, write: 0 },
     ];
     for (defect, listed, steps, expected) in [
         (Defect::None, true, &[RUN][..], None),
@@ -233,19 +230,19 @@ fn broken_engines_are_found() {
         (
             Defect::WritesAgain,
             true,
-            &[RUN, Step::Resync { controller: 0 }, RUN],
+            &[RUN, Step::Resync { replica: 0 }, RUN],
             Some("I6"),
         ),
         (
             Defect::PlansUnsynced,
             false,
-            &[Step::Process { controller: 0 }],
+            &[Step::Process { replica: 0 }],
             Some("I11"),
         ),
         (
             Defect::DeletesDesired,
             true,
-            &[RUN, Step::Resync { controller: 0 }, RUN],
+            &[RUN, Step::Resync { replica: 0 }, RUN],
             Some("I4"),
         ),
     ] {

@@ -9,39 +9,39 @@ use slice_runtime::simulation::{Response, WRITE_TIMEOUT};
 
 use crate::{
     checks::{Violation, gate, plan, queue, request},
-    controller::{Controller, Job, WriteState},
     engine::Role,
     object::{Object, label},
     play::Play,
+    replica::{Job, Replica, WriteState},
     schedule::Fate,
     server::{NAMESPACE_TERMINATING, NamespaceFault, Request},
     trace::{describe, describe_response},
 };
 
 impl Play {
-    /// Syncs due keys of a controller. Returns whether there are plans.
-    pub(crate) fn process(&mut self, controller: usize) -> Result<bool, Violation> {
+    /// Syncs due keys of a replica. Returns whether there are plans.
+    pub(crate) fn process(&mut self, replica: usize) -> Result<bool, Violation> {
         let time = self.time();
-        let controller = &mut self.controllers[controller];
-        let plans = controller.engine.process_due(self.now, time);
+        let replica = &mut self.replicas[replica];
+        let plans = replica.engine.process_due(self.now, time);
         let has_plans = !plans.is_empty();
-        gate::check(has_plans, controller.closed_until, self.now)?;
+        gate::check(has_plans, replica.closed_until, self.now)?;
         for plan in plans {
             for write in &plan.writes {
                 self.trace
                     .print(|| format!("{} is planned: {}", plan.key, describe(&write.operation)));
             }
-            plan::check(&plan, controller.is_synced(), &controller.seen)?;
+            plan::check(&plan, replica.is_synced(), &replica.seen)?;
             self.checks.rewrites.planned(&plan.key, self.now)?;
-            controller.jobs.push(Job::new(plan, controller.epoch));
+            replica.jobs.push(Job::new(plan, replica.epoch));
         }
         Ok(has_plans)
     }
 
     /// A write arrives at the server, or is lost.
-    pub(crate) fn send(&mut self, controller: usize, job: usize, write: usize, fate: Fate) -> Result<(), Violation> {
-        let role = self.controllers[controller].role;
-        let found = &self.controllers[controller].jobs[job];
+    pub(crate) fn send(&mut self, replica: usize, job: usize, write: usize, fate: Fate) -> Result<(), Violation> {
+        let role = self.replicas[replica].role;
+        let found = &self.replicas[replica].jobs[job];
         let (request, probe) = (found.request(write), found.probe);
         let is_skipped = found.is_skipped(write);
         let fate = self.server.overload.map_or(fate, |overload| fate.rejected_by(overload));
@@ -77,7 +77,7 @@ impl Play {
                 body: "<html>default backend - 404</html>",
             }),
         };
-        self.controllers[controller].jobs[job].states[write] = WriteState::Sent { response, due };
+        self.replicas[replica].jobs[job].states[write] = WriteState::Sent { response, due };
         Ok(())
     }
 
@@ -102,18 +102,18 @@ impl Play {
     }
 
     /// A response arrives at the engine; the last one of a plan ends the sync.
-    pub(crate) fn respond(&mut self, controller: usize, job: usize, write: usize) -> Result<(), Violation> {
-        let controller = &mut self.controllers[controller];
-        let found = &mut controller.jobs[job];
+    pub(crate) fn respond(&mut self, replica: usize, job: usize, write: usize) -> Result<(), Violation> {
+        let replica = &mut self.replicas[replica];
+        let found = &mut replica.jobs[job];
         let slice = found.request(write).slice;
         let WriteState::Sent { response, .. } = &mut found.states[write] else {
             return Ok(());
         };
         let response = response.take().unwrap_or_else(|| self.server.read_live(&slice));
         // A slice that is not ours is not kept, and neither is its version; nor is the result of a dry run, or of another epoch.
-        let is_kept = !found.probe && found.epoch == controller.epoch;
+        let is_kept = !found.probe && found.epoch == replica.epoch;
         let is_own = |slice: &EndpointSlice| {
-            label(&slice.metadata, MANAGED_BY_LABEL) == Some(controller.role.managed_by())
+            label(&slice.metadata, MANAGED_BY_LABEL) == Some(replica.role.managed_by())
                 && label(&slice.metadata, SERVICE_NAME_LABEL) == Some(&found.key.name)
         };
         let seen = match &response {
@@ -127,7 +127,7 @@ impl Play {
         } = response
         {
             let delay = retry_after.filter(|seconds| *seconds > 0).unwrap_or(1);
-            controller.close_gate(self.now + Duration::from_secs(delay));
+            replica.close_gate(self.now + Duration::from_secs(delay));
         }
         let failed = match &response {
             Response::Stored(_) | Response::Deleted | Response::DependencyFailed => false,
@@ -135,25 +135,25 @@ impl Play {
             Response::Error { body, .. } => *body != NAMESPACE_TERMINATING,
             Response::Conflict(_) | Response::UndecodableConflict(_) | Response::Timeout => true,
         };
-        let found = &controller.jobs[job];
+        let found = &replica.jobs[job];
         self.trace
             .print(|| format!("{} of {}: {}", slice.name, found.key, describe_response(&response)));
-        let next = controller
+        let next = replica
             .engine
-            .on_response(&controller.jobs[job], write, response, self.now);
-        let found = &mut controller.jobs[job];
+            .on_response(&replica.jobs[job], write, response, self.now);
+        let found = &mut replica.jobs[job];
         found.states[write] = WriteState::Done {
             success: next.dependents,
         };
         found.failed |= failed;
         found.ended |= !next.others;
         if let Some(slice) = seen {
-            controller.seen.apply(&slice);
+            replica.seen.apply(&slice);
         }
-        if controller.jobs[job].is_done() {
-            let job = controller.jobs.remove(job);
-            controller.engine.on_writes_done(&job.key, self.now);
-            queue::check_requeued(&job.key, job.failed, controller.engine.is_queued(&job.key))?;
+        if replica.jobs[job].is_done() {
+            let job = replica.jobs.remove(job);
+            replica.engine.on_writes_done(&job.key, self.now);
+            queue::check_requeued(&job.key, job.failed, replica.engine.is_queued(&job.key))?;
         }
         Ok(())
     }
@@ -167,14 +167,14 @@ impl Play {
         self.checks.gap.clear();
     }
 
-    /// The controller crashes and starts again. The server may still execute requests in flight.
-    pub(crate) fn crash(&mut self, controller: usize) {
-        let role = self.controllers[controller].role;
+    /// The replica crashes and starts again. The server may still execute requests in flight.
+    pub(crate) fn crash(&mut self, replica: usize) {
+        let role = self.replicas[replica].role;
         if self.server.objects().any(Object::is_undecodable) {
             // Its earlier version is not known after the start.
             self.checks.gap.clear();
         }
-        let crashed = std::mem::replace(&mut self.controllers[controller], Controller::start(role, &self.setup));
+        let crashed = std::mem::replace(&mut self.replicas[replica], Replica::start(role, &self.setup));
         // A dry run leaves nothing to execute late.
         for job in crashed.jobs.iter().filter(|job| !job.probe) {
             for write in 0..job.writes.len() {

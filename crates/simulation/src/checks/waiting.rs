@@ -13,7 +13,7 @@ use super::{Violation, ensure};
 /// may come first.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 
-/// Since when each key of a controller has been waiting for a slot, by its index.
+/// Since when each key of a replica has been waiting for a slot, by its index.
 #[derive(Debug, Default)]
 pub(crate) struct WaitBound {
     since: BTreeMap<(usize, Key), Instant>,
@@ -24,18 +24,18 @@ impl WaitBound {
         self.since.clear();
     }
 
-    /// Checks the waiting keys of a controller. `failing` is the namespace whose writes fail.
+    /// Checks the waiting keys of a replica. `failing` is the namespace whose writes fail.
     pub(crate) fn check(
         &mut self,
-        controller: usize,
+        replica: usize,
         waiting: &[Key],
         failing: &str,
         now: Instant,
     ) -> Result<(), Violation> {
         self.since
-            .retain(|(index, key), _| *index != controller || waiting.contains(key));
+            .retain(|(index, key), _| *index != replica || waiting.contains(key));
         for key in waiting.iter().filter(|key| &*key.namespace != failing) {
-            let since = *self.since.entry((controller, key.clone())).or_insert(now);
+            let since = *self.since.entry((replica, key.clone())).or_insert(now);
             let waited = now.saturating_duration_since(since);
             ensure(waited <= MAX_WAIT, "I10", || {
                 format!("{key} is due and waits for a slot for {waited:?}, while writes in {failing} fail")
@@ -53,13 +53,13 @@ mod tests {
     fn a_due_key_of_another_namespace_that_gets_no_slot_is_found() {
         let (start, keys) = (Instant::now(), [Key::new("failing", "a"), Key::new("ns", "b")]);
         let mut bound = WaitBound::default();
-        let mut check = |controller, keys, seconds| {
-            let result = bound.check(controller, keys, "failing", start + Duration::from_secs(seconds));
+        let mut check = |replica, keys, seconds| {
+            let result = bound.check(replica, keys, "failing", start + Duration::from_secs(seconds));
             result.err().map(|violation| violation.invariant)
         };
         assert_eq!(check(0, &keys, 0), None);
         assert_eq!(check(1, &keys, 2), None);
-        assert_eq!(check(1, &keys, 5), None, "another controller");
+        assert_eq!(check(1, &keys, 5), None, "another replica");
         assert_eq!(check(0, &keys[..1], 5), None, "of the failing namespace only");
         assert_eq!(check(0, &keys, 6), None);
         assert_eq!(check(0, &keys, 10), Some("I10"));

@@ -54,16 +54,16 @@ impl Generator {
         match self.random.u8(..32) {
             0..=6 => self.input(),
             7..=13 => Step::Deliver {
-                controller: self.random.u8(..),
+                replica: self.random.u8(..),
                 stream: self.random.u8(..),
                 events: self.random.u8(1..6),
             },
             14..=18 => Step::Process {
-                controller: self.random.u8(..),
+                replica: self.random.u8(..),
             },
             19..=22 => self.send(),
             23..=26 => Step::Respond {
-                controller: self.random.u8(..),
+                replica: self.random.u8(..),
                 write: self.random.u8(..),
             },
             27 | 28 => Step::Advance {
@@ -74,7 +74,7 @@ impl Generator {
                 ms: self.random.u32(..5_000),
             },
             _ if self.random.u8(..8) == 0 => Step::Resync {
-                controller: self.random.u8(..),
+                replica: self.random.u8(..),
             },
             _ => Step::Run {
                 ms: self.random.u32(..20_000),
@@ -130,7 +130,7 @@ impl Generator {
     /// A write that arrives, mostly without a fault.
     fn send(&mut self) -> Step {
         Step::Send {
-            controller: self.random.u8(..),
+            replica: self.random.u8(..),
             write: self.random.u8(..),
             fate: Fate::Executed {
                 reads_late: self.random.bool(),
@@ -140,16 +140,16 @@ impl Generator {
 
     fn faulty_send(&mut self, fate: Fate) -> Step {
         Step::Send {
-            controller: self.random.u8(..),
+            replica: self.random.u8(..),
             write: self.random.u8(..),
             fate,
         }
     }
 
     fn fault(&mut self, fault: Fault) -> Step {
-        let (controller, stream) = (self.random.u8(..), self.random.u8(..));
+        let (replica, stream) = (self.random.u8(..), self.random.u8(..));
         match fault {
-            Fault::Relist => Step::Relist { controller, stream },
+            Fault::Relist => Step::Relist { replica, stream },
             Fault::Lost if self.random.bool() => self.faulty_send(Fate::RequestLost),
             Fault::Lost => self.faulty_send(Fate::ResponseLost),
             Fault::Late if self.random.bool() => self.faulty_send(Fate::Late),
@@ -194,15 +194,15 @@ impl Generator {
                     Some(Rewrite::ManagedBy),
                 ][self.random.usize(..4)],
             },
-            Fault::Hold if self.random.bool() => Step::Hold { controller, stream },
-            Fault::Hold => Step::Release { controller, stream },
+            Fault::Hold if self.random.bool() => Step::Hold { replica, stream },
+            Fault::Hold => Step::Release { replica, stream },
             Fault::Restore => match self.random.u8(..4) {
                 0 => Step::Restore,
                 1 => Step::Copy,
                 _ => self.step_without_faults(),
             },
             Fault::FailedList => Step::FailList {
-                controller,
+                replica,
                 stream,
                 objects: self.random.u8(..6),
             },
@@ -216,7 +216,7 @@ impl Generator {
                     retry_after: self.random.u8(..4),
                 }),
             },
-            Fault::WrongList if self.random.bool() => Step::WrongList { controller, stream },
+            Fault::WrongList if self.random.bool() => Step::WrongList { replica, stream },
             Fault::WrongList => Step::Run {
                 ms: self.random.u32(..40_000),
             },
@@ -241,7 +241,7 @@ impl Generator {
                 namespace: self.random.u8(..),
                 fault: [None, Some(NamespaceFault::Denied), Some(NamespaceFault::Hangs)][self.random.usize(..3)],
             },
-            Fault::Crash if self.random.bool() => Step::Crash { controller },
+            Fault::Crash if self.random.bool() => Step::Crash { replica },
             Fault::Crash => self.step_without_faults(),
         }
     }

@@ -25,7 +25,7 @@ pub(crate) enum Fault {
     Webhook,
     /// Watch streams that are held.
     Hold,
-    /// Crash and restart of a controller.
+    /// Crash and restart of a replica.
     Crash,
     /// The server is restored from an older copy, so that resourceVersions go back.
     Restore,
@@ -161,47 +161,47 @@ pub(crate) enum Step {
     CollectGarbage,
     /// A stream delivers some events, or a part of its list.
     Deliver {
-        controller: u8,
+        replica: u8,
         stream: u8,
         events: u8,
     },
     /// A stream starts a list.
     Relist {
-        controller: u8,
+        replica: u8,
         stream: u8,
     },
     /// A stream starts a list, which fails after some objects.
     FailList {
-        controller: u8,
+        replica: u8,
         stream: u8,
         objects: u8,
     },
     /// A stream lists, and receives no objects. Only if that must not be believed.
     WrongList {
-        controller: u8,
+        replica: u8,
         stream: u8,
     },
     Hold {
-        controller: u8,
+        replica: u8,
         stream: u8,
     },
     Release {
-        controller: u8,
+        replica: u8,
         stream: u8,
     },
     /// Syncs due keys.
     Process {
-        controller: u8,
+        replica: u8,
     },
     /// A write arrives at the server.
     Send {
-        controller: u8,
+        replica: u8,
         write: u8,
         fate: Fate,
     },
     /// A response arrives at the engine.
     Respond {
-        controller: u8,
+        replica: u8,
         write: u8,
     },
     /// The server executes a request that the client gave up.
@@ -242,14 +242,14 @@ pub(crate) enum Step {
         fault: Option<NamespaceFault>,
     },
     Crash {
-        controller: u8,
+        replica: u8,
     },
     /// A copy of the server is made.
     Copy,
     /// The server is restored from the copy.
     Restore,
     Resync {
-        controller: u8,
+        replica: u8,
     },
     Advance {
         ms: u16,

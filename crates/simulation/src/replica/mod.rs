@@ -1,22 +1,24 @@
-//! One controller of a play: its engine, its watch streams and its plans in execution.
+//! A replica of a controller: its engine, its watch streams and its requests in flight.
 
-use std::{collections::VecDeque, time::Instant};
+mod job;
+mod stream;
 
-use slice_controller::Key;
-use slice_core::well_known::MANAGED_BY_LABEL;
-use slice_reconciler::{Operation, Write};
-use slice_runtime::simulation::{Plan, Response};
+use std::time::Instant;
+
+use slice_runtime::simulation::Response;
 
 use crate::{
     checks::plan::SeenSlices,
-    engine::{Engine, Event, Role, WatchDef},
-    object::{Name, Object, Resource, label},
+    engine::{Engine, Event, Role},
     schedule::Setup,
-    server::{Change, Request, Server},
+    server::Server,
     trace::{Trace, describe_event},
 };
+pub(crate) use job::{Job, WriteState};
+use stream::{Listing, Resume, Stream};
 
-pub(crate) struct Controller {
+/// One replica. All that a crash loses is here.
+pub(crate) struct Replica {
     pub(crate) role: Role,
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) streams: Vec<Stream>,
@@ -28,74 +30,7 @@ pub(crate) struct Controller {
     pub(crate) closed_until: Option<Instant>,
 }
 
-/// A watch stream.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    definition: WatchDef,
-    /// The index of the next change in the log of the server.
-    position: usize,
-    listing: Option<Listing>,
-    /// Whether a list was complete.
-    pub(crate) synced: bool,
-    pub(crate) held: bool,
-    resume: Resume,
-    /// When the next list may start, after one was rejected.
-    retry_at: Option<Instant>,
-    /// When to list, to confirm the last list.
-    confirm_at: Option<Instant>,
-    /// When the first list with a wrong view was complete, until one with the right view is.
-    pub(crate) wrong_since: Option<Instant>,
-}
-
-/// How a stream continues that is not listing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Resume {
-    Watch,
-    /// It has not listed, or its list failed.
-    List,
-    /// resourceVersions went back: the watch is silent until the stream lists again.
-    NewEpoch,
-}
-
-/// A list that is not delivered completely.
-#[derive(Debug)]
-struct Listing {
-    objects: VecDeque<Object>,
-    version: u64,
-    is_wrong: bool,
-}
-
-/// A plan in execution.
-#[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) key: Key,
-    pub(crate) writes: Vec<Write>,
-    pub(crate) states: Vec<WriteState>,
-    /// Whether the writes are dry runs.
-    pub(crate) probe: bool,
-    /// The epoch in which it was planned.
-    pub(crate) epoch: u32,
-    /// Whether the engine must requeue the key.
-    pub(crate) failed: bool,
-    /// Whether no further write is sent.
-    pub(crate) ended: bool,
-}
-
-#[derive(Debug)]
-pub(crate) enum WriteState {
-    Unsent,
-    Sent {
-        /// None if the live slice is read first.
-        response: Option<Response>,
-        /// When the response arrives, at the earliest.
-        due: Instant,
-    },
-    Done {
-        success: bool,
-    },
-}
-
-impl Controller {
+impl Replica {
     pub(crate) fn start(role: Role, setup: &Setup) -> Self {
         let streams = role.watches().into_iter().map(Stream::new);
         Self {
@@ -271,149 +206,5 @@ impl Controller {
             .filter(|(_, job, write)| condition(job, *write))
             .map(|(index, _, write)| (index, write))
             .collect()
-    }
-}
-
-impl Job {
-    pub(crate) fn new(plan: Plan, epoch: u32) -> Self {
-        let states = plan.writes.iter().map(|_| WriteState::Unsent).collect();
-        Self {
-            key: plan.key,
-            writes: plan.writes,
-            states,
-            probe: plan.probe,
-            epoch,
-            failed: false,
-            ended: false,
-        }
-    }
-
-    pub(crate) fn operation(&self, write: usize) -> &Operation {
-        &self.writes[write].operation
-    }
-
-    /// A write as a request.
-    pub(crate) fn request(&self, write: usize) -> Request {
-        let operation = self.operation(write).clone();
-        Request {
-            slice: Name::new(&self.key.namespace, slice_name(&operation)),
-            operation,
-        }
-    }
-
-    /// Whether all dependencies of a write have a result.
-    fn is_unblocked(&self, write: usize) -> bool {
-        let mut dependencies = self.writes[write].depends_on.iter();
-        dependencies.all(|index| matches!(self.states[*index], WriteState::Done { .. }))
-    }
-
-    /// Whether a write is not sent: a dependency failed, or the plan ended.
-    pub(crate) fn is_skipped(&self, write: usize) -> bool {
-        let mut dependencies = self.writes[write].depends_on.iter();
-        self.ended || dependencies.any(|index| matches!(self.states[*index], WriteState::Done { success: false }))
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
-        self.states.iter().all(|state| matches!(state, WriteState::Done { .. }))
-    }
-}
-
-/// The name of the slice that is written.
-fn slice_name(operation: &Operation) -> &str {
-    match operation {
-        Operation::Create(slice) | Operation::Update(slice) => slice.metadata.name.as_deref().unwrap_or_default(),
-        Operation::Delete(deletion) => &deletion.name,
-    }
-}
-
-impl Stream {
-    fn new(definition: WatchDef) -> Self {
-        Self {
-            definition,
-            position: 0,
-            listing: None,
-            synced: false,
-            held: false,
-            resume: Resume::List,
-            retry_at: None,
-            confirm_at: None,
-            wrong_since: None,
-        }
-    }
-
-    /// Whether the stream watches or is listing.
-    pub(crate) fn is_started(&self) -> bool {
-        self.listing.is_some() || self.resume == Resume::Watch
-    }
-
-    /// Whether endpoints exist only as long as objects of the stream do.
-    pub(crate) fn has_endpoints(&self) -> bool {
-        self.definition.resource != Resource::Slices
-    }
-
-    /// Whether a list must be confirmed.
-    pub(crate) fn is_unconfirmed(&self) -> bool {
-        self.confirm_at.is_some()
-    }
-
-    /// The next list is due at once.
-    pub(crate) fn list_again(&mut self) {
-        self.resume = Resume::List;
-    }
-
-    fn is_watching(&self) -> bool {
-        self.listing.is_none() && self.resume == Resume::Watch
-    }
-
-    fn next(&mut self, server: &Server) -> Option<Event> {
-        if let Some(listing) = &mut self.listing {
-            if let Some(object) = listing.objects.pop_front() {
-                return Some(applied(object));
-            }
-            let event = Event::InitDone(listing.version);
-            if !listing.is_wrong {
-                self.wrong_since = None;
-            }
-            self.listing = None;
-            self.synced = true;
-            return Some(event);
-        }
-        if !self.is_watching() {
-            return None;
-        }
-        for change in server.changes(self.definition.resource, self.position) {
-            self.position += 1;
-            if let Some(event) = self.definition.event(change) {
-                return Some(event);
-            }
-        }
-        None
-    }
-}
-
-impl WatchDef {
-    fn selects(&self, object: &Object) -> bool {
-        let managed_by = self.managed_by;
-        managed_by.is_none() || label(object.metadata(), MANAGED_BY_LABEL) == managed_by
-    }
-
-    /// The event of a change: an object that no longer has the labels counts as deleted.
-    fn event(&self, change: &Change) -> Option<Event> {
-        if let Some(after) = change.after.as_ref().filter(|object| self.selects(object)) {
-            return Some(applied(after.clone()));
-        }
-        let before = change.before.as_ref().filter(|object| self.selects(object))?;
-        let mut object = before.object_ref();
-        object.resource_version = change.version.to_string().into();
-        Some(Event::Delete(object))
-    }
-}
-
-/// The event of an object that exists.
-fn applied(object: Object) -> Event {
-    if object.is_undecodable() {
-        Event::Undecodable(object.object_ref())
-    } else {
-        Event::Apply(object)
     }
 }

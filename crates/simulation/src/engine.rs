@@ -19,8 +19,8 @@ use slice_controller::{Controller, Decoded, Key, ObjectRef};
 use slice_runtime::simulation::{NextWrites, Plan, Response, SimulatedEngine, SimulatedEvent, SimulationConfig};
 
 use crate::{
-    controller::Job,
     object::{Object, Resource},
+    replica::Job,
     schedule::Setup,
 };
 
@@ -40,6 +40,10 @@ pub(crate) enum Event {
     Apply(Object),
     Delete(ObjectRef),
     InitDone(u64),
+    InitFailed,
+    Undecodable(ObjectRef),
+    /// With the `Retry-After`.
+    Overloaded(Option<Duration>),
 }
 
 /// The engine under test, or a broken one in the tests of the checks.
@@ -50,9 +54,13 @@ pub(crate) trait Engine {
     fn on_response(&mut self, job: &Job, write: usize, response: Response, now: Instant) -> NextWrites;
     fn on_writes_done(&mut self, key: &Key, now: Instant);
     fn resync(&mut self, now: Instant);
+    /// Takes the requests for lists that confirm another one, as indexes of watches and delays.
+    fn take_confirmations(&mut self) -> Vec<(usize, Duration)>;
     fn next_deadline(&self, now: Instant) -> Option<Instant>;
     fn queue_len(&self) -> usize;
     fn is_queued(&self, key: &Key) -> bool;
+    /// The keys that are due and wait for a slot.
+    fn waiting_keys(&self, now: Instant) -> Vec<Key>;
 }
 
 /// Which controller an engine runs.
@@ -99,6 +107,7 @@ impl Role {
                 Self::Services => Duration::from_secs(1),
                 Self::Mirroring => Duration::ZERO,
             },
+            unconfirmed_removals: setup.unconfirmed_removals,
             seed: 0,
         };
         match self {
@@ -207,6 +216,10 @@ impl<C: Controller> Engine for Played<C> {
         self.engine.resync(now);
     }
 
+    fn take_confirmations(&mut self) -> Vec<(usize, Duration)> {
+        self.engine.take_confirmations()
+    }
+
     fn next_deadline(&self, now: Instant) -> Option<Instant> {
         self.engine.next_deadline(now)
     }
@@ -217,6 +230,10 @@ impl<C: Controller> Engine for Played<C> {
 
     fn is_queued(&self, key: &Key) -> bool {
         self.engine.is_queued(key)
+    }
+
+    fn waiting_keys(&self, now: Instant) -> Vec<Key> {
+        self.engine.waiting_keys(now)
     }
 }
 
@@ -230,5 +247,8 @@ fn simulated<O>(event: Event, input: impl Fn(&Object) -> O) -> SimulatedEvent<O>
         }),
         Event::Delete(object) => SimulatedEvent::Delete(object),
         Event::InitDone(version) => SimulatedEvent::InitDone(version),
+        Event::InitFailed => SimulatedEvent::InitFailed,
+        Event::Undecodable(object) => SimulatedEvent::Undecodable(object),
+        Event::Overloaded(retry_after) => SimulatedEvent::Overloaded(retry_after),
     }
 }

@@ -7,7 +7,7 @@ use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
 use crate::{
     inputs,
-    object::{Object, Resource, label, version},
+    object::{Name, Object, Resource, UNDECODABLE, label, version},
     schedule::Edit,
     server::Server,
 };
@@ -27,8 +27,9 @@ pub(crate) fn edit(server: &mut Server, slice: u8, edit: Edit) {
         return;
     };
     let mut slice = EndpointSlice::clone(found);
-    let name = slice.metadata.name.clone().unwrap_or_default();
+    let name = Name::of(&slice.metadata);
     let labels = slice.metadata.labels.get_or_insert_default();
+    labels.remove(UNDECODABLE);
     match edit {
         Edit::Delete => {
             server.delete(Resource::Slices, &name);
@@ -61,6 +62,8 @@ pub(crate) fn edit(server: &mut Server, slice: u8, edit: Edit) {
                 "uid-of-another-owner".clone_into(&mut owner.uid);
             }
         }
+        Edit::AddFinalizer => slice.metadata.finalizers = Some(vec!["example.com/held".to_owned()]),
+        Edit::RemoveFinalizers => slice.metadata.finalizers = None,
         Edit::Label => drop(labels.insert("foreign".to_owned(), "label".to_owned())),
         // Mirroring removes it at its next sync, but no event of the slice leads to one: the generation is the same (R125).
         Edit::Annotation if label(&slice.metadata, MANAGED_BY_LABEL) == Some(mirroring::MANAGED_BY) => return,

@@ -6,18 +6,19 @@
 //! without a resync.
 //!
 //! * `schedule.rs` generates the steps, `inputs.rs` the objects.
-//! * `server.rs` is the API server; `engine.rs` and `controller.rs` are the engines with their watch streams and writes.
-//! * `play.rs` executes a schedule, `foreign.rs` its edits of slices, and `quiescence.rs` its end; `checks/` has the invariants.
+//! * `server.rs` is the API server; `engine.rs` has the engines, and `replica/` one with its watch streams and requests in flight.
+//! * `play.rs` executes a schedule, `writes.rs` the writes, `foreign.rs` the edits of slices by others, and `quiescence.rs` the end;
+//!   `checks/` has the invariants.
 //! * `shrink.rs` removes the steps of a failing schedule that it does not need.
 
 mod checks;
-mod controller;
 mod engine;
 mod foreign;
 mod inputs;
 mod object;
 mod play;
 mod quiescence;
+mod replica;
 mod runner;
 mod schedule;
 mod server;
@@ -25,5 +26,6 @@ mod shrink;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod writes;
 
 pub use runner::{Args, run};

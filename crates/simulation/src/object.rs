@@ -11,8 +11,34 @@ use k8s_openapi::{
 };
 use slice_controller::ObjectRef;
 
-/// The namespace of all objects except nodes.
-pub(crate) const NAMESPACE: &str = "ns";
+/// All namespaces.
+pub(crate) const NAMESPACES: [&str; 2] = ["ns", "ns-2"];
+
+/// The namespace and name of an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    /// Empty for nodes.
+    pub(crate) namespace: &'static str,
+    pub(crate) name: String,
+}
+
+impl Name {
+    pub(crate) fn new(namespace: &str, name: impl Into<String>) -> Self {
+        let namespace = NAMESPACES.into_iter().find(|found| *found == namespace);
+        Self {
+            namespace: namespace.unwrap_or_default(),
+            name: name.into(),
+        }
+    }
+
+    pub(crate) fn of(metadata: &ObjectMeta) -> Self {
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        Self::new(namespace, metadata.name.as_deref().unwrap_or_default())
+    }
+}
+
+/// The label of an object that no watch can decode.
+pub(crate) const UNDECODABLE: &str = "undecodable";
 
 /// A resource of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +51,8 @@ pub(crate) enum Resource {
 }
 
 impl Resource {
+    pub(crate) const ALL: [Self; 5] = [Self::Nodes, Self::Pods, Self::Services, Self::Endpoints, Self::Slices];
+
     /// The resource with this name in request paths.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Some(match name {
@@ -83,8 +111,26 @@ impl Object {
         self.metadata().name.as_deref().unwrap_or_default()
     }
 
+    pub(crate) fn full_name(&self) -> Name {
+        Name::of(self.metadata())
+    }
+
     pub(crate) fn uid(&self) -> &str {
         uid(self.metadata())
+    }
+
+    pub(crate) fn is_undecodable(&self) -> bool {
+        is_undecodable(self.metadata())
+    }
+
+    /// Changes whether the object can be decoded.
+    pub(crate) fn set_undecodable(&mut self, undecodable: bool) {
+        let labels = self.metadata_mut().labels.get_or_insert_default();
+        if undecodable {
+            labels.insert(UNDECODABLE.to_owned(), "true".to_owned());
+        } else {
+            labels.remove(UNDECODABLE);
+        }
     }
 
     pub(crate) fn object_ref(&self) -> ObjectRef {
@@ -105,6 +151,14 @@ impl Object {
 
 pub(crate) fn uid(metadata: &ObjectMeta) -> &str {
     metadata.uid.as_deref().unwrap_or_default()
+}
+
+pub(crate) fn is_undecodable(metadata: &ObjectMeta) -> bool {
+    label(metadata, UNDECODABLE).is_some()
+}
+
+pub(crate) fn is_terminating(metadata: &ObjectMeta) -> bool {
+    metadata.deletion_timestamp.is_some()
 }
 
 pub(crate) fn label<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {

@@ -3,21 +3,22 @@
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
-use slice_reconciler::Operation;
-use slice_runtime::simulation::Response;
+use slice_core::well_known::MANAGED_BY_LABEL;
 
 use crate::{
-    checks::{Checks, Violation, plan, queue, request},
-    controller::{Controller, Job, WriteState},
+    checks::{Checks, Violation, queue},
     engine::Role,
-    foreign, inputs,
-    object::label,
-    schedule::{Controllers, Fate, Schedule, Setup, Step},
-    server::Server,
-    trace::{Trace, describe, describe_response},
+    foreign,
+    inputs::{self, Chooser},
+    object::{Resource, label},
+    replica::Replica,
+    schedule::{Controllers, Schedule, Setup, Step},
+    server::{Request, Server},
+    trace::Trace,
 };
+
+/// The time after which a second list confirms the removal of most endpoints (invariants.md §5).
+const CONFIRMATION_DELAY: Duration = Duration::from_secs(30);
 
 /// The result of a play without a violation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub(crate) struct Played {
     pub(crate) steps: usize,
     /// Writes that changed a stored slice.
     pub(crate) writes: usize,
+    /// Those in namespaces that are not terminating. In others a plan may be executed in part, and is not repeated.
+    pub(crate) active_writes: usize,
     /// A digest of all writes, to compare two plays of one schedule.
     pub(crate) digest: u64,
 }
@@ -33,9 +36,9 @@ pub(crate) struct Played {
 pub(crate) struct Play {
     pub(crate) setup: Setup,
     pub(crate) server: Server,
-    pub(crate) controllers: Vec<Controller>,
+    pub(crate) replicas: Vec<Replica>,
     /// Requests that the client gave up, and the server has not executed.
-    pub(crate) late: Vec<Operation>,
+    pub(crate) late: Vec<Request>,
     start: Instant,
     pub(crate) now: Instant,
     pub(crate) checks: Checks,
@@ -61,12 +64,12 @@ impl Play {
             Controllers::Both => &[Role::Services, Role::Mirroring],
         };
         let mut server = Server::default();
-        inputs::create_initial_objects(&mut server);
-        let controllers = roles.iter().map(|role| Controller::start(*role, &setup));
+        inputs::create_initial_objects(&mut server, setup.namespaces);
+        let replicas = roles.iter().map(|role| Replica::start(*role, &setup));
         let mut play = Self {
             setup,
             server,
-            controllers: controllers.collect(),
+            replicas: replicas.collect(),
             late: Vec::new(),
             start,
             now: start,
@@ -85,38 +88,41 @@ impl Play {
     pub(crate) fn step(&mut self, step: Step) -> Result<(), Violation> {
         self.played.steps += 1;
         self.trace.print(|| format!("{step:?}"));
-        if inputs::change(&mut self.server, step) {
+        let chooser = self.chooser();
+        if inputs::change(&mut self.server, chooser, step) {
             self.checks.rewrites.allow_changes(1);
             return self.check();
         }
         match step {
             Step::CollectGarbage => drop(self.server.collect_garbage()),
             Step::Deliver {
-                controller,
+                replica,
                 stream,
                 events,
-            } => self.deliver(controller, stream, events),
-            Step::Relist { controller, stream } => self.relist(controller, stream),
-            Step::Hold { controller, stream } => self.hold(controller, stream, true),
-            Step::Release { controller, stream } => self.hold(controller, stream, false),
-            Step::Process { controller } => {
-                let controller = self.index(controller);
-                self.process(controller)?;
+            } => self.deliver(replica, stream, events),
+            Step::Relist { replica, stream } => self.relist(replica, stream),
+            Step::FailList {
+                replica,
+                stream,
+                objects,
+            } => self.fail_list(replica, stream, objects),
+            Step::WrongList { replica, stream } => self.list_nothing(replica, stream)?,
+            Step::Hold { replica, stream } => self.hold(replica, stream, true),
+            Step::Release { replica, stream } => self.hold(replica, stream, false),
+            Step::Process { replica } => {
+                let replica = self.index(replica);
+                self.process(replica)?;
             }
-            Step::Send {
-                controller,
-                write,
-                fate,
-            } => {
-                let controller = self.index(controller);
-                if let Some((job, write)) = choose(&self.controllers[controller].sendable(), write) {
-                    self.send(controller, job, write, fate)?;
+            Step::Send { replica, write, fate } => {
+                let replica = self.index(replica);
+                if let Some((job, write)) = choose(&self.replicas[replica].sendable(), write) {
+                    self.send(replica, job, write, fate)?;
                 }
             }
-            Step::Respond { controller, write } => {
-                let controller = self.index(controller);
-                if let Some((job, write)) = choose(&self.controllers[controller].pending(), write) {
-                    self.respond(controller, job, write)?;
+            Step::Respond { replica, write } => {
+                let replica = self.index(replica);
+                if let Some((job, write)) = choose(&self.replicas[replica].pending(self.now), write) {
+                    self.respond(replica, job, write)?;
                 }
             }
             Step::ExecuteLate { request } => {
@@ -135,17 +141,40 @@ impl Play {
                 self.checks.rewrites.set_active(rewrite.is_some(), self.now);
                 self.checks.gap.clear();
             }
-            Step::Crash { controller } => {
+            Step::Corrupt { resource, object } => {
+                self.checks.rewrites.allow_changes(1);
+                let resource = inputs::corrupt(&mut self.server, resource, object);
+                // An earlier version may not be known.
+                if resource == Some(Resource::Slices) || !self.replicas.iter().all(Replica::is_synced) {
+                    self.checks.gap.clear();
+                }
+            }
+            Step::Repair => {
                 self.checks.rewrites.allow_changes(4);
-                let controller = self.index(controller);
-                self.crash(controller);
+                self.repair();
+            }
+            Step::Terminate { namespace } => self.server.terminate(chooser.namespace(namespace)),
+            Step::Purge {
+                namespace,
+                first,
+                count,
+            } => self.server.purge(chooser.namespace(namespace), first, count),
+            Step::FailNamespace { namespace, fault } => {
+                let namespace = chooser.namespace(namespace);
+                self.server.namespace_fault = fault.map(|fault| (namespace, fault));
+            }
+            Step::Overload { overload } => self.server.overload = overload,
+            Step::Crash { replica } => {
+                self.checks.rewrites.allow_changes(4);
+                let replica = self.index(replica);
+                self.crash(replica);
             }
             Step::Copy => self.server.copy(),
             Step::Restore => self.restore(),
-            Step::Resync { controller } => {
+            Step::Resync { replica } => {
                 self.checks.rewrites.allow_changes(1);
-                let controller = self.index(controller);
-                self.controllers[controller].engine.resync(self.now);
+                let replica = self.index(replica);
+                self.replicas[replica].engine.resync(self.now);
             }
             Step::Advance { ms } => self.now += Duration::from_millis(ms.into()),
             Step::Run { ms } => self.run(self.now + Duration::from_millis(ms.into()))?,
@@ -154,19 +183,22 @@ impl Play {
         self.check()
     }
 
-    /// A stream delivers some events. If it has no list, it starts one.
-    fn deliver(&mut self, controller: u8, stream: u8, events: u8) {
-        let controller = self.index(controller);
-        let controller = &mut self.controllers[controller];
-        let stream = usize::from(stream) % controller.streams.len();
-        if !controller.streams[stream].is_started() {
-            controller.start_list(stream, &self.server, self.now);
-        }
+    /// A stream delivers some events.
+    fn deliver(&mut self, replica: u8, stream: u8, events: u8) {
+        let replica = self.index(replica);
+        let replica = &mut self.replicas[replica];
+        let stream = usize::from(stream) % replica.streams.len();
         for _ in 0..events {
-            if controller.streams[stream].held || !controller.deliver(stream, &self.server, self.now, self.trace) {
+            if replica.streams[stream].held || !replica.deliver(stream, &self.server, self.now, self.trace) {
                 break;
             }
         }
+    }
+
+    /// All objects can be decoded again. A slice has the state of endpoints from before.
+    pub(crate) fn repair(&mut self) {
+        inputs::repair(&mut self.server);
+        self.checks.gap.clear();
     }
 
     /// The server is restored from an older copy. Requests in flight do not reach it.
@@ -175,29 +207,77 @@ impl Play {
             self.checks.rewrites.allow_changes(4);
             self.checks.gap.clear();
             self.late.clear();
-            self.controllers.iter_mut().for_each(Controller::on_restore);
+            for replica in &mut self.replicas {
+                replica.on_restore(self.now);
+            }
         }
     }
 
-    fn relist(&mut self, controller: u8, stream: u8) {
+    fn relist(&mut self, replica: u8, stream: u8) {
         self.checks.rewrites.allow_changes(1);
-        let controller = self.index(controller);
-        let controller = &mut self.controllers[controller];
-        let stream = usize::from(stream) % controller.streams.len();
-        controller.start_list(stream, &self.server, self.now);
+        let replica = self.index(replica);
+        let replica = &mut self.replicas[replica];
+        let stream = usize::from(stream) % replica.streams.len();
+        replica.start_list(stream, &self.server, self.now);
     }
 
-    fn index(&self, controller: u8) -> usize {
-        usize::from(controller) % self.controllers.len()
+    /// A stream starts a list, which fails after some objects.
+    fn fail_list(&mut self, replica: u8, stream: u8, objects: u8) {
+        self.relist(replica, stream);
+        let replica = self.index(replica);
+        let replica = &mut self.replicas[replica];
+        let stream = usize::from(stream) % replica.streams.len();
+        for _ in 0..objects {
+            replica.deliver(stream, &self.server, self.now, self.trace);
+        }
+        replica.fail_list(stream, self.now);
     }
 
-    fn time(&self) -> Timestamp {
+    /// A stream lists, and receives no objects. Only if most endpoints would be removed, so that a second list must confirm it.
+    fn list_nothing(&mut self, replica: u8, stream: u8) -> Result<(), Violation> {
+        self.check()?;
+        let index = self.index(replica);
+        let replica = &mut self.replicas[index];
+        // The list of its own slices is believed.
+        let stream = usize::from(stream) % (replica.streams.len() - 1);
+        let managed_by = replica.role.managed_by();
+        let slices = self.server.slices();
+        let slices = slices.filter(|slice| label(&slice.metadata, MANAGED_BY_LABEL) == Some(managed_by));
+        let total: usize = slices.map(|slice| slice.endpoints.as_ref().map_or(0, Vec::len)).sum();
+        let removed = self.checks.gap.protected(managed_by);
+        let is_large = removed > self.setup.unconfirmed_removals && removed > total / 2;
+        let found = &replica.streams[stream];
+        let wrong_since = found.wrong_since;
+        let is_unconfirmed = found.is_unconfirmed() && wrong_since.is_none();
+        if !is_large || is_unconfirmed || !found.has_endpoints() || !replica.is_idle(&self.server) {
+            return Ok(());
+        }
+        replica.list_nothing(stream, &self.server, self.now, self.trace);
+        if wrong_since.is_some_and(|since| self.now.saturating_duration_since(since) >= CONFIRMATION_DELAY) {
+            // Confirmed by a second list, so that the objects are deleted.
+            replica.streams[stream].list_again();
+            self.checks.gap.clear();
+        }
+        Ok(())
+    }
+
+    fn chooser(&self) -> Chooser {
+        Chooser {
+            namespaces: self.setup.namespaces,
+        }
+    }
+
+    fn index(&self, replica: u8) -> usize {
+        usize::from(replica) % self.replicas.len()
+    }
+
+    pub(crate) fn time(&self) -> Timestamp {
         Timestamp::UNIX_EPOCH + (self.now - self.start)
     }
 
-    fn hold(&mut self, controller: u8, stream: u8, held: bool) {
-        let controller = self.index(controller);
-        let streams = &mut self.controllers[controller].streams;
+    fn hold(&mut self, replica: u8, stream: u8, held: bool) {
+        let replica = self.index(replica);
+        let streams = &mut self.replicas[replica].streams;
         let stream = usize::from(stream) % streams.len();
         streams[stream].held = held;
     }
@@ -206,22 +286,19 @@ impl Play {
     pub(crate) fn check(&mut self) -> Result<(), Violation> {
         let is_idle = self.late.is_empty()
             && self.server.webhook.is_none()
-            && self
-                .controllers
-                .iter()
-                .all(|controller| controller.is_idle(&self.server));
+            && self.replicas.iter().all(|replica| replica.is_idle(&self.server));
         self.checks.gap.check(&self.server, is_idle)?;
-        for controller in &self.controllers {
-            queue::check_length(controller.engine.queue_len())?;
+        for replica in &self.replicas {
+            queue::check_length(replica.engine.queue_len())?;
         }
         Ok(())
     }
 
     pub(crate) fn start_lists(&mut self) {
-        for controller in &mut self.controllers {
-            for stream in 0..controller.streams.len() {
-                if !controller.streams[stream].is_started() {
-                    controller.start_list(stream, &self.server, self.now);
+        for replica in &mut self.replicas {
+            for stream in 0..replica.streams.len() {
+                if replica.is_list_due(stream, self.now) {
+                    replica.start_list(stream, &self.server, self.now);
                 }
             }
         }
@@ -230,189 +307,17 @@ impl Play {
     /// Delivers all events of streams that are not held. Returns whether there were any.
     pub(crate) fn deliver_all(&mut self) -> bool {
         let mut delivered = false;
-        for controller in &mut self.controllers {
-            for stream in 0..controller.streams.len() {
-                while !controller.streams[stream].held && controller.deliver(stream, &self.server, self.now, self.trace)
-                {
+        for replica in &mut self.replicas {
+            for stream in 0..replica.streams.len() {
+                while !replica.streams[stream].held && replica.deliver(stream, &self.server, self.now, self.trace) {
                     delivered = true;
                 }
             }
         }
         delivered
     }
-
-    /// Syncs due keys of a controller. Returns whether there are plans.
-    pub(crate) fn process(&mut self, controller: usize) -> Result<bool, Violation> {
-        let time = self.time();
-        let controller = &mut self.controllers[controller];
-        let plans = controller.engine.process_due(self.now, time);
-        let has_plans = !plans.is_empty();
-        for plan in plans {
-            for write in &plan.writes {
-                self.trace
-                    .print(|| format!("{} is planned: {}", plan.key, describe(&write.operation)));
-            }
-            plan::check(&plan, controller.is_synced(), &controller.seen)?;
-            self.checks.rewrites.planned(&plan.key, self.now)?;
-            controller.jobs.push(Job::new(plan, controller.epoch));
-        }
-        Ok(has_plans)
-    }
-
-    /// A write arrives at the server, or is lost.
-    pub(crate) fn send(&mut self, controller: usize, job: usize, write: usize, fate: Fate) -> Result<(), Violation> {
-        let role = self.controllers[controller].role;
-        let found = &self.controllers[controller].jobs[job];
-        let (operation, probe) = (found.operation(write).clone(), found.probe);
-        let response = if found.is_skipped(write) {
-            Some(Response::DependencyFailed)
-        } else {
-            match fate {
-                Fate::Executed { reads_late } => {
-                    let response = self.execute(role, &operation, probe)?;
-                    response.or_else(|| (!reads_late).then(|| self.server.read_live(name(&operation))))
-                }
-                Fate::RequestLost => Some(Response::Timeout),
-                Fate::ResponseLost => {
-                    self.execute(role, &operation, probe)?;
-                    Some(Response::Timeout)
-                }
-                Fate::Late => {
-                    request::check(&operation, None, &self.limits(role))?;
-                    // A dry run leaves nothing to execute late.
-                    self.late.extend((!probe).then_some(operation));
-                    Some(Response::Timeout)
-                }
-                Fate::Rejected { code, retry_after } => Some(Response::Error {
-                    code,
-                    retry_after,
-                    body: "rejected",
-                }),
-                Fate::NotFoundByProxy => Some(Response::Error {
-                    code: 404,
-                    retry_after: None,
-                    body: "<html>default backend - 404</html>",
-                }),
-            }
-        };
-        self.controllers[controller].jobs[job].states[write] = WriteState::Sent(response);
-        Ok(())
-    }
-
-    fn limits(&self, role: Role) -> request::Limits {
-        request::Limits {
-            managed_by: role.managed_by(),
-            max_endpoints: role.max_endpoints(&self.setup),
-        }
-    }
-
-    /// The server executes a write. Returns the response; none after a conflict.
-    fn execute(&mut self, role: Role, operation: &Operation, dry_run: bool) -> Result<Option<Response>, Violation> {
-        request::check(operation, self.server.slice(name(operation)), &self.limits(role))?;
-        let executed = self.server.execute(operation, dry_run);
-        if executed.committed {
-            self.played.writes += 1;
-            self.played.digest = digest(self.played.digest, operation);
-        }
-        Ok(executed.response)
-    }
-
-    /// A response arrives at the engine; the last one of a plan ends the sync.
-    pub(crate) fn respond(&mut self, controller: usize, job: usize, write: usize) -> Result<(), Violation> {
-        let controller = &mut self.controllers[controller];
-        let found = &mut controller.jobs[job];
-        let operation = found.writes[write].operation.clone();
-        let WriteState::Sent(response) = &mut found.states[write] else {
-            return Ok(());
-        };
-        let response = response
-            .take()
-            .unwrap_or_else(|| self.server.read_live(name(&operation)));
-        // A slice that is not ours is not kept, and neither is its version; nor is the result of a dry run, or of another epoch.
-        let is_kept = !found.probe && found.epoch == controller.epoch;
-        let is_own = |slice: &EndpointSlice| {
-            label(&slice.metadata, MANAGED_BY_LABEL) == Some(controller.role.managed_by())
-                && label(&slice.metadata, SERVICE_NAME_LABEL) == Some(&found.key.name)
-        };
-        let seen = match &response {
-            Response::Stored(slice) | Response::Conflict(Some(slice)) if is_own(slice) && is_kept => {
-                Some(slice.metadata.clone())
-            }
-            _ => None,
-        };
-        self.trace.print(|| {
-            format!(
-                "{} of {}: {}",
-                name(&operation),
-                found.key,
-                describe_response(&response)
-            )
-        });
-        let next = controller
-            .engine
-            .on_response(&controller.jobs[job], write, response, self.now);
-        let found = &mut controller.jobs[job];
-        found.states[write] = WriteState::Done {
-            success: next.dependents,
-        };
-        found.failed |= !next.dependents;
-        found.ended |= !next.others;
-        if let Some(slice) = seen {
-            controller.seen.apply(&slice);
-        }
-        if controller.jobs[job].is_done() {
-            let job = controller.jobs.remove(job);
-            controller.engine.on_writes_done(&job.key, self.now);
-            queue::check_requeued(&job.key, job.failed, controller.engine.is_queued(&job.key))?;
-        }
-        Ok(())
-    }
-
-    /// The server executes a request that the client gave up. It was planned from an older state, so that only its content is
-    /// checked, when it is sent.
-    pub(crate) fn execute_late(&mut self, request: usize) {
-        let operation = self.late.remove(request);
-        let executed = self.server.execute(&operation, false);
-        self.played.writes += usize::from(executed.committed);
-        self.checks.gap.clear();
-    }
-
-    /// The controller crashes and starts again. The server may still execute requests in flight.
-    pub(crate) fn crash(&mut self, controller: usize) {
-        let role = self.controllers[controller].role;
-        let crashed = std::mem::replace(&mut self.controllers[controller], Controller::start(role, &self.setup));
-        // A dry run leaves nothing to execute late.
-        for job in crashed.jobs.iter().filter(|job| !job.probe) {
-            for write in 0..job.writes.len() {
-                // Half of the writes that could have been sent were.
-                if matches!(job.states[write], WriteState::Unsent)
-                    && write % 2 == 0
-                    && job.writes[write].depends_on.is_empty()
-                {
-                    self.late.push(job.operation(write).clone());
-                }
-            }
-        }
-    }
 }
 
 fn choose(candidates: &[(usize, usize)], index: u8) -> Option<(usize, usize)> {
     (!candidates.is_empty()).then(|| candidates[usize::from(index) % candidates.len()])
-}
-
-/// The name of the slice that is written.
-pub(crate) fn name(operation: &Operation) -> &str {
-    match operation {
-        Operation::Create(slice) | Operation::Update(slice) => slice.metadata.name.as_deref().unwrap_or_default(),
-        Operation::Delete(deletion) => &deletion.name,
-    }
-}
-
-/// FNV-1a over the text of an operation.
-fn digest(before: u64, operation: &Operation) -> u64 {
-    let seed = if before == 0 { 0xcbf2_9ce4_8422_2325 } else { before };
-    let text = operation.to_string();
-    text.bytes().fold(seed, |digest, byte| {
-        (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
 }

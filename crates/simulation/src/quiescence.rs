@@ -3,68 +3,100 @@
 use std::time::{Duration, Instant};
 
 use crate::{
-    checks::{Violation, final_state, queue},
+    checks::{Violation, ensure, final_state, queue},
     play::Play,
     schedule::Fate,
 };
 
 /// The duration of a round trip.
 const ROUND_TRIP: Duration = Duration::from_millis(5);
+/// The virtual time after which the slices must be right: longer than the longest backoff.
+const TIME_TO_HEAL: Duration = Duration::from_secs(3 * 60);
 /// The virtual time within which the controllers must be quiescent after the last fault.
 const TIME_TO_QUIESCENCE: Duration = Duration::from_secs(20 * 60);
 
 impl Play {
-    /// Everything works until `end`, except for held streams and the webhook.
+    /// Everything works until `end`, except for held streams, the webhook and an overloaded server.
     pub(crate) fn run(&mut self, end: Instant) -> Result<(), Violation> {
-        self.start_lists();
+        self.checks.waiting.clear();
         while self.now < end {
             if self.round()? {
                 self.now += ROUND_TRIP;
-                continue;
+            } else {
+                self.now = self.next_deadline()?.unwrap_or(end).min(end);
             }
-            let deadlines = self
-                .controllers
-                .iter()
-                .filter_map(|controller| controller.engine.next_deadline(self.now));
-            self.now = deadlines.min().unwrap_or(end).clamp(self.now, end);
         }
         Ok(())
     }
 
+    /// When the next replica continues. A deadline that has passed without effect would be a busy loop.
+    fn next_deadline(&self) -> Result<Option<Instant>, Violation> {
+        let deadlines = self.replicas.iter();
+        let next = deadlines.filter_map(|replica| replica.next_deadline(self.now)).min();
+        ensure(next.is_none_or(|next| next > self.now), "I12", || {
+            "a deadline has passed, and nothing is left to do".to_owned()
+        })?;
+        Ok(next)
+    }
+
     /// Delivers all events and executes all writes. Returns whether there were any.
     fn round(&mut self) -> Result<bool, Violation> {
+        self.start_lists();
         let mut progress = self.deliver_all();
-        for controller in 0..self.controllers.len() {
-            progress |= self.process(controller)?;
-            while let Some((job, write)) = self.controllers[controller].sendable().first().copied() {
+        for replica in 0..self.replicas.len() {
+            progress |= self.process(replica)?;
+            self.check_waiting(replica)?;
+            while let Some((job, write)) = self.replicas[replica].sendable().first().copied() {
                 progress = true;
-                self.send(controller, job, write, Fate::Executed { reads_late: false })?;
+                self.send(replica, job, write, Fate::Executed { reads_late: false })?;
                 self.check()?;
             }
-            while let Some((job, write)) = self.controllers[controller].pending().first().copied() {
+            while let Some((job, write)) = self.replicas[replica].pending(self.now).first().copied() {
                 progress = true;
-                self.respond(controller, job, write)?;
+                self.respond(replica, job, write)?;
             }
         }
         self.check()?;
         Ok(progress)
     }
 
+    /// Checks that keys outside a namespace whose writes fail get slots.
+    fn check_waiting(&mut self, replica: usize) -> Result<(), Violation> {
+        let Some((failing, _)) = self.server.namespace_fault else {
+            return Ok(());
+        };
+        let found = &self.replicas[replica];
+        let waiting = if found.is_synced() {
+            found.engine.waiting_keys(self.now)
+        } else {
+            Vec::new()
+        };
+        self.checks.waiting.check(replica, &waiting, failing, self.now)
+    }
+
+    /// While writes fail in one namespace only, the others become what their objects demand.
+    fn check_other_namespaces(&mut self) -> Result<(), Violation> {
+        if self.server.namespace_fault.is_none() || self.setup.namespaces == 1 {
+            return Ok(());
+        }
+        for _ in 0..3 {
+            self.run(self.now + TIME_TO_HEAL / 3)?;
+            self.server.collect_garbage();
+        }
+        let managed = self.replicas.iter().map(|replica| replica.role);
+        final_state::check(&self.server, managed, &self.setup)
+    }
+
     /// Runs until nothing is left to do.
     fn run_until_quiescent(&mut self) -> Result<(), Violation> {
         let end = self.now + TIME_TO_QUIESCENCE;
         loop {
-            self.start_lists();
             if self.round()? {
                 self.now += ROUND_TRIP;
             } else if self.server.collect_garbage() {
             } else {
-                let deadlines = self
-                    .controllers
-                    .iter()
-                    .filter_map(|controller| controller.engine.next_deadline(self.now));
-                match deadlines.min() {
-                    Some(deadline) => self.now = self.now.max(deadline),
+                match self.next_deadline()? {
+                    Some(deadline) => self.now = deadline,
                     None => break,
                 }
             }
@@ -72,8 +104,8 @@ impl Play {
                 return Err(Violation::new("I9", "not quiescent 20 minutes after the last fault"));
             }
         }
-        for controller in &self.controllers {
-            queue::check_empty(controller.engine.queue_len())?;
+        for replica in &self.replicas {
+            queue::check_empty(replica.engine.queue_len())?;
         }
         Ok(())
     }
@@ -81,43 +113,47 @@ impl Play {
     /// Ends all faults, waits until the controllers are quiescent, and checks the result.
     pub(crate) fn finish(&mut self) -> Result<(), Violation> {
         self.server.webhook = None;
+        self.server.overload = None;
+        self.repair();
         self.checks.rewrites.set_active(false, self.now);
-        for controller in &mut self.controllers {
-            for stream in &mut controller.streams {
+        for replica in &mut self.replicas {
+            for stream in &mut replica.streams {
                 stream.held = false;
             }
         }
         while !self.late.is_empty() {
             self.execute_late(0);
         }
+        self.check_other_namespaces()?;
+        self.server.namespace_fault = None;
         self.run_until_quiescent()?;
-        let managed = self.controllers.iter().map(|controller| controller.role);
+        let managed = self.replicas.iter().map(|replica| replica.role);
         final_state::check(&self.server, managed, &self.setup)?;
         self.check_fixed_point("a relist", |play| {
-            for controller in &mut play.controllers {
-                for stream in 0..controller.streams.len() {
-                    controller.start_list(stream, &play.server, play.now);
+            for replica in &mut play.replicas {
+                for stream in 0..replica.streams.len() {
+                    replica.start_list(stream, &play.server, play.now);
                 }
             }
         })?;
         self.check_fixed_point("a resync", |play| {
-            for controller in &mut play.controllers {
-                controller.engine.resync(play.now);
+            for replica in &mut play.replicas {
+                replica.engine.resync(play.now);
             }
         })?;
         self.check_fixed_point("a restart", |play| {
-            for controller in 0..play.controllers.len() {
-                play.crash(controller);
+            for replica in 0..play.replicas.len() {
+                play.crash(replica);
             }
         })
     }
 
     /// At a fixed point, an action must not cause writes (I6).
     fn check_fixed_point(&mut self, action: &str, act: impl FnOnce(&mut Self)) -> Result<(), Violation> {
-        let before = self.played.writes;
+        let before = self.played.active_writes;
         act(self);
         self.run_until_quiescent()?;
-        match self.played.writes - before {
+        match self.played.active_writes - before {
             0 => Ok(()),
             writes => Err(Violation::new(
                 "I6",

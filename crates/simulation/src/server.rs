@@ -1,13 +1,22 @@
 //! The in-memory API server: resourceVersions, uids, generations, preconditions, and a log of changes per resource.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::{
+    api::discovery::v1::EndpointSlice,
+    apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
+    jiff::Timestamp,
+};
+use slice_controller::ObjectRef;
 use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 use slice_reconciler::Operation;
 use slice_runtime::simulation::Response;
 
-use crate::object::{NAMESPACE, Object, Resource, owner_uid};
+use crate::object::{Name, Object, Resource, is_terminating, is_undecodable, owner_uid};
 
 /// How a mutating webhook changes each slice that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +24,24 @@ pub(crate) enum Rewrite {
     ServiceName,
     StripServiceName,
     ManagedBy,
+}
+
+/// The server rejects requests, except for watches that are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Overload {
+    /// Seconds in `Retry-After`; zero if there is none.
+    pub(crate) retry_after: u8,
+}
+
+impl Overload {
+    pub(crate) fn retry_after(self) -> Option<Duration> {
+        (self.retry_after > 0).then(|| Duration::from_secs(self.retry_after.into()))
+    }
+
+    /// How long a client waits.
+    pub(crate) fn delay(self) -> Duration {
+        self.retry_after().unwrap_or(Duration::from_secs(1))
+    }
 }
 
 /// One change of an object.
@@ -26,16 +53,41 @@ pub(crate) struct Change {
     pub(crate) version: u64,
 }
 
-type Objects = BTreeMap<(Resource, String), Object>;
+/// How writes fail in one namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NamespaceFault {
+    /// They are denied.
+    Denied,
+    /// They get no response, and are not executed.
+    Hangs,
+}
+
+/// A write of a controller.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) slice: Name,
+    pub(crate) operation: Operation,
+}
+
+/// What is stored, and restored from a copy.
+#[derive(Clone, Debug, Default)]
+struct State {
+    version: u64,
+    objects: BTreeMap<(Resource, Name), Object>,
+    /// Terminating namespaces.
+    terminating: BTreeSet<&'static str>,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct Server {
-    version: u64,
     uids: u64,
-    objects: Objects,
+    state: State,
     log: BTreeMap<Resource, Vec<Change>>,
     pub(crate) webhook: Option<Rewrite>,
-    copy: Option<(u64, Objects)>,
+    pub(crate) overload: Option<Overload>,
+    /// The namespace in which writes fail.
+    pub(crate) namespace_fault: Option<(&'static str, NamespaceFault)>,
+    copy: Option<State>,
 }
 
 /// What a write led to.
@@ -49,24 +101,24 @@ pub(crate) struct Executed {
 
 impl Server {
     pub(crate) fn version(&self) -> u64 {
-        self.version
+        self.state.version
     }
 
-    pub(crate) fn get(&self, resource: Resource, name: &str) -> Option<&Object> {
-        self.objects.get(&(resource, name.to_owned()))
+    pub(crate) fn get(&self, resource: Resource, name: &Name) -> Option<&Object> {
+        self.state.objects.get(&(resource, name.clone()))
     }
 
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Object> {
-        self.objects.values()
+        self.state.objects.values()
     }
 
     pub(crate) fn list(&self, resource: Resource) -> impl Iterator<Item = &Object> {
-        let all = self.objects.iter();
+        let all = self.state.objects.iter();
         all.filter(move |((found, _), _)| *found == resource)
             .map(|(_, object)| object)
     }
 
-    pub(crate) fn slice(&self, name: &str) -> Option<&Arc<EndpointSlice>> {
+    pub(crate) fn slice(&self, name: &Name) -> Option<&Arc<EndpointSlice>> {
         match self.get(Resource::Slices, name)? {
             Object::Slice(slice) => Some(slice),
             _ => None,
@@ -91,18 +143,45 @@ impl Server {
         self.log.get(&resource).map_or(0, Vec::len)
     }
 
-    /// Creates or replaces an object. Returns it as stored.
-    pub(crate) fn put(&mut self, mut object: Object) -> Object {
-        self.version += 1;
+    /// Creates or replaces an object. Returns it as stored; none if its namespace is terminating, or if it was terminating and
+    /// has no more finalizers.
+    pub(crate) fn put(&mut self, mut object: Object) -> Option<Object> {
         let resource = object.resource();
-        let key = (resource, object.name().to_owned());
-        let before = self.objects.get(&key).cloned();
+        let key = (resource, object.full_name());
+        let before = self.state.objects.get(&key).cloned();
+        if before.is_none() && self.is_terminating(key.1.namespace) {
+            return None;
+        }
         let uid = if let Some(before) = &before {
             before.uid().to_owned()
         } else {
             self.uids += 1;
             format!("uid-{}", self.uids)
         };
+        if resource == Resource::Slices {
+            // A client cannot change it.
+            let deleted_at = before
+                .as_ref()
+                .and_then(|before| before.metadata().deletion_timestamp.clone());
+            if deleted_at.is_some() && !has_finalizers(object.metadata()) {
+                self.remove(resource, &key.1);
+                return None;
+            }
+            object.metadata_mut().deletion_timestamp = deleted_at;
+        }
+        Some(self.store_object(key, before, uid, object))
+    }
+
+    fn store_object(
+        &mut self,
+        key: (Resource, Name),
+        before: Option<Object>,
+        uid: String,
+        mut object: Object,
+    ) -> Object {
+        self.state.version += 1;
+        let version = self.state.version;
+        let resource = key.0;
         let generation = before.as_ref().and_then(|before| before.metadata().generation);
         // Only that of slices is read.
         let same = resource == Resource::Slices
@@ -110,46 +189,89 @@ impl Server {
                 .as_ref()
                 .is_some_and(|before| without_annotations(before) == without_annotations(&object));
         let metadata = object.metadata_mut();
-        if resource != Resource::Nodes {
-            metadata.namespace = Some(NAMESPACE.to_owned());
-        }
         metadata.uid = Some(uid);
         metadata.generation = Some(generation.unwrap_or(0) + i64::from(!same));
-        metadata.resource_version = Some(self.version.to_string());
-        self.objects.insert(key, object.clone());
+        metadata.resource_version = Some(version.to_string());
+        self.state.objects.insert(key, object.clone());
         self.log.entry(resource).or_default().push(Change {
             before,
             after: Some(object.clone()),
-            version: self.version,
+            version,
         });
         object
     }
 
-    /// Deletes an object. Returns whether it existed.
-    pub(crate) fn delete(&mut self, resource: Resource, name: &str) -> bool {
-        let Some(before) = self.objects.remove(&(resource, name.to_owned())) else {
+    /// Deletes an object; one with finalizers becomes terminating. Returns whether anything changed.
+    pub(crate) fn delete(&mut self, resource: Resource, name: &Name) -> bool {
+        let Some(before) = self.get(resource, name).cloned() else {
             return false;
         };
-        self.version += 1;
+        if !has_finalizers(before.metadata()) {
+            self.remove(resource, name);
+            return true;
+        }
+        if is_terminating(before.metadata()) {
+            return false;
+        }
+        let mut object = before.clone();
+        object.metadata_mut().deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        let uid = before.uid().to_owned();
+        self.store_object((resource, name.clone()), Some(before), uid, object);
+        true
+    }
+
+    fn remove(&mut self, resource: Resource, name: &Name) {
+        let Some(before) = self.state.objects.remove(&(resource, name.clone())) else {
+            return;
+        };
+        self.state.version += 1;
         self.log.entry(resource).or_default().push(Change {
             before: Some(before),
             after: None,
-            version: self.version,
+            version: self.state.version,
         });
-        true
+    }
+
+    pub(crate) fn is_terminating(&self, namespace: &str) -> bool {
+        self.state.terminating.contains(namespace)
+    }
+
+    /// Deletes a namespace: it is terminating until it has no more objects.
+    pub(crate) fn terminate(&mut self, namespace: &'static str) {
+        self.state.terminating.insert(namespace);
+    }
+
+    /// Deletes some objects of a terminating namespace. Without objects, the namespace is deleted and created again.
+    pub(crate) fn purge(&mut self, namespace: &'static str, first: u8, count: u8) {
+        if !self.is_terminating(namespace) {
+            return;
+        }
+        let mut objects: Vec<(Resource, Name)> = self.state.objects.keys().cloned().collect();
+        objects.retain(|(_, name)| name.namespace == namespace);
+        if !objects.is_empty() {
+            let first = usize::from(first) % objects.len();
+            objects.rotate_left(first);
+        }
+        for (resource, name) in objects.iter().take(count.into()) {
+            self.delete(*resource, name);
+        }
+        let mut left = self.state.objects.keys();
+        if !left.any(|(_, name)| name.namespace == namespace) {
+            self.state.terminating.remove(namespace);
+        }
     }
 
     /// Makes a copy to restore from.
     pub(crate) fn copy(&mut self) {
-        self.copy = Some((self.version, self.objects.clone()));
+        self.copy = Some(self.state.clone());
     }
 
     /// Restores the copy. Returns whether there is one.
     pub(crate) fn restore(&mut self) -> bool {
-        let Some((version, objects)) = self.copy.clone() else {
+        let Some(state) = self.copy.clone() else {
             return false;
         };
-        (self.version, self.objects) = (version, objects);
+        self.state = state;
         self.log.clear();
         true
     }
@@ -160,10 +282,10 @@ impl Server {
             let owners = self.list(Resource::Services).chain(self.list(Resource::Endpoints));
             owners.into_iter().any(|owner| owner.uid() == uid)
         };
-        let orphans: Vec<String> = self
+        let orphans: Vec<Name> = self
             .slices()
-            .filter(|slice| owner_uid(slice).is_some_and(|uid| !exists(uid)))
-            .filter_map(|slice| slice.metadata.name.clone())
+            .filter(|slice| owner_uid(slice).is_some_and(|uid| !exists(uid)) && !is_terminating(&slice.metadata))
+            .map(|slice| Name::of(&slice.metadata))
             .collect();
         for name in &orphans {
             self.delete(Resource::Slices, name);
@@ -172,21 +294,31 @@ impl Server {
     }
 
     /// Executes a write as an API server does. A create or update can be a dry run, which stores nothing.
-    pub(crate) fn execute(&mut self, operation: &Operation, dry_run: bool) -> Executed {
-        match operation {
+    pub(crate) fn execute(&mut self, request: &Request, dry_run: bool) -> Executed {
+        let live = self.slice(&request.slice);
+        match &request.operation {
+            Operation::Create(_) if self.is_terminating(request.slice.namespace) => Executed {
+                response: Some(Response::Error {
+                    code: 403,
+                    retry_after: None,
+                    body: NAMESPACE_TERMINATING,
+                }),
+                committed: false,
+            },
             Operation::Create(slice) => {
                 let mut slice = slice.to_k8s();
                 if let (None, Some(prefix)) = (&slice.metadata.name, &slice.metadata.generate_name) {
-                    slice.metadata.name = Some(format!("{prefix}generated-{}", self.version));
+                    slice.metadata.name = Some(format!("{prefix}generated-{}", self.version()));
+                    return self.store(&request.slice, slice, dry_run);
                 }
-                match self.slice(slice.metadata.name.as_deref().unwrap_or_default()) {
+                match live {
                     Some(_) => CONFLICT,
-                    None => self.store(slice, dry_run),
+                    None => self.store(&request.slice, slice, dry_run),
                 }
             }
             Operation::Update(slice) => {
                 let slice = slice.to_k8s();
-                match self.slice(slice.metadata.name.as_deref().unwrap_or_default()) {
+                match live {
                     None => Executed {
                         response: Some(Response::Conflict(None)),
                         committed: false,
@@ -195,12 +327,12 @@ impl Server {
                         if live.metadata.resource_version == slice.metadata.resource_version
                             && live.metadata.uid == slice.metadata.uid =>
                     {
-                        self.store(slice, dry_run)
+                        self.store(&request.slice, slice, dry_run)
                     }
                     Some(_) => CONFLICT,
                 }
             }
-            Operation::Delete(deletion) => match self.slice(&deletion.name) {
+            Operation::Delete(deletion) => match live {
                 None => Executed {
                     response: Some(Response::Deleted),
                     committed: false,
@@ -209,10 +341,12 @@ impl Server {
                     if live.metadata.resource_version == deletion.resource_version
                         && live.metadata.uid == deletion.uid =>
                 {
-                    self.delete(Resource::Slices, &deletion.name);
+                    let committed = self.delete(Resource::Slices, &request.slice);
+                    let held = self.slice(&request.slice);
+                    let held = held.map(|slice| Response::Stored(Box::new(EndpointSlice::clone(slice))));
                     Executed {
-                        response: Some(Response::Deleted),
-                        committed: true,
+                        response: Some(held.unwrap_or(Response::Deleted)),
+                        committed,
                     }
                 }
                 Some(_) => CONFLICT,
@@ -221,11 +355,17 @@ impl Server {
     }
 
     /// Reads a slice after a conflict.
-    pub(crate) fn read_live(&self, name: &str) -> Response {
-        Response::Conflict(self.slice(name).map(|slice| Box::new(EndpointSlice::clone(slice))))
+    pub(crate) fn read_live(&self, name: &Name) -> Response {
+        match self.slice(name) {
+            Some(slice) if is_undecodable(&slice.metadata) => {
+                Response::UndecodableConflict(Box::new(ObjectRef::from(&slice.metadata)))
+            }
+            slice => Response::Conflict(slice.map(|slice| Box::new(EndpointSlice::clone(slice)))),
+        }
     }
 
-    fn store(&mut self, mut slice: EndpointSlice, dry_run: bool) -> Executed {
+    fn store(&mut self, name: &Name, mut slice: EndpointSlice, dry_run: bool) -> Executed {
+        slice.metadata.namespace = Some(name.namespace.to_owned());
         if let Some(rewrite) = self.webhook {
             rewrite.apply(&mut slice);
         }
@@ -235,16 +375,23 @@ impl Server {
                 committed: false,
             };
         }
-        let stored = self.put(Object::Slice(Arc::new(slice)));
-        let response = match stored {
-            Object::Slice(slice) => Some(Response::Stored(Box::new(EndpointSlice::clone(&slice)))),
-            _ => None,
+        let response = match self.put(Object::Slice(Arc::new(slice.clone()))) {
+            Some(Object::Slice(stored)) => Response::Stored(Box::new(EndpointSlice::clone(&stored))),
+            _ => Response::Stored(Box::new(slice)),
         };
         Executed {
-            response,
+            response: Some(response),
             committed: true,
         }
     }
+}
+
+/// The body of the response to a create in a terminating namespace.
+pub(crate) const NAMESPACE_TERMINATING: &str = r#"{"kind": "Status", "code": 403, "reason": "Forbidden", "details": {"causes": [{"reason": "NamespaceTerminating"}]}}"#;
+
+fn has_finalizers(metadata: &ObjectMeta) -> bool {
+    let finalizers = metadata.finalizers.as_deref();
+    finalizers.is_some_and(|finalizers| !finalizers.is_empty())
 }
 
 const CONFLICT: Executed = Executed {

@@ -12,10 +12,10 @@ use slice_runtime::simulation::{NextWrites, Plan, Response};
 
 use crate::{
     checks::Violation,
-    controller::Job,
     engine::{Engine, Event},
-    object::Resource,
+    object::{Name, Resource},
     play::{Play, Played, play},
+    replica::Job,
     schedule::{Controllers, Fate, Fault, Schedule, Setup, Step},
     shrink::shrink,
     trace::Trace,
@@ -154,6 +154,10 @@ impl Engine for Broken {
         self.inner.resync(now);
     }
 
+    fn take_confirmations(&mut self) -> Vec<(usize, Duration)> {
+        self.inner.take_confirmations()
+    }
+
     fn next_deadline(&self, now: Instant) -> Option<Instant> {
         self.inner.next_deadline(now)
     }
@@ -166,6 +170,10 @@ impl Engine for Broken {
     fn is_queued(&self, key: &Key) -> bool {
         self.defect != Defect::LosesKeys && self.inner.is_queued(key)
     }
+
+    fn waiting_keys(&self, now: Instant) -> Vec<Key> {
+        self.inner.waiting_keys(now)
+    }
 }
 
 /// Plays steps with a broken engine. Returns the violated invariant.
@@ -177,10 +185,10 @@ fn violated(defect: Defect, listed: bool, steps: &[Step]) -> Option<&'static str
     };
     let mut play = Play::new(setup, Instant::now(), Trace(false));
     let inner = std::mem::replace(
-        &mut play.controllers[0].engine,
+        &mut play.replicas[0].engine,
         crate::engine::Role::Services.start(&setup),
     );
-    play.controllers[0].engine = Box::new(Broken {
+    play.replicas[0].engine = Box::new(Broken {
         inner,
         defect,
         slices: BTreeMap::new(),
@@ -200,16 +208,13 @@ const RUN: Step = Step::Run { ms: 2000 };
 #[test]
 fn broken_engines_are_found() {
     let fails = [
-        Step::Process { controller: 0 },
+        Step::Process { replica: 0 },
         Step::Send {
-            controller: 0,
+            replica: 0,
             write: 0,
             fate: Fate::RequestLost,
         },
-        Step::Respond {
-            controller: 0,
-            write: 0,
-        },
+        Step::Respond { replica: 0, write: 0 },
     ];
     for (defect, listed, steps, expected) in [
         (Defect::None, true, &[RUN][..], None),
@@ -225,19 +230,19 @@ fn broken_engines_are_found() {
         (
             Defect::WritesAgain,
             true,
-            &[RUN, Step::Resync { controller: 0 }, RUN],
+            &[RUN, Step::Resync { replica: 0 }, RUN],
             Some("I6"),
         ),
         (
             Defect::PlansUnsynced,
             false,
-            &[Step::Process { controller: 0 }],
+            &[Step::Process { replica: 0 }],
             Some("I11"),
         ),
         (
             Defect::DeletesDesired,
             true,
-            &[RUN, Step::Resync { controller: 0 }, RUN],
+            &[RUN, Step::Resync { replica: 0 }, RUN],
             Some("I4"),
         ),
     ] {
@@ -261,7 +266,7 @@ fn wrong_slices_at_the_end_are_found() {
         let result = crate::checks::final_state::check(&play.server, roles.into_iter(), &setup);
         result.err().map(|violation| violation.invariant)
     };
-    let slice = |play: &Play| play.server.slices().next().unwrap().metadata.name.clone().unwrap();
+    let slice = |play: &Play| Name::of(&play.server.slices().next().unwrap().metadata);
     assert_eq!(check(&|_| {}), None);
     assert_eq!(
         check(&|play| {
@@ -272,14 +277,14 @@ fn wrong_slices_at_the_end_are_found() {
     );
     assert_eq!(
         check(&|play| {
-            play.server.delete(Resource::Pods, "p0");
+            play.server.delete(Resource::Pods, &Name::new("ns", "p0"));
         }),
         Some("I2")
     );
     assert_eq!(
         check(&|play| {
             for pod in ["p0", "p1", "p2"] {
-                play.server.delete(Resource::Pods, pod);
+                play.server.delete(Resource::Pods, &Name::new("ns", pod));
             }
         }),
         Some("I5")

@@ -26,6 +26,9 @@ pub(crate) fn describe_event(event: &Event) -> String {
         Event::NewEpoch => "new epoch".to_owned(),
         Event::Init => "init".to_owned(),
         Event::InitDone(version) => format!("init done at version {version}"),
+        Event::InitFailed => "init failed".to_owned(),
+        Event::Undecodable(object) => format!("undecodable {} {}", object.name, at(object)),
+        Event::Overloaded(retry_after) => format!("overloaded, retry after {retry_after:?}"),
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::{
 use crate::{
     api::SliceApi,
     client::{ApiClient, Connections, Purpose, RateLimit},
-    engine::{DebugState, Engine, EngineConfig},
+    engine::{DebugState, Engine, EngineConfig, UNCONFIRMED_REMOVALS},
     event_channel::{EventReceiver, EventSender, event_channel},
     events::Events,
     health::Health,
@@ -161,6 +161,7 @@ where
         managed_by: options.managed_by.clone(),
         concurrency: options.concurrency,
         foreign_change_delay: options.foreign_change_delay,
+        unconfirmed_removals: UNCONFIRMED_REMOVALS,
         dry_run: options.dry_run,
         random: fastrand::Rng::new(),
     };

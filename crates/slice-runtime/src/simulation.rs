@@ -22,6 +22,9 @@ use crate::{
     watch::WatchEvent,
 };
 
+/// The time after which a write without a response fails.
+pub const WRITE_TIMEOUT: Duration = REQUEST_TIMEOUT;
+
 /// The configuration of an engine.
 #[derive(Clone, Debug)]
 pub struct SimulationConfig {
@@ -31,6 +34,8 @@ pub struct SimulationConfig {
     pub concurrency: NonZeroUsize,
     /// The delay after another writer changed a slice.
     pub foreign_change_delay: Duration,
+    /// Up to this number, a relist removes endpoints without confirmation.
+    pub unconfirmed_removals: usize,
     /// The seed of jitter.
     pub seed: u64,
 }
@@ -48,6 +53,12 @@ pub enum SimulatedEvent<O> {
     Delete(ObjectRef),
     /// The list is complete, at this resourceVersion.
     InitDone(u64),
+    /// The list failed before it was complete.
+    InitFailed,
+    /// An object exists, but this version of it cannot be decoded.
+    Undecodable(ObjectRef),
+    /// A list was rejected because the API server is overloaded, with this `Retry-After`.
+    Overloaded(Option<Duration>),
 }
 
 impl<O> From<SimulatedEvent<O>> for WatchEvent<O> {
@@ -60,6 +71,9 @@ impl<O> From<SimulatedEvent<O>> for WatchEvent<O> {
             SimulatedEvent::InitDone(version) => Self::InitDone {
                 version: version.to_string().into(),
             },
+            SimulatedEvent::InitFailed => Self::InitFailed,
+            SimulatedEvent::Undecodable(object) => Self::Undecodable(object),
+            SimulatedEvent::Overloaded(retry_after) => Self::Overloaded { retry_after },
         }
     }
 }
@@ -73,6 +87,8 @@ pub enum Response {
     Deleted,
     /// A precondition failed, the name exists, or the slice to update does not. The live slice, if there is one.
     Conflict(Option<Box<EndpointSlice>>),
+    /// As [`Conflict`](Self::Conflict), but the live slice cannot be decoded.
+    UndecodableConflict(Box<ObjectRef>),
     /// An error response, whose meaning is up to the API client.
     Error {
         /// The status code.
@@ -94,6 +110,7 @@ impl Response {
             Self::Stored(slice) => WriteResult::Stored(slice),
             Self::Deleted => WriteResult::Deleted,
             Self::Conflict(live) => WriteResult::Conflict(live),
+            Self::UndecodableConflict(live) => WriteResult::UndecodableConflict(live),
             Self::DependencyFailed => WriteResult::DependencyFailed,
             Self::Timeout => WriteResult::Failed {
                 error: WriteError::Timeout(REQUEST_TIMEOUT),
@@ -173,6 +190,7 @@ impl<C: Controller> SimulatedEngine<C> {
             managed_by: config.managed_by.to_owned(),
             concurrency: config.concurrency,
             foreign_change_delay: config.foreign_change_delay,
+            unconfirmed_removals: config.unconfirmed_removals,
             dry_run: false,
             random: fastrand::Rng::with_seed(config.seed),
         };
@@ -227,6 +245,12 @@ impl<C: Controller> SimulatedEngine<C> {
         self.engine.on_writes_done(key, now);
     }
 
+    /// Takes the requests for lists that confirm another one, as indexes of watches and delays.
+    pub fn take_confirmations(&mut self) -> Vec<(usize, Duration)> {
+        let requests = self.engine.take_confirmations().into_iter();
+        requests.map(|(watch, request)| (watch, request.delay)).collect()
+    }
+
     /// Enqueues all keys.
     pub fn resync(&mut self, now: Instant) {
         self.engine.resync_all(now);
@@ -242,6 +266,15 @@ impl<C: Controller> SimulatedEngine<C> {
     #[must_use]
     pub fn queue_len(&self) -> usize {
         self.engine.queue_len()
+    }
+
+    /// The keys that are due and wait for a slot; none while requests are held back because the API server rejects them.
+    #[must_use]
+    pub fn waiting_keys(&self, now: Instant) -> Vec<Key> {
+        if self.engine.gate_closed_until(now).is_some() {
+            return Vec::new();
+        }
+        self.engine.ready_keys().cloned().collect()
     }
 
     /// Whether a key is queued or in flight.

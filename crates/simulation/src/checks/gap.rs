@@ -10,7 +10,7 @@ use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 
 use super::{Violation, ensure};
 use crate::{
-    object::{Object, Resource, label, owner_uid, uid},
+    object::{Name, Object, Resource, is_terminating, is_undecodable, label, owner_uid, uid},
     server::Server,
 };
 
@@ -21,7 +21,7 @@ type Desired = (Owner, Vec<String>);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Owner {
     managed_by: &'static str,
-    name: String,
+    name: Name,
     uid: String,
 }
 
@@ -38,6 +38,12 @@ impl NoGap {
         self.protected.clear();
     }
 
+    /// The number of endpoints with this managed-by value that must stay published.
+    pub(crate) fn protected(&self, managed_by: &str) -> usize {
+        let owners = self.protected.iter().map(|((owner, _), _)| owner);
+        owners.filter(|owner| owner.managed_by == managed_by).count()
+    }
+
     /// Checks the stored slices. `is_idle`: no event or write is pending, so that no plan is based on an older state.
     pub(crate) fn check(&mut self, server: &Server, is_idle: bool) -> Result<(), Violation> {
         if self.protected.is_empty() && !is_idle {
@@ -49,7 +55,7 @@ impl NoGap {
             ensure(is_published(server, owner, address), "I4", || {
                 format!(
                     "{address} of {} is desired and ready, and no longer published",
-                    owner.name
+                    owner.name.name
                 )
             })?;
         }
@@ -63,12 +69,15 @@ impl NoGap {
     }
 }
 
-/// Whether an address is in a slice of its owner, and ready in all of them.
+/// Whether an address is in a slice of its owner that is decodable and not terminating, and ready in all of them.
 fn is_published(server: &Server, owner: &Owner, address: &str) -> bool {
     let is_of_owner = |slice: &EndpointSlice| {
         label(&slice.metadata, MANAGED_BY_LABEL) == Some(owner.managed_by)
-            && label(&slice.metadata, SERVICE_NAME_LABEL) == Some(&owner.name)
+            && slice.metadata.namespace.as_deref() == Some(owner.name.namespace)
+            && label(&slice.metadata, SERVICE_NAME_LABEL) == Some(&owner.name.name)
             && owner_uid(slice) == Some(&owner.uid)
+            && !is_undecodable(&slice.metadata)
+            && !is_terminating(&slice.metadata)
     };
     let is_ready = |endpoint: &Endpoint| {
         let conditions = endpoint.conditions.as_ref();
@@ -87,7 +96,10 @@ fn desired(server: &Server) -> BTreeSet<(Desired, String)> {
     let mut desired = BTreeSet::new();
     for object in server.list(Resource::Services) {
         let Object::Service(service) = object else { continue };
-        let name = object.name().to_owned();
+        let name = object.full_name();
+        if server.is_terminating(name.namespace) {
+            continue;
+        }
         let selector = selector(service);
         if let Some(app) = selector {
             let owner = Owner {
@@ -95,7 +107,8 @@ fn desired(server: &Server) -> BTreeSet<(Desired, String)> {
                 uid: object.uid().to_owned(),
                 name,
             };
-            for pod in server.list(Resource::Pods) {
+            let is_near = |pod: &&Object| pod.metadata().namespace == object.metadata().namespace;
+            for pod in server.list(Resource::Pods).filter(is_near) {
                 if let Some((uids, address)) = ready_pod(server, pod, app) {
                     desired.insert(((owner.clone(), uids), address));
                 }
@@ -127,7 +140,7 @@ fn selector(service: &Service) -> Option<&str> {
 fn ready_pod(server: &Server, object: &Object, app: &str) -> Option<(Vec<String>, String)> {
     let Object::Pod(pod) = object else { return None };
     let Pod { metadata, spec, status } = &**pod;
-    let node = server.get(Resource::Nodes, spec.as_ref()?.node_name.as_deref()?)?;
+    let node = server.get(Resource::Nodes, &Name::new("", spec.as_ref()?.node_name.as_deref()?))?;
     let status = status.as_ref()?;
     let is_ready = status.conditions.as_ref()?.first()?.status == "True" && metadata.deletion_timestamp.is_none();
     let is_selected = label(metadata, "app") == Some(app);

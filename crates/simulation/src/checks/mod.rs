@@ -2,10 +2,12 @@
 
 pub(crate) mod final_state;
 pub(crate) mod gap;
+pub(crate) mod gate;
 pub(crate) mod plan;
 pub(crate) mod queue;
 pub(crate) mod request;
 pub(crate) mod rewrites;
+pub(crate) mod waiting;
 
 use std::fmt;
 
@@ -47,4 +49,5 @@ pub(crate) fn ensure(holds: bool, invariant: &'static str, finding: impl FnOnce(
 pub(crate) struct Checks {
     pub(crate) gap: gap::NoGap,
     pub(crate) rewrites: rewrites::RewriteBound,
+    pub(crate) waiting: waiting::WaitBound,
 }

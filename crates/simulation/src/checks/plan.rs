@@ -9,12 +9,12 @@ use slice_reconciler::Operation;
 use slice_runtime::simulation::Plan;
 
 use super::{Violation, ensure};
-use crate::object::{label, uid, version};
+use crate::object::{Name, label, uid, version};
 
 /// The newest state of each slice that an engine has received, by events and responses. By key and name: a name can belong to a
 /// deleted slice of one key and to a new slice of another.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SeenSlices(BTreeMap<(String, String), Seen>);
+pub(crate) struct SeenSlices(BTreeMap<(Key, Name), Seen>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Seen {
@@ -31,15 +31,15 @@ impl SeenSlices {
             uid: uid(slice).to_owned(),
             deleted: false,
         };
-        let name = slice.name.as_deref().unwrap_or_default();
+        let name = Name::of(slice);
         if let Some(service) = label(slice, SERVICE_NAME_LABEL) {
-            let key = (service.to_owned(), name.to_owned());
-            let found = self.0.entry(key).or_default();
+            let key = Key::new(name.namespace, service);
+            let found = self.0.entry((key, name.clone())).or_default();
             if seen.version > found.version {
                 found.clone_from(&seen);
             }
         }
-        self.update(name, &seen);
+        self.update(&name, &seen);
     }
 
     /// The deletion of a slice was received.
@@ -49,11 +49,21 @@ impl SeenSlices {
             uid: slice.uid.to_string(),
             deleted: true,
         };
-        self.update(&slice.name, &seen);
+        self.update(&Name::new(&slice.namespace, &*slice.name), &seen);
+    }
+
+    /// A version of a slice was received that cannot be decoded.
+    pub(crate) fn undecodable(&mut self, slice: &ObjectRef) {
+        let seen = Seen {
+            version: slice.resource_version.parse().expect("the server has numeric versions"),
+            uid: slice.uid.to_string(),
+            deleted: false,
+        };
+        self.update(&Name::new(&slice.namespace, &*slice.name), &seen);
     }
 
     /// Updates the slice of this uid in all keys: it may have moved.
-    fn update(&mut self, name: &str, seen: &Seen) {
+    fn update(&mut self, name: &Name, seen: &Seen) {
         for ((_, found_name), found) in &mut self.0 {
             if found_name == name && found.uid == seen.uid && seen.version > found.version {
                 found.clone_from(seen);
@@ -67,7 +77,7 @@ impl SeenSlices {
     }
 
     fn newest(&self, key: &Key, name: &str) -> Option<&Seen> {
-        self.0.get(&(key.name.to_string(), name.to_owned()))
+        self.0.get(&(key.clone(), Name::new(&key.namespace, name)))
     }
 }
 
@@ -128,6 +138,7 @@ mod tests {
             let mut seen = SeenSlices::default();
             seen.apply(&ObjectMeta {
                 name: Some("a".to_owned()),
+                namespace: Some("ns".to_owned()),
                 resource_version: Some(version.to_string()),
                 labels: Some([(SERVICE_NAME_LABEL.to_owned(), "web".to_owned())].into()),
                 ..ObjectMeta::default()

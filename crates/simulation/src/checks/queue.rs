@@ -3,10 +3,13 @@
 use slice_controller::Key;
 
 use super::{Violation, ensure};
-use crate::inputs::{ENDPOINTS, SERVICES};
+use crate::{
+    inputs::{ENDPOINTS, SERVICES},
+    object::NAMESPACES,
+};
 
-/// All names that are a key: of Services and Endpoints objects, and the label values of other clients.
-const KEYS: usize = SERVICES.len() + ENDPOINTS.len() + 1;
+/// All names that are a key: of Services and Endpoints objects, and the label values of other clients in each namespace.
+const KEYS: usize = SERVICES.len() + ENDPOINTS.len() + 2 * NAMESPACES.len();
 
 pub(crate) fn check_length(length: usize) -> Result<(), Violation> {
     ensure(length <= KEYS, "I12", || {

@@ -7,7 +7,7 @@ use slice_core::well_known::MANAGED_BY_LABEL;
 use slice_reconciler::Operation;
 
 use super::{Violation, ensure};
-use crate::object::{label, owner_uid};
+use crate::object::{is_terminating, label, owner_uid};
 
 /// What a controller may write.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,7 @@ pub(crate) fn check(
                 stored.metadata.resource_version == metadata.resource_version && stored.metadata.uid == metadata.uid
             });
             let Some(stored) = replaced else { return Ok(()) };
+            check_not_terminating(stored)?;
             check_ownership(stored, limits)?;
             ensure(owner_uid(stored) == owner_uid(&slice), "I7", || {
                 format!("{} of another owner was adopted", name(&slice))
@@ -52,9 +53,18 @@ pub(crate) fn check(
             let deleted = stored.filter(|stored| {
                 stored.metadata.resource_version == deletion.resource_version && stored.metadata.uid == deletion.uid
             });
-            deleted.map_or(Ok(()), |stored| check_ownership(stored, limits))
+            let Some(stored) = deleted else { return Ok(()) };
+            check_not_terminating(stored)?;
+            check_ownership(stored, limits)
         }
     }
+}
+
+/// A terminating slice is left to the holders of its finalizers.
+fn check_not_terminating(stored: &EndpointSlice) -> Result<(), Violation> {
+    ensure(!is_terminating(&stored.metadata), "I6", || {
+        format!("{} was written although it is terminating", name(stored))
+    })
 }
 
 fn check_ownership(stored: &EndpointSlice, limits: &Limits) -> Result<(), Violation> {
@@ -113,7 +123,8 @@ fn name(slice: &EndpointSlice) -> &str {
 mod tests {
     use k8s_openapi::{
         api::discovery::v1::{Endpoint, EndpointPort},
-        apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference},
+        apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time},
+        jiff::Timestamp,
     };
     use slice_core::{CompactSlice, Interner};
     use slice_reconciler::DeleteSlice;
@@ -205,6 +216,9 @@ mod tests {
         let delete = Operation::Delete(deletion.clone());
         assert_eq!(violated(&delete, stored()), None);
         assert_eq!(violated(&delete, foreign), Some("I7"));
+        let mut terminating = stored();
+        terminating.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
+        assert_eq!(violated(&delete, terminating), Some("I6"));
         let without_uid = DeleteSlice { uid: None, ..deletion };
         assert_eq!(violated(&Operation::Delete(without_uid), stored()), Some("I8"));
     }

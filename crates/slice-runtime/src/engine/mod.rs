@@ -47,6 +47,8 @@ use slice_core::well_known::MANAGED_BY_LABEL;
 use slice_reconciler::Write;
 use tracing::Span;
 
+#[cfg(feature = "simulation")]
+use crate::queue::Place;
 use crate::{
     admission::{Admission, Response},
     api::WriteResult,
@@ -63,6 +65,7 @@ use in_flight::{InFlight, Ownership};
 use known::KnownObjects;
 use relist::Relist;
 use removal_confirmation::RemovalConfirmation;
+pub(crate) use removal_confirmation::UNCONFIRMED_REMOVALS;
 use retry_reason::retry_reason;
 
 /// Failures in a row of a key from which on a failure event is recorded.
@@ -77,6 +80,8 @@ pub(crate) struct EngineConfig {
     pub(crate) concurrency: NonZeroUsize,
     /// The delay after another writer changed a slice (R23).
     pub(crate) foreign_change_delay: Duration,
+    /// Up to this number, a relist removes endpoints without confirmation.
+    pub(crate) unconfirmed_removals: usize,
     /// Whether plans are logged instead of executed.
     pub(crate) dry_run: bool,
     /// The source of jitter.
@@ -95,6 +100,8 @@ pub(crate) struct Engine<C: Controller> {
     /// Keys whose last successful sync had desired slices. A resync enqueues them and all keys with slices. Other keys need no
     /// resync, or are in the queue.
     active_keys: HashSet<Key>,
+    /// The epoch of the slice cache in which all keys were last enqueued.
+    resynced_epoch: u64,
     queue: WorkQueue,
     admission: Admission,
     in_flight: HashMap<Key, InFlight>,
@@ -152,7 +159,7 @@ impl<C: Controller> Engine<C> {
             id,
             known: KnownObjects::default(),
             relist: Relist::default(),
-            removal_confirmation: RemovalConfirmation::default(),
+            removal_confirmation: RemovalConfirmation::new(config.unconfirmed_removals),
             caught_up: 0,
         });
         metrics.register(controller.metrics());
@@ -165,6 +172,7 @@ impl<C: Controller> Engine<C> {
             slices: SliceCache::default(),
             slice_relist: Relist::default(),
             active_keys: HashSet::new(),
+            resynced_epoch: 0,
             queue: WorkQueue::default(),
             in_flight: HashMap::new(),
             prepared: false,
@@ -226,8 +234,15 @@ impl<C: Controller> Engine<C> {
 
     /// Resync: enqueues every key with existing or desired slices (R6).
     pub(crate) fn resync_all(&mut self, now: Instant) {
-        let keys: HashSet<Key> = self.active_keys.iter().chain(self.slices.keys()).cloned().collect();
-        self.enqueue(keys.into_iter().map(|key| Enqueued::after(key, Duration::ZERO)), now);
+        let keys = self.resync_keys();
+        self.enqueue(keys, now);
+    }
+
+    /// Every key with existing or desired slices.
+    fn resync_keys(&self) -> Vec<Enqueued> {
+        let keys: HashSet<&Key> = self.active_keys.iter().chain(self.slices.keys()).collect();
+        let keys = keys.into_iter().cloned();
+        keys.map(|key| Enqueued::after(key, Duration::ZERO)).collect()
     }
 
     /// When to call [`process_due`](Self::process_due) if no event arrives before.
@@ -266,6 +281,13 @@ impl<C: Controller> Engine<C> {
     #[cfg(feature = "simulation")]
     pub(crate) fn queue_len(&self) -> usize {
         self.queue.len()
+    }
+
+    /// The keys that are due and not admitted yet.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn ready_keys(&self) -> impl Iterator<Item = &Key> {
+        let ready = self.queue.entries();
+        ready.filter_map(|(key, place)| matches!(place, Place::Ready(..)).then_some(key))
     }
 
     /// Whether a key is queued or in flight.

@@ -8,20 +8,29 @@ use std::time::{Duration, Instant};
 /// The delay before the second list.
 pub(super) const CONFIRMATION_DELAY: Duration = Duration::from_secs(30);
 /// Up to this number, endpoints are removed without confirmation.
-const MIN_ENDPOINTS: usize = 100;
+pub(crate) const UNCONFIRMED_REMOVALS: usize = 100;
 
 /// The confirmation of large removals of one watch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct RemovalConfirmation {
+    /// Up to this number, endpoints are removed without confirmation.
+    unconfirmed_removals: usize,
     /// When the first list was complete that would remove too many endpoints.
     unconfirmed_since: Option<Instant>,
 }
 
 impl RemovalConfirmation {
+    pub(super) fn new(unconfirmed_removals: usize) -> Self {
+        Self {
+            unconfirmed_removals,
+            unconfirmed_since: None,
+        }
+    }
+
     /// Whether the deletions of a relist are applied, which would remove `removed` of `total` endpoints: if they are few, or if
     /// a list that would remove as many was complete long enough before this one started.
     pub(super) fn allows(&mut self, removed: usize, total: usize, list_started_at: Instant, now: Instant) -> bool {
-        let is_large = removed > MIN_ENDPOINTS && removed > total / 2;
+        let is_large = removed > self.unconfirmed_removals && removed > total / 2;
         let is_confirmed = self
             .unconfirmed_since
             .is_some_and(|at| list_started_at.saturating_duration_since(at) >= CONFIRMATION_DELAY);
@@ -49,12 +58,12 @@ mod tests {
             (150_000, 0, false),
         ] {
             assert_eq!(
-                RemovalConfirmation::default().allows(removed, total, start, start),
+                RemovalConfirmation::new(UNCONFIRMED_REMOVALS).allows(removed, total, start, start),
                 allowed,
                 "{removed} of {total}"
             );
         }
-        let mut confirmation = RemovalConfirmation::default();
+        let mut confirmation = RemovalConfirmation::new(UNCONFIRMED_REMOVALS);
         assert!(!confirmation.allows(900, 1000, start, after(1)));
         assert!(
             !confirmation.allows(900, 1000, after(30), after(32)),

@@ -106,6 +106,11 @@ impl<C: Controller> Engine<C> {
                 Vec::new()
             }
             WatchEvent::Init => {
+                // The reflector compares versions with those of complete lists only: what a list before the first complete one
+                // left may be of another epoch.
+                if !self.slice_relist.is_synced() {
+                    self.slices.start_epoch();
+                }
                 self.slice_relist.start(now);
                 self.slices.begin_list();
                 Vec::new()
@@ -130,7 +135,12 @@ impl<C: Controller> Engine<C> {
                 let list = self.slice_relist.finish();
                 list.map_or_else(Vec::new, |list| {
                     keys = list.deferred;
-                    self.slices.replace(&list.listed, &version)
+                    let changed = self.slices.replace(&list.listed, &version);
+                    // A restored server may lack what an earlier result ended, such as a terminating namespace (F14).
+                    if std::mem::replace(&mut self.resynced_epoch, self.slices.epoch()) != self.slices.epoch() {
+                        keys.extend(self.resync_keys());
+                    }
+                    changed
                 })
             }
             WatchEvent::InitFailed => {

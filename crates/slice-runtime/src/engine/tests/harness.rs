@@ -63,6 +63,7 @@ fn engine_config() -> EngineConfig {
         managed_by: service_slices::MANAGED_BY.to_owned(),
         concurrency: NonZeroUsize::new(5).unwrap(),
         foreign_change_delay: Duration::from_secs(1),
+        unconfirmed_removals: UNCONFIRMED_REMOVALS,
         dry_run: false,
         random: fastrand::Rng::with_seed(1),
     }

@@ -84,6 +84,19 @@ fn no_key_is_synced_after_an_initial_list_that_failed() {
     assert_eq!(synced(&mut engine, now), ["a"]);
 }
 
+/// etcd is restored between two initial lists, so that the version of the second one is older (F14).
+#[test]
+fn slice_of_an_initial_list_that_failed_is_dropped_if_the_next_list_lacks_it() {
+    let now = Instant::now();
+    let mut engine = unlisted(Plan::default());
+    engine.handle_slice_event(WatchEvent::Init, now);
+    super::stub::apply_slice(&mut engine, slice("web-1", "web"), now);
+    engine.handle_slice_event(WatchEvent::InitFailed, now);
+    engine.handle_slice_event(WatchEvent::Init, now);
+    engine.handle_slice_event(WatchEvent::InitDone { version: "1".into() }, now);
+    assert!(engine.slices.get(&Key::new("ns", "web")).is_empty());
+}
+
 const OBJECTS: usize = 150;
 
 /// An engine that knows 150 objects, of each of which one endpoint depends, and all their names.

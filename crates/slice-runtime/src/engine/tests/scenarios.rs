@@ -219,6 +219,21 @@ fn t_gx_06_t_mir_n17_a_terminating_namespace_is_no_failure() {
     assert_eq!(harness.engine.next_deadline(harness.now), None);
 }
 
+/// The restored namespace is not terminating, and its objects are the same (F14).
+#[test]
+fn a_new_epoch_leads_to_a_sync_of_all_keys() {
+    let mut harness = Harness::new(100, Duration::ZERO);
+    harness.api.put("services", service("web", "web"));
+    harness.run_with(Fault::NamespaceTerminating);
+    assert_eq!(harness.api.slices().count(), 0);
+    harness
+        .engine
+        .handle_slice_event(crate::watch::WatchEvent::NewEpoch, harness.now);
+    harness.list(SLICES);
+    harness.run_until_quiescent();
+    assert_eq!(harness.api.slices().count(), 1);
+}
+
 /// A 404 is the desired result of a delete (M109, W11, D5, 90276).
 #[test]
 fn g_24_t_gx_07_t_mir_n07_deleting_a_missing_slice_succeeds() {

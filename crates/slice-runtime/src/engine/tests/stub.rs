@@ -92,6 +92,7 @@ pub(super) fn unlisted(plan: Plan) -> Engine<StubController> {
         managed_by: "us".to_owned(),
         concurrency: NonZeroUsize::MIN,
         foreign_change_delay: Duration::ZERO,
+        unconfirmed_removals: UNCONFIRMED_REMOVALS,
         dry_run: false,
         random: fastrand::Rng::with_seed(1),
     };

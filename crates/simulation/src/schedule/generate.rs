@@ -1,256 +1,9 @@
-//! Schedules: the steps of a play, generated from a seed.
-
-use std::fmt;
+//! The generation of schedules from seeds.
 
 use fastrand::Rng;
 
-use crate::server::Rewrite;
-
-/// A class of faults that can be disabled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-pub(crate) enum Fault {
-    /// Relists at any time, also between a write and its response.
-    Relist,
-    /// Requests and responses that are lost.
-    Lost,
-    /// Requests that the server executes after the client gave up.
-    Late,
-    /// Error responses: 403, 422, 429, 500, 503.
-    Reject,
-    /// 404 of a proxy in response to a write.
-    Proxy404,
-    /// Other clients edit, delete, relabel and recreate slices.
-    Foreign,
-    /// A webhook rewrites the labels of slices.
-    Webhook,
-    /// Watch streams that are held.
-    Hold,
-    /// Crash and restart of a controller.
-    Crash,
-    /// The server is restored from an older copy, so that resourceVersions go back.
-    Restore,
-}
-
-impl Fault {
-    /// All classes.
-    pub(crate) const ALL: [Self; 10] = [
-        Self::Relist,
-        Self::Lost,
-        Self::Late,
-        Self::Reject,
-        Self::Proxy404,
-        Self::Foreign,
-        Self::Webhook,
-        Self::Hold,
-        Self::Crash,
-        Self::Restore,
-    ];
-}
-
-/// The fixed parameters of a play.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Setup {
-    /// Which controllers run.
-    pub(crate) controllers: Controllers,
-    /// Maximum endpoints per slice of the controller of Services.
-    pub(crate) max_endpoints: usize,
-    pub(crate) batch_period_ms: u64,
-    pub(crate) concurrency: usize,
-    /// Whether the play starts with complete lists.
-    pub(crate) listed: bool,
-}
-
-impl Setup {
-    /// For what is the same in all plays.
-    pub(crate) const DEFAULT: Self = Self {
-        controllers: Controllers::Both,
-        max_endpoints: 100,
-        batch_period_ms: 0,
-        concurrency: 5,
-        listed: true,
-    };
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Controllers {
-    Services,
-    Mirroring,
-    Both,
-}
-
-/// One step. Indexes are taken modulo the number of candidates; a step without a candidate does nothing, so that any part of a
-/// schedule is a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    PutPod {
-        pod: u8,
-        ready: bool,
-        db: bool,
-    },
-    TerminatePod {
-        pod: u8,
-    },
-    DeletePod {
-        pod: u8,
-    },
-    RecreatePod {
-        pod: u8,
-    },
-    PutService {
-        service: u8,
-        selects: Selects,
-        port: u16,
-        label: u8,
-        dual: bool,
-        not_ready: bool,
-    },
-    DeleteService {
-        service: u8,
-    },
-    RecreateService {
-        service: u8,
-    },
-    PutNode {
-        node: u8,
-        zone: u8,
-    },
-    DeleteNode {
-        node: u8,
-    },
-    PutEndpoints {
-        endpoints: u8,
-        addresses: u8,
-        not_ready: u8,
-        port: u16,
-    },
-    DeleteEndpoints {
-        endpoints: u8,
-    },
-    RecreateEndpoints {
-        endpoints: u8,
-    },
-    /// Deletes the slices whose owner does not exist.
-    CollectGarbage,
-    /// A stream delivers some events, or a part of its list.
-    Deliver {
-        controller: u8,
-        stream: u8,
-        events: u8,
-    },
-    /// A stream starts a list.
-    Relist {
-        controller: u8,
-        stream: u8,
-    },
-    Hold {
-        controller: u8,
-        stream: u8,
-    },
-    Release {
-        controller: u8,
-        stream: u8,
-    },
-    /// Syncs due keys.
-    Process {
-        controller: u8,
-    },
-    /// A write arrives at the server.
-    Send {
-        controller: u8,
-        write: u8,
-        fate: Fate,
-    },
-    /// A response arrives at the engine.
-    Respond {
-        controller: u8,
-        write: u8,
-    },
-    /// The server executes a request that the client gave up.
-    ExecuteLate {
-        request: u8,
-    },
-    Foreign {
-        slice: u8,
-        edit: Edit,
-    },
-    Webhook {
-        rewrite: Option<Rewrite>,
-    },
-    Crash {
-        controller: u8,
-    },
-    /// A copy of the server is made.
-    Copy,
-    /// The server is restored from the copy.
-    Restore,
-    Resync {
-        controller: u8,
-    },
-    Advance {
-        ms: u16,
-    },
-    /// Everything works for a while, except for held streams and the webhook.
-    Run {
-        ms: u32,
-    },
-}
-
-/// What selector a Service has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Selects {
-    Web,
-    Db,
-    Nothing,
-}
-
-/// What happens to a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Executed. After a conflict, the live slice is read when the response is due, or at once.
-    Executed {
-        reads_late: bool,
-    },
-    RequestLost,
-    ResponseLost,
-    /// Executed after the client gave up, by [`Step::ExecuteLate`].
-    Late,
-    Rejected {
-        code: u16,
-        retry_after: Option<u64>,
-    },
-    NotFoundByProxy,
-}
-
-/// An edit of a slice by another client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Edit {
-    Delete,
-    Recreate,
-    RemoveEndpoint,
-    Duplicate(u8),
-    ServiceName { db: bool },
-    ManagedBy,
-    Owner,
-    Label,
-    Annotation,
-}
-
-/// A play: its setup and its steps.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Schedule {
-    pub(crate) setup: Setup,
-    pub(crate) steps: Vec<Step>,
-}
-
-impl fmt::Display for Schedule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:?}", self.setup)?;
-        for (index, step) in self.steps.iter().enumerate() {
-            writeln!(f, "{:>4} {step:?}", index + 1)?;
-        }
-        Ok(())
-    }
-}
+use super::{Controllers, Edit, Fate, Fault, Hints, Schedule, Selects, Setup, Step};
+use crate::server::{NamespaceFault, Overload, Rewrite};
 
 impl Schedule {
     /// The schedule of a seed.
@@ -273,6 +26,8 @@ impl Schedule {
             batch_period_ms: random.u64(..2) * 500,
             concurrency: random.usize(1..4),
             listed: random.u8(..4) > 0,
+            namespaces: random.usize(1..=2),
+            unconfirmed_removals: [2, 100][random.usize(..2)],
         };
         let length = random.usize(10..120);
         let mut generator = Generator {
@@ -299,16 +54,16 @@ impl Generator {
         match self.random.u8(..32) {
             0..=6 => self.input(),
             7..=13 => Step::Deliver {
-                controller: self.random.u8(..),
+                replica: self.random.u8(..),
                 stream: self.random.u8(..),
                 events: self.random.u8(1..6),
             },
             14..=18 => Step::Process {
-                controller: self.random.u8(..),
+                replica: self.random.u8(..),
             },
             19..=22 => self.send(),
             23..=26 => Step::Respond {
-                controller: self.random.u8(..),
+                replica: self.random.u8(..),
                 write: self.random.u8(..),
             },
             27 | 28 => Step::Advance {
@@ -319,7 +74,7 @@ impl Generator {
                 ms: self.random.u32(..5_000),
             },
             _ if self.random.u8(..8) == 0 => Step::Resync {
-                controller: self.random.u8(..),
+                replica: self.random.u8(..),
             },
             _ => Step::Run {
                 ms: self.random.u32(..20_000),
@@ -347,6 +102,12 @@ impl Generator {
                 label: random.u8(..2),
                 dual: random.u8(..4) == 0,
                 not_ready: random.u8(..4) == 0,
+                hints: match random.u8(..8) {
+                    0 | 1 => Hints::Auto,
+                    2 => Hints::SameZone,
+                    3 => Hints::SameNode,
+                    _ => Hints::None,
+                },
             },
             19 => Step::DeleteService { service: index },
             20 => Step::RecreateService { service: index },
@@ -369,7 +130,7 @@ impl Generator {
     /// A write that arrives, mostly without a fault.
     fn send(&mut self) -> Step {
         Step::Send {
-            controller: self.random.u8(..),
+            replica: self.random.u8(..),
             write: self.random.u8(..),
             fate: Fate::Executed {
                 reads_late: self.random.bool(),
@@ -379,16 +140,16 @@ impl Generator {
 
     fn faulty_send(&mut self, fate: Fate) -> Step {
         Step::Send {
-            controller: self.random.u8(..),
+            replica: self.random.u8(..),
             write: self.random.u8(..),
             fate,
         }
     }
 
     fn fault(&mut self, fault: Fault) -> Step {
-        let (controller, stream) = (self.random.u8(..), self.random.u8(..));
+        let (replica, stream) = (self.random.u8(..), self.random.u8(..));
         match fault {
-            Fault::Relist => Step::Relist { controller, stream },
+            Fault::Relist => Step::Relist { replica, stream },
             Fault::Lost if self.random.bool() => self.faulty_send(Fate::RequestLost),
             Fault::Lost => self.faulty_send(Fate::ResponseLost),
             Fault::Late if self.random.bool() => self.faulty_send(Fate::Late),
@@ -433,14 +194,54 @@ impl Generator {
                     Some(Rewrite::ManagedBy),
                 ][self.random.usize(..4)],
             },
-            Fault::Hold if self.random.bool() => Step::Hold { controller, stream },
-            Fault::Hold => Step::Release { controller, stream },
+            Fault::Hold if self.random.bool() => Step::Hold { replica, stream },
+            Fault::Hold => Step::Release { replica, stream },
             Fault::Restore => match self.random.u8(..4) {
                 0 => Step::Restore,
                 1 => Step::Copy,
                 _ => self.step_without_faults(),
             },
-            Fault::Crash if self.random.bool() => Step::Crash { controller },
+            Fault::FailedList => Step::FailList {
+                replica,
+                stream,
+                objects: self.random.u8(..6),
+            },
+            Fault::Undecodable if self.random.u8(..4) == 0 => Step::Repair,
+            Fault::Undecodable => Step::Corrupt {
+                resource: self.random.u8(..),
+                object: self.random.u8(..),
+            },
+            Fault::Overload => Step::Overload {
+                overload: self.random.bool().then(|| Overload {
+                    retry_after: self.random.u8(..4),
+                }),
+            },
+            Fault::WrongList if self.random.bool() => Step::WrongList { replica, stream },
+            Fault::WrongList => Step::Run {
+                ms: self.random.u32(..40_000),
+            },
+            Fault::Finalizer => Step::Foreign {
+                slice: self.random.u8(..),
+                edit: [
+                    Edit::AddFinalizer,
+                    Edit::AddFinalizer,
+                    Edit::Delete,
+                    Edit::RemoveFinalizers,
+                ][self.random.usize(..4)],
+            },
+            Fault::Terminating if self.random.u8(..3) == 0 => Step::Terminate {
+                namespace: self.random.u8(..),
+            },
+            Fault::Terminating => Step::Purge {
+                namespace: self.random.u8(..),
+                first: self.random.u8(..),
+                count: [1, 3, u8::MAX][self.random.usize(..3)],
+            },
+            Fault::Namespace => Step::FailNamespace {
+                namespace: self.random.u8(..),
+                fault: [None, Some(NamespaceFault::Denied), Some(NamespaceFault::Hangs)][self.random.usize(..3)],
+            },
+            Fault::Crash if self.random.bool() => Step::Crash { replica },
             Fault::Crash => self.step_without_faults(),
         }
     }

@@ -146,6 +146,7 @@ pub(crate) async fn run_with_debug<C>(
         events,
         confirmations,
         resync_period: options.resync_period,
+        health,
     };
     // On the heap: the engine is large, and callers hold this future.
     tokio::select! {
@@ -201,6 +202,7 @@ struct Runner<C: Controller> {
     /// The channels to the reflectors of the controller's watches, in their order.
     confirmations: Vec<mpsc::Sender<ConfirmationRequest>>,
     resync_period: Duration,
+    health: Arc<Health>,
 }
 
 impl<C: Controller> Runner<C> {
@@ -215,6 +217,7 @@ impl<C: Controller> Runner<C> {
         let mut resync = (!self.resync_period.is_zero()).then(|| interval(self.resync_period));
         let mut gauges = interval(METRICS_INTERVAL);
         loop {
+            self.health.record_turn();
             let has_more = self.process_due();
             let deadline = self.engine.next_deadline(now()).map(Instant::from_std);
             tokio::select! {

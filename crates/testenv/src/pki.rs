@@ -25,7 +25,8 @@ pub struct Pki {
 }
 
 impl Pki {
-    pub(crate) fn new() -> Result<Self, PkiError> {
+    /// A new authority.
+    pub fn new() -> Result<Self, PkiError> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "testenv authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

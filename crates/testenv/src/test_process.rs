@@ -39,6 +39,8 @@ impl TestProcess {
             .args(args)
             .env_clear()
             .env("HOME", reaper.directory())
+            // Tests run several of our controllers at the same time, so that those with the default port would fail to start.
+            .env("ENDPOINTSLICE_SECURE_PORT", "0")
             .envs(variables.iter().copied())
             .current_dir(reaper.directory())
             .stdin(Stdio::null())

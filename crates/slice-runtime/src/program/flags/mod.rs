@@ -1,11 +1,14 @@
 //! The flags that all programs have.
 
+mod secure_port;
+
 use std::{num::NonZeroU32, time::Duration};
 
 use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, ValueEnum, builder::BoolishValueParser};
 
 use super::{ConfigErrors, GoDuration, ProgramInfo};
 use crate::client::{ConnectionOptions, RateLimit};
+use secure_port::SecurePortArgs;
 
 /// The prefix of environment variables.
 const ENV_PREFIX: &str = "ENDPOINTSLICE_";
@@ -60,9 +63,8 @@ pub struct CommonArgs {
     #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set, value_parser = BoolishValueParser::new(),
           num_args = 0..=1, require_equals = true, default_value = "false", default_missing_value = "true")]
     leader_elect: bool,
-    /// Not implemented yet: must be 0
-    #[arg(long, value_name = "PORT", default_value_t = 0)]
-    secure_port: u16,
+    #[command(flatten)]
+    pub(super) secure_port: SecurePortArgs,
 }
 
 /// Format of log lines.
@@ -107,12 +109,7 @@ impl CommonArgs {
         if self.leader_elect {
             errors.add(&"leader-elect must be false: leader election is not implemented yet; run one instance only");
         }
-        if self.secure_port != 0 {
-            errors.add(&format!(
-                "secure-port must be 0, but got {}: TLS is not implemented yet; --http-address serves metrics and health",
-                self.secure_port
-            ));
-        }
+        self.secure_port.check(errors);
         if self.controller_name.is_empty() {
             errors.add(&"controller-name must not be empty");
         }
@@ -134,6 +131,7 @@ fn command<A: CommandFactory>(info: &ProgramInfo) -> Command {
         .name(info.name)
         .version(info.version)
         .mut_arg("controller_name", |arg| arg.default_value(info.managed_by))
+        .mut_arg("secure_port", |arg| arg.default_value(info.secure_port.to_string()))
         .mut_args(with_env)
         .after_help(format!(
             "Each flag is also an environment variable, named {ENV_PREFIX} and the flag in capitals:\n\

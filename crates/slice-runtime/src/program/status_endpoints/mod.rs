@@ -110,7 +110,7 @@ impl StatusEndpoints {
 }
 
 /// Replaces an error for clients that are not authenticated.
-const WITHHELD: &str = "reason withheld; see the log or /debug/state";
+const NOT_SHOWN: &str = "error not shown; see the log or /debug/state";
 
 /// One line of `/readyz?verbose`.
 fn watch_line(name: &str, state: &WatchState, now: Instant, with_errors: bool) -> String {
@@ -122,7 +122,7 @@ fn watch_line(name: &str, state: &WatchState, now: Instant, with_errors: bool) -
     match &state.last_error {
         Some((error, since)) => {
             let seconds = now.saturating_duration_since(*since).as_secs();
-            let error = if with_errors { error } else { WITHHELD };
+            let error = if with_errors { error } else { NOT_SHOWN };
             format!("[-]{name} failed: {error} (for {seconds} s{cached})\n")
         }
         None if state.absent => format!("[+]{name} absent: the API server does not serve it{cached}\n"),
@@ -137,8 +137,8 @@ fn watch_line(name: &str, state: &WatchState, now: Instant, with_errors: bool) -
 /// The line of `/readyz?verbose` about permissions.
 fn permissions_line(state: &PermissionState, with_errors: bool) -> String {
     match state {
-        PermissionState::Unknown(_) if !with_errors => format!("[-]permissions not reviewed: {WITHHELD}\n"),
-        PermissionState::Missing(_) if !with_errors => format!("[-]permissions missing: {WITHHELD}\n"),
+        PermissionState::Unknown(_) if !with_errors => format!("[-]permissions not reviewed: {NOT_SHOWN}\n"),
+        PermissionState::Missing(_) if !with_errors => format!("[-]permissions missing: {NOT_SHOWN}\n"),
         PermissionState::Granted => "[+]permissions ok\n".to_owned(),
         PermissionState::Pending => "[+]permissions not reviewed yet\n".to_owned(),
         PermissionState::Unknown(error) => format!("[-]permissions not reviewed: {error}\n"),

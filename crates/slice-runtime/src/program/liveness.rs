@@ -69,10 +69,29 @@ mod tests {
         sync::atomic::{AtomicUsize, Ordering},
     };
 
+    use apisim::{faults::Rule, request::Verb};
     use service_slices::controller::{Config, ServiceController};
+    use testenv::SimServer;
 
     use super::*;
-    use crate::{Metrics, health::Liveness};
+    use crate::{
+        Metrics,
+        health::Liveness,
+        program::{DefaultArgs, ProgramInfo, flags},
+    };
+
+    fn options() -> RunOptions {
+        RunOptions {
+            managed_by: "us".to_owned(),
+            event_source: "us",
+            namespace: String::new(),
+            concurrency: NonZeroUsize::MIN,
+            foreign_change_delay: Duration::ZERO,
+            resync_period: Duration::ZERO,
+            rate_limit: None,
+            dry_run: false,
+        }
+    }
 
     fn liveness(health: &Health) -> Liveness {
         // The loop of the controller turns.
@@ -110,6 +129,18 @@ mod tests {
         task.abort();
     }
 
+    #[tokio::test]
+    async fn a_fresh_connection_is_answered_if_slices_can_be_listed() {
+        let server = SimServer::start().await.unwrap();
+        let info = ProgramInfo::new("us", "1", "us");
+        let args: DefaultArgs = flags::parse(&info, ["us", &server.flag()]).unwrap();
+        let probe = fresh_connection(&args.common, &options(), "us/1".to_owned());
+        assert!(probe().await);
+        let denied = server.faults.add(Rule::on(Verb::List, "endpointslices").answer(403));
+        assert!(!probe().await);
+        assert_eq!(denied.hits(), 1);
+    }
+
     #[tokio::test(start_paused = true)]
     async fn the_loop_of_a_running_controller_turns_without_events() {
         let controller = ServiceController::new(Config {
@@ -118,22 +149,12 @@ mod tests {
             batch_period: Duration::ZERO,
             service_selector: String::new(),
         });
-        let options = RunOptions {
-            managed_by: "us".to_owned(),
-            event_source: "us",
-            namespace: String::new(),
-            concurrency: NonZeroUsize::MIN,
-            foreign_change_delay: Duration::ZERO,
-            resync_period: Duration::ZERO,
-            rate_limit: None,
-            dry_run: false,
-        };
         let (health, metrics) = (Arc::<Health>::default(), Arc::new(Metrics::new("us", "us")));
         let client = kube::Client::new(apisim::ApiSim::with_config(apisim::Config::default()), "default");
         let running = crate::run(
             controller,
             client,
-            options,
+            options(),
             Arc::clone(&health),
             metrics,
             std::future::pending(),

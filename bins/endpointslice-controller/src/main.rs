@@ -13,6 +13,7 @@ const INFO: ProgramInfo = ProgramInfo {
     metrics_subsystem: service_slices::METRICS_SUBSYSTEM,
     work_queue: service_slices::WORK_QUEUE,
     owner: Some("services"),
+    secure_port: 10267,
     ..ProgramInfo::new(
         env!("CARGO_PKG_NAME"),
         env!("CARGO_PKG_VERSION"),

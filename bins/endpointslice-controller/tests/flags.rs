@@ -65,7 +65,7 @@ async fn all_configuration_errors_are_reported_together() {
             "--concurrent-service-endpoint-syncs=51",
             "--max-endpoints-per-slice=0",
             "--leader-elect-renew-deadline=15s",
-            "--secure-port=10257",
+            "--tls-private-key-file=tls.key",
         ],
         &[],
     )
@@ -159,6 +159,39 @@ async fn an_address_in_use_is_reported() {
     }
 }
 
+#[tokio::test]
+async fn a_secure_port_that_cannot_be_served_is_reported() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for (flags, expected) in [
+        (
+            vec![format!("--secure-port={port}"), "--bind-address=127.0.0.1".to_owned()],
+            format!("cannot listen on --secure-port={port} of --bind-address=127.0.0.1: "),
+        ),
+        (
+            [
+                "--secure-port=10267",
+                "--tls-cert-file=tls.crt",
+                "--tls-private-key-file=tls.key",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            "cannot read the certificate tls.crt: ".to_owned(),
+        ),
+        (
+            ["--secure-port=10267", "--authentication-kubeconfig=missing"]
+                .map(str::to_owned)
+                .to_vec(),
+            "cannot use the kubeconfig missing: ".to_owned(),
+        ),
+    ] {
+        let args: Vec<&str> = flags.iter().map(String::as_str).chain([UNREACHABLE_MASTER]).collect();
+        let (code, errors) = run(&args, &[]).await;
+        assert_eq!((code, errors.len()), (1, 1), "{errors:?}");
+        assert!(errors[0].starts_with(&expected), "{errors:?}");
+    }
+}
+
 /// The common flags are tested in slice-runtime.
 #[tokio::test]
 async fn help_lists_its_own_flags() {
@@ -176,5 +209,9 @@ async fn help_lists_its_own_flags() {
             "{flag}: {help}"
         );
     }
-    assert_eq!(help.matches("[env: ").count(), 18, "{help}");
+    assert!(
+        help.contains("[env: ENDPOINTSLICE_SECURE_PORT] [default: 10267]"),
+        "{help}"
+    );
+    assert_eq!(help.matches("[env: ").count(), 24, "{help}");
 }

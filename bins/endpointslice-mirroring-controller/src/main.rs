@@ -13,6 +13,7 @@ const INFO: ProgramInfo = ProgramInfo {
     metrics_subsystem: mirroring::METRICS_SUBSYSTEM,
     work_queue: mirroring::WORK_QUEUE,
     owner: Some("endpoints"),
+    secure_port: 10268,
     ..ProgramInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), mirroring::MANAGED_BY)
 };
 

@@ -73,5 +73,9 @@ async fn help_lists_its_own_flags() {
         help.contains("[default: endpointslicemirroring-controller.k8s.io]"),
         "{help}"
     );
-    assert_eq!(help.matches("[env: ").count(), 18, "{help}");
+    assert!(
+        help.contains("[env: ENDPOINTSLICE_SECURE_PORT] [default: 10268]"),
+        "{help}"
+    );
+    assert_eq!(help.matches("[env: ").count(), 24, "{help}");
 }

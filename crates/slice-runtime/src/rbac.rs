@@ -30,18 +30,13 @@ pub fn lease_rules(lease: &str) -> Vec<PolicyRule> {
     vec![rule(COORDINATION, ["leases"], ["create"]), named]
 }
 
-/// The permissions of [`lease_rules`] one by one.
-fn lease_access(lease: &LeaderElection) -> Vec<ResourceAttributes> {
-    let access = |verb: &str, name: Option<&str>| ResourceAttributes {
-        group: Some(COORDINATION.to_owned()),
-        namespace: Some(lease.namespace.clone()),
-        resource: Some("leases".to_owned()),
-        name: name.map(ToOwned::to_owned),
-        verb: Some(verb.to_owned()),
-        ..ResourceAttributes::default()
-    };
-    let name = Some(&*lease.name);
-    vec![access("create", None), access("get", name), access("update", name)]
+/// The rules that the secure port needs in addition, to review its clients.
+#[must_use]
+pub fn secure_port_rules() -> Vec<PolicyRule> {
+    vec![
+        rule("authentication.k8s.io", ["tokenreviews"], ["create"]),
+        rule("authorization.k8s.io", ["subjectaccessreviews"], ["create"]),
+    ]
 }
 
 /// The permissions of [`policy_rules`] one by one, as access reviews take them; in a dry run only those to read.
@@ -55,34 +50,62 @@ pub(crate) fn required_access<C: Controller>(
         let mut watches = watches.iter();
         watches.any(|watch| watch.resource == resource && !watch.namespaced)
     };
-    let mut required = Vec::new();
-    for rule in rules(controller, owner) {
-        let groups = rule.api_groups.unwrap_or_default();
-        let resources = rule.resources.unwrap_or_default();
-        for (group, resource) in groups
-            .iter()
-            .flat_map(|group| resources.iter().map(move |resource| (group, resource)))
-        {
-            let (name, subresource) = match resource.split_once('/') {
-                Some((name, subresource)) => (name, Some(subresource.to_owned())),
-                None => (resource.as_str(), None),
-            };
-            // An empty namespace means all namespaces.
-            let namespace = if cluster_scoped(name) { "" } else { &options.namespace };
-            let used = |verb: &&String| !options.dry_run || READ_VERBS.contains(&verb.as_str());
-            required.extend(rule.verbs.iter().filter(used).map(|verb| ResourceAttributes {
-                group: Some(group.clone()),
-                namespace: Some(namespace.to_owned()),
-                resource: Some(name.to_owned()),
-                subresource: subresource.clone(),
-                verb: Some(verb.clone()),
-                ..ResourceAttributes::default()
-            }));
+    // An empty namespace means all namespaces.
+    let namespace = |resource: &str| {
+        if cluster_scoped(resource) {
+            ""
+        } else {
+            &*options.namespace
         }
-    }
+    };
+    let used = |access: &ResourceAttributes| {
+        let verb = access.verb.as_deref().unwrap_or_default();
+        !options.dry_run || READ_VERBS.contains(&verb)
+    };
+    let rules = rules(controller, owner).into_iter();
+    let required = rules.flat_map(|rule| access(rule, namespace)).filter(used);
     let lease = options.leader_election.as_ref().filter(|_| !options.dry_run);
-    required.extend(lease.map(lease_access).unwrap_or_default());
-    required
+    required.chain(lease.map(lease_access).unwrap_or_default()).collect()
+}
+
+/// The permissions of [`lease_rules`] one by one.
+fn lease_access(lease: &LeaderElection) -> Vec<ResourceAttributes> {
+    let rules = lease_rules(&lease.name).into_iter();
+    rules.flat_map(|rule| access(rule, |_| &*lease.namespace)).collect()
+}
+
+/// The permissions of [`secure_port_rules`] one by one, as access reviews take them: to review tokens, and to review access.
+pub(crate) fn secure_port_access(tokens: bool, subject_access: bool) -> Vec<ResourceAttributes> {
+    let rules = secure_port_rules().into_iter().zip([tokens, subject_access]);
+    let required = rules.filter_map(|(rule, required)| required.then_some(rule));
+    required.flat_map(|rule| access(rule, |_| "")).collect()
+}
+
+/// The permissions of a rule one by one. `namespace` returns the namespace in which a resource is used.
+fn access<'a>(rule: PolicyRule, namespace: impl Fn(&str) -> &'a str) -> Vec<ResourceAttributes> {
+    let groups = rule.api_groups.unwrap_or_default();
+    let resources = rule.resources.unwrap_or_default();
+    let object = rule.resource_names.and_then(|names| names.into_iter().next());
+    let mut all = Vec::new();
+    for (group, resource) in groups
+        .iter()
+        .flat_map(|group| resources.iter().map(move |resource| (group, resource)))
+    {
+        let (name, subresource) = match resource.split_once('/') {
+            Some((name, subresource)) => (name, Some(subresource.to_owned())),
+            None => (resource.as_str(), None),
+        };
+        all.extend(rule.verbs.iter().map(|verb| ResourceAttributes {
+            group: Some(group.clone()),
+            namespace: Some(namespace(name).to_owned()),
+            resource: Some(name.to_owned()),
+            subresource: subresource.clone(),
+            name: object.clone(),
+            verb: Some(verb.clone()),
+            ..ResourceAttributes::default()
+        }));
+    }
+    all
 }
 
 fn rules<C: Controller>(controller: &C, owner: Option<&str>) -> Vec<PolicyRule> {
@@ -171,6 +194,17 @@ mod tests {
         });
         let expected = [("create", None), ("get", Some("lock")), ("update", Some("lock"))];
         assert_eq!(lines.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn the_secure_port_requires_the_reviews_that_the_program_sends_itself() {
+        let required = |tokens, access| {
+            let required = secure_port_access(tokens, access).into_iter();
+            required.map(|access| access.resource.unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(required(true, true), ["tokenreviews", "subjectaccessreviews"]);
+        assert_eq!(required(false, true), ["subjectaccessreviews"]);
+        assert!(required(false, false).is_empty());
     }
 
     #[test]

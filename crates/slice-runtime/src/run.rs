@@ -172,6 +172,7 @@ where
         confirmations,
         resync_period: options.resync_period,
         candidacy,
+        health,
     };
     // On the heap: the engine is large, and callers hold this future.
     tokio::select! {
@@ -244,6 +245,7 @@ struct Runner<C: Controller> {
     confirmations: Vec<mpsc::Sender<ConfirmationRequest>>,
     resync_period: Duration,
     candidacy: Option<Candidacy>,
+    health: Arc<Health>,
 }
 
 impl<C: Controller> Runner<C> {
@@ -261,6 +263,7 @@ impl<C: Controller> Runner<C> {
             self.engine.set_term(None, now());
         }
         loop {
+            self.health.record_turn();
             self.follow_term().await?;
             let has_more = self.process_due();
             let deadline = self.engine.next_deadline(now()).map(Instant::from_std);

@@ -19,11 +19,9 @@ pub struct ControllerProcess {
 }
 
 impl ControllerProcess {
-    /// Starts the controller and waits until it serves HTTP. It may not have sent a request yet. Without leader election, unless
-    /// the arguments say otherwise: several tests share a cluster.
+    /// Starts the controller and waits until it serves HTTP. It may not have sent a request yet.
     pub async fn start(program: impl AsRef<Path>, args: &[&str]) -> Result<Self, Error> {
-        let variables = [("ENDPOINTSLICE_LEADER_ELECT", "false")];
-        let process = TestProcess::start(program, &[&["--http-address=:0"], args].concat(), &variables)?;
+        let process = TestProcess::start(program, &[&["--http-address=:0"], args].concat(), &[])?;
         let line = process.wait_for_output("metrics and health are served").await?;
         let address = line.rsplit('=').next().unwrap_or_default();
         let url = format!("http://{address}");

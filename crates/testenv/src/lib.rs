@@ -50,8 +50,10 @@ pub mod readme;
 mod reaper;
 mod relay;
 mod rolling_deployment;
+mod secure_port;
 mod sim;
 mod test_process;
+mod token;
 mod webhook;
 mod workspace_binaries;
 
@@ -66,6 +68,7 @@ pub use error::Error;
 pub use proxy::{FaultProxy, Protocol, ProxyProtocols};
 pub use rbac::rule;
 pub use rolling_deployment::RollingDeployment;
+pub use secure_port::{SecureClient, free_port, raise_open_files_limit};
 pub use sim::SimServer;
 pub use test_process::{Signal, TestProcess, until};
 pub use webhook::{Webhook, WebhookMode};

@@ -39,6 +39,10 @@ impl TestProcess {
             .args(args)
             .env_clear()
             .env("HOME", reaper.directory())
+            // Tests run several of our controllers at the same time: with the default port, all but one would fail to start, and
+            // with one Lease, all but one would stand by.
+            .env("ENDPOINTSLICE_SECURE_PORT", "0")
+            .env("ENDPOINTSLICE_LEADER_ELECT", "false")
             .envs(variables.iter().copied())
             .current_dir(reaper.directory())
             .stdin(Stdio::null())

@@ -4,6 +4,7 @@
 
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
+mod secure_port;
 
 use std::{num::NonZeroUsize, time::Duration};
 

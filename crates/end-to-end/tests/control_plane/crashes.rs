@@ -15,7 +15,7 @@ use testenv::{
 
 use crate::{
     fixtures::{self, address},
-    harness::{MAX_ENDPOINTS, config, programs, put, shared, slice_writes},
+    harness::{MAX_ENDPOINTS, Tested, config, programs, put, shared, slice_writes},
 };
 
 /// Writes of the scenario.
@@ -106,7 +106,7 @@ async fn play(k: usize) -> usize {
     assert!(held.is_none(), "no crash after write {k}");
     controller.stop().await.unwrap();
     let history = recorder.history().unwrap();
-    assert_clean(&history, &config(), env!("CARGO_TARGET_TMPDIR"));
+    assert_clean(&history, &config(Tested::Services), env!("CARGO_TARGET_TMPDIR"));
     let writes = proxy.faults().count(&slice_writes());
     assert!(
         writes <= WRITES + in_flight,

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::{
     fixtures::{self, address},
-    harness::{MAX_ENDPOINTS, SERVICE, config, programs, put, shared, slice_writes},
+    harness::{MAX_ENDPOINTS, SERVICE, Tested, config, programs, put, shared, slice_writes},
 };
 
 /// Without a slice event for this long, the cluster is quiescent.
@@ -124,7 +124,7 @@ impl Cluster {
     async fn finish(self) {
         self.recorder.wait_quiescent(IDLE).await.unwrap();
         let history = self.recorder.history().unwrap();
-        assert_clean(&history, &config(), env!("CARGO_TARGET_TMPDIR"));
+        assert_clean(&history, &config(Tested::Services), env!("CARGO_TARGET_TMPDIR"));
     }
 }
 

@@ -1,11 +1,14 @@
 //! A controller as a program: flags, client configuration, review of permissions, logging, HTTP endpoints, shutdown by signals.
 
+mod authorization;
 mod client_config;
 mod config_errors;
 mod flags;
 mod go_duration;
-mod http;
+mod liveness;
 mod logging;
+mod secure_port;
+mod server;
 mod signals;
 mod status_endpoints;
 mod usage;
@@ -51,6 +54,8 @@ pub struct ProgramInfo {
     /// The resource that owns its slices, in the core group, such as `services`: the permission to set its finalizers is
     /// reviewed too (see [`policy_rules`](crate::policy_rules)).
     pub owner: Option<&'static str>,
+    /// Default of the flag `--secure-port`; 0 means that the port is not served.
+    pub secure_port: u16,
 }
 
 impl ProgramInfo {
@@ -66,6 +71,7 @@ impl ProgramInfo {
             work_queue: name,
             log_target: name,
             owner: None,
+            secure_port: 0,
         }
     }
 
@@ -175,7 +181,7 @@ where
     let user_agent = format!("{}/{}", info.name, info.version);
     let config = client_config::load(&common.kubeconfig, &common.master, &user_agent).await?;
     let server = client_config::without_userinfo(&config.cluster_url);
-    let load_arguments = (common.kubeconfig.clone(), common.master.clone(), user_agent);
+    let load_arguments = (common.kubeconfig.clone(), common.master.clone(), user_agent.clone());
     let connections = client_config::connections(config, common.connection_options(), load_arguments)?;
     let options = run_options(info, &program);
     let mut errors = ConfigErrors::default();
@@ -196,16 +202,20 @@ where
     let (debug, debug_requests) = mpsc::channel(1);
     metrics.build_info(info.version);
     // Before anything waits for the API server, so that `/readyz` reports why.
+    let endpoints = StatusEndpoints {
+        metrics: Arc::clone(&metrics),
+        health: Arc::clone(&health),
+        permissions: Arc::clone(&permissions),
+        debug,
+    };
     if !common.http_address.is_empty() {
-        let endpoints = StatusEndpoints {
-            metrics: Arc::clone(&metrics),
-            health: Arc::clone(&health),
-            permissions: Arc::clone(&permissions),
-            debug,
-        };
-        start_http(&common.http_address, endpoints).await?;
+        start_http(&common.http_address, endpoints.clone()).await?;
     }
-    let required = required_access(&program.controller, info.owner, &options);
+    secure_port::start(common, info.name, &user_agent, endpoints).await?;
+    let probe = liveness::fresh_connection(common, &options, user_agent);
+    tokio::spawn(liveness::probe(Arc::clone(&health), probe));
+    let mut required = required_access(&program.controller, info.owner, &options);
+    required.extend(common.secure_port.required_access());
     tokio::spawn(review_permissions(connections.clone(), required, permissions));
     let result = run_with_debug(
         program.controller,
@@ -226,13 +236,17 @@ where
 }
 
 async fn start_http(address: &str, endpoints: StatusEndpoints) -> Result<(), ConfigErrors> {
-    let listener = http::listen(address).await.map_err(|error| {
+    let listener = server::listen(address).await.map_err(|error| {
         let mut errors = ConfigErrors::default();
         errors.add(&format!("cannot listen on --http-address={address}: {error}"));
         errors
     })?;
     tracing::info!(address = %listener.local_addr()?, "metrics and health are served");
-    tokio::spawn(http::serve(listener, endpoints));
+    let port = server::Port {
+        endpoints,
+        secure: None,
+    };
+    tokio::spawn(server::serve(listener, port));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::files::{Files, ServerFiles};
 use crate::pki::PkiError;
 
-const SERVICE_ACCOUNT_KEY: &str = "service-account.key";
+pub(super) const SERVICE_ACCOUNT_KEY: &str = "service-account.key";
 const SERVICE_ACCOUNT_PUBLIC_KEY: &str = "service-account.pub";
 
 /// Writes the keys with which kube-apiserver signs and verifies tokens.

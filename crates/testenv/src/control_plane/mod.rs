@@ -6,7 +6,7 @@ mod etcd;
 mod flags;
 mod replica;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::rbac::v1::{PolicyRule, Subject};
 use kube::{Client, Config};
@@ -150,6 +150,10 @@ impl ControlPlane {
     /// `--watch-cache=false` everything.
     pub async fn compact_etcd(&self) -> Result<i64, Error> {
         etcd::compact(&component::client(&self.etcd_config)?).await
+    }
+
+    pub(crate) fn service_account_key_file(&self) -> PathBuf {
+        self.files.path(flags::SERVICE_ACCOUNT_KEY)
     }
 
     pub(crate) fn files(&self) -> &Files {

@@ -19,8 +19,8 @@ use kube::Config;
 use slice_controller::{BoxError, ErrorChain};
 use tokio::sync::Notify;
 
-use crate::escape::Escaped;
-use files::CredentialFiles;
+use crate::{escape::Escaped, file_hashes::FileHashes};
+use files::credential_files;
 use signals::{UnauthorizedRun, is_broken_connection};
 use stack::{Clients, Stack};
 pub(crate) use stack::{ConnectionOptions, Purpose};
@@ -87,7 +87,7 @@ impl Connections {
             // kube knows which proxies are supported.
             return Ok(kube::Client::try_from(config)?.into());
         }
-        let files = CredentialFiles::read(&config);
+        let files = credential_files(&config);
         let stack = Stack::new(&config, options)?;
         let connections = Self::with_state(stack.clients(), Some(stack), options);
         let task = ReloadTask {
@@ -204,7 +204,7 @@ struct ReloadTask {
     requested: Arc<Notify>,
     load: Load,
     cluster_url: Uri,
-    files: CredentialFiles,
+    files: FileHashes,
     options: ConnectionOptions,
 }
 
@@ -239,7 +239,7 @@ impl ReloadTask {
             return Err("it has another API server now; restart the program to use that".into());
         }
         // Before they are used: a change in between is detected the next time.
-        let files = CredentialFiles::read(&config);
+        let files = credential_files(&config);
         let options = self.options;
         let stack = tokio::task::spawn_blocking(move || Stack::new(&config, options)).await??;
         self.files = files;

@@ -1,6 +1,7 @@
 //! The flags that all programs have.
 
 mod leader_election;
+mod secure_port;
 
 use std::{num::NonZeroU32, time::Duration};
 
@@ -9,6 +10,7 @@ use clap::{Arg, Args, Command, CommandFactory, FromArgMatches, ValueEnum, builde
 use super::{ConfigErrors, GoDuration, ProgramInfo};
 use crate::client::{ConnectionOptions, RateLimit};
 use leader_election::LeaderElectionArgs;
+use secure_port::SecurePortArgs;
 
 /// The prefix of environment variables.
 const ENV_PREFIX: &str = "ENDPOINTSLICE_";
@@ -61,9 +63,8 @@ pub struct CommonArgs {
     pub(super) v: u8,
     #[command(flatten)]
     pub(super) leader_election: LeaderElectionArgs,
-    /// Not implemented yet: must be 0
-    #[arg(long, value_name = "PORT", default_value_t = 0)]
-    secure_port: u16,
+    #[command(flatten)]
+    pub(super) secure_port: SecurePortArgs,
 }
 
 /// Format of log lines.
@@ -106,12 +107,7 @@ impl CommonArgs {
     /// Validates the flags.
     pub(super) fn check(&self, errors: &mut ConfigErrors) {
         self.leader_election.check(errors);
-        if self.secure_port != 0 {
-            errors.add(&format!(
-                "secure-port must be 0, but got {}: TLS is not implemented yet; --http-address serves metrics and health",
-                self.secure_port
-            ));
-        }
+        self.secure_port.check(errors);
         if self.controller_name.is_empty() {
             errors.add(&"controller-name must not be empty");
         }
@@ -134,6 +130,7 @@ fn command<A: CommandFactory>(info: &ProgramInfo) -> Command {
         .version(info.version)
         .mut_arg("controller_name", |arg| arg.default_value(info.managed_by))
         .mut_arg("leader_elect_resource_name", |arg| arg.default_value(info.name))
+        .mut_arg("secure_port", |arg| arg.default_value(info.secure_port.to_string()))
         .mut_args(with_env)
         .after_help(format!(
             "Each flag is also an environment variable, named {ENV_PREFIX} and the flag in capitals:\n\

@@ -82,6 +82,7 @@ fn kube_api_qps_and_burst_set_the_rate_limit() {
 fn flags_have_the_syntax_of_kube_controller_manager() {
     for accepted in [
         &["--leader-elect=false", "--secure-port=0"][..],
+        &["--bind-address=::1", "--secure-port=10257"],
         &["--secure-port", "0"],
         &["--dry-run=false"],
         &["--dry-run=F"],
@@ -101,12 +102,34 @@ fn flags_have_the_syntax_of_kube_controller_manager() {
 }
 
 #[test]
+fn the_secure_port_has_the_default_of_the_program_and_three_open_paths() {
+    let common = parse_flags(&[]).unwrap();
+    let secure = &common.secure_port;
+    assert_eq!(secure.secure_port, 0);
+    assert!(secure.certificate_files().is_none());
+    assert_eq!(
+        secure.authorization_always_allow_paths,
+        ["/healthz", "/readyz", "/livez"]
+    );
+    assert!(secure.required_access().is_empty());
+    let info = ProgramInfo {
+        secure_port: 10267,
+        ..INFO
+    };
+    let flags = ["a-program", "--authentication-kubeconfig=other"];
+    let secure = parse::<Only>(&info, flags).unwrap().common.secure_port;
+    assert_eq!(secure.secure_port, 10267);
+    let required = secure.required_access();
+    assert_eq!(required.len(), 1, "the other kubeconfig reviews tokens: {required:?}");
+}
+
+#[test]
 fn unsupported_values_are_all_reported() {
-    let errors = parse_flags(&["--secure-port=10257", "--controller-name="]).unwrap_err();
+    let errors = parse_flags(&["--tls-cert-file=tls.crt", "--controller-name="]).unwrap_err();
     let lines: Vec<&str> = errors.lines().collect();
     assert_eq!(lines.len(), 2, "{errors}");
     for (line, beginning) in lines.iter().zip([
-        "secure-port must be 0, but got 10257: ",
+        "tls-cert-file and tls-private-key-file must be given together",
         "controller-name must not be empty",
     ]) {
         assert!(line.starts_with(beginning), "{line}");
@@ -119,6 +142,8 @@ fn invalid_flags_are_usage_errors() {
         ("--min-resync-period=soon", "not a duration such as 1m30s, 500ms or 0"),
         ("--logging-format=xml", "[possible values: text, json]"),
         ("--v=loud", "invalid digit"),
+        ("--secure-port=65536", "65536 is not in 0..=65535"),
+        ("--bind-address=localhost", "invalid IP address syntax"),
         ("--nonsense", "unexpected argument '--nonsense'"),
     ] {
         let error = parse_flags(&[flag]).unwrap_err();
@@ -151,7 +176,13 @@ fn help_lists_every_flag_with_its_environment_variable() {
         "leader-elect-resource-lock",
         "leader-elect-resource-name",
         "leader-elect-resource-namespace",
+        "bind-address",
         "secure-port",
+        "tls-cert-file",
+        "tls-private-key-file",
+        "authentication-kubeconfig",
+        "authorization-kubeconfig",
+        "authorization-always-allow-paths",
     ] {
         let variable = format!("[env: ENDPOINTSLICE_{}]", flag.to_uppercase().replace('-', "_"));
         assert!(
@@ -160,7 +191,7 @@ fn help_lists_every_flag_with_its_environment_variable() {
         );
         assert!(help.contains(&variable), "{variable}: {help}");
     }
-    assert_eq!(help.matches("[env: ").count(), 21, "{help}");
+    assert_eq!(help.matches("[env: ").count(), 27, "{help}");
     assert!(help.contains("[default: us.example]"), "{help}");
 }
 

@@ -12,10 +12,22 @@ use super::logging;
 
 use crate::{
     Health, Metrics, WatchState,
+    health::Liveness,
     metrics::TEXT_FORMAT,
     preflight::{PermissionState, Permissions},
     run::DebugRequest,
 };
+
+/// Which port a request came to, and what is known about its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// The port without TLS, by a client with this address.
+    Plain(IpAddr),
+    /// The secure port, by a client that was not authenticated: the path is open to everyone.
+    AlwaysAllowed,
+    /// The secure port, by a client that may send the request.
+    Authorized,
+}
 
 /// The handler of the HTTP endpoints.
 #[derive(Clone)]
@@ -27,25 +39,27 @@ pub(super) struct StatusEndpoints {
 }
 
 impl StatusEndpoints {
-    /// Handles a request of a client with this address.
-    pub(super) async fn handle<B>(&self, request: &Request<B>, peer: IpAddr) -> Response<Full<bytes::Bytes>> {
+    /// Handles a request that is allowed.
+    pub(super) async fn handle<B>(&self, request: &Request<B>, access: Access) -> Response<Full<bytes::Bytes>> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n");
         }
         match request.uri().path() {
             "/metrics" => self.metrics(),
-            "/healthz" | "/livez" => text(StatusCode::OK, "ok"),
+            "/healthz" | "/livez" => self.livez(),
             "/readyz" => {
                 let query = request.uri().query().unwrap_or_default();
                 let verbose = form_urlencoded::parse(query.as_bytes()).any(|(key, _)| key == "verbose");
-                self.readyz(verbose)
+                // Errors name objects and users, which are not for everyone who can reach the port.
+                self.readyz(verbose, access != Access::AlwaysAllowed)
             }
-            // Names of objects and errors are not for all who may read metrics.
-            "/debug/state" if !peer.to_canonical().is_loopback() => text(
-                StatusCode::FORBIDDEN,
-                "forbidden; /debug/state is served to clients on the loopback interface\n",
-            ),
-            "/debug/state" => self.debug_state().await,
+            "/debug/state" => match access {
+                Access::Plain(peer) if !peer.to_canonical().is_loopback() => text(
+                    StatusCode::FORBIDDEN,
+                    "forbidden; without TLS, /debug/state is served to clients on the loopback interface\n",
+                ),
+                _ => self.debug_state().await,
+            },
             _ => text(
                 StatusCode::NOT_FOUND,
                 "not found; the endpoints are /metrics, /healthz, /livez, /readyz?verbose and /debug/state\n",
@@ -62,9 +76,20 @@ impl StatusEndpoints {
         response
     }
 
+    /// Live means that a restart would not help (see [`Liveness`]).
+    fn livez(&self) -> Response<Full<bytes::Bytes>> {
+        match self.health.liveness(tokio::time::Instant::now().into_std()) {
+            Liveness::Live => text(StatusCode::OK, "ok"),
+            failed => text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("{failed}\nlivez check failed\n"),
+            ),
+        }
+    }
+
     /// Ready means that every watch was listed once. Later errors do not end readiness: the cache stays in use. Nor do missing
     /// permissions: those to list and watch keep a watch from being listed, and without those to write, restarts do not help.
-    fn readyz(&self, verbose: bool) -> Response<Full<bytes::Bytes>> {
+    fn readyz(&self, verbose: bool, with_errors: bool) -> Response<Full<bytes::Bytes>> {
         let ready = self.health.is_ready();
         if ready && !verbose {
             return text(StatusCode::OK, "ok");
@@ -72,9 +97,9 @@ impl StatusEndpoints {
         let now = Instant::now();
         let mut page = String::new();
         for (name, state) in self.health.watches() {
-            page.push_str(&watch_line(name, &state, now));
+            page.push_str(&watch_line(name, &state, now, with_errors));
         }
-        page.push_str(&permissions_line(&self.permissions.get()));
+        page.push_str(&permissions_line(&self.permissions.get(), with_errors));
         let (status, summary) = if ready {
             (StatusCode::OK, "readyz check passed\n")
         } else {
@@ -84,8 +109,11 @@ impl StatusEndpoints {
     }
 }
 
+/// Replaces an error for clients that are not authenticated.
+const NOT_SHOWN: &str = "error not shown; see the log or /debug/state";
+
 /// One line of `/readyz?verbose`.
-fn watch_line(name: &str, state: &WatchState, now: Instant) -> String {
+fn watch_line(name: &str, state: &WatchState, now: Instant, with_errors: bool) -> String {
     let cached = if state.synced {
         "; cached objects stay in use"
     } else {
@@ -94,6 +122,7 @@ fn watch_line(name: &str, state: &WatchState, now: Instant) -> String {
     match &state.last_error {
         Some((error, since)) => {
             let seconds = now.saturating_duration_since(*since).as_secs();
+            let error = if with_errors { error } else { NOT_SHOWN };
             format!("[-]{name} failed: {error} (for {seconds} s{cached})\n")
         }
         None if state.absent => format!("[+]{name} absent: the API server does not serve it{cached}\n"),
@@ -106,8 +135,10 @@ fn watch_line(name: &str, state: &WatchState, now: Instant) -> String {
 }
 
 /// The line of `/readyz?verbose` about permissions.
-fn permissions_line(state: &PermissionState) -> String {
+fn permissions_line(state: &PermissionState, with_errors: bool) -> String {
     match state {
+        PermissionState::Unknown(_) if !with_errors => format!("[-]permissions not reviewed: {NOT_SHOWN}\n"),
+        PermissionState::Missing(_) if !with_errors => format!("[-]permissions missing: {NOT_SHOWN}\n"),
         PermissionState::Granted => "[+]permissions ok\n".to_owned(),
         PermissionState::Pending => "[+]permissions not reviewed yet\n".to_owned(),
         PermissionState::Unknown(error) => format!("[-]permissions not reviewed: {error}\n"),
@@ -121,7 +152,7 @@ fn position(state: &WatchState, now: Instant) -> String {
     seconds.map_or_else(String::new, |seconds| format!(" (position {seconds} s old)"))
 }
 
-fn text(status: StatusCode, body: impl Into<bytes::Bytes>) -> Response<Full<bytes::Bytes>> {
+pub(super) fn text(status: StatusCode, body: impl Into<bytes::Bytes>) -> Response<Full<bytes::Bytes>> {
     let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");

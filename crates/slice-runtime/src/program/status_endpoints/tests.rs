@@ -1,4 +1,7 @@
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr},
+    time::Duration,
+};
 
 use futures::FutureExt as _;
 use http_body_util::BodyExt as _;
@@ -26,8 +29,12 @@ fn request(endpoints: &StatusEndpoints, method: Method, path: &str) -> Reply {
 }
 
 fn request_from(peer: IpAddr, endpoints: &StatusEndpoints, method: Method, path: &str) -> Reply {
+    request_with(Access::Plain(peer), endpoints, method, path)
+}
+
+fn request_with(access: Access, endpoints: &StatusEndpoints, method: Method, path: &str) -> Reply {
     let request = Request::builder().method(method).uri(path).body(()).unwrap();
-    let response = endpoints.handle(&request, peer).now_or_never();
+    let response = endpoints.handle(&request, access).now_or_never();
     let (head, body) = response.expect("a response without a wait").into_parts();
     let body = body.collect().now_or_never().unwrap().unwrap().to_bytes();
     Reply {
@@ -46,6 +53,43 @@ fn get(endpoints: &StatusEndpoints, path: &str) -> (u16, String) {
 fn liveness_endpoints_return_ok() {
     for path in ["/healthz", "/livez", "/livez?verbose"] {
         assert_eq!(get(&endpoints(), path), (200, "ok".to_owned()), "{path}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn livez_fails_when_the_loop_has_stopped() {
+    let endpoints = endpoints();
+    let half = Duration::from_secs(15);
+    tokio::time::advance(half).await;
+    assert_eq!(get(&endpoints, "/livez").0, 200);
+    endpoints.health.record_turn();
+    tokio::time::advance(half).await;
+    assert_eq!(get(&endpoints, "/livez").0, 200);
+    tokio::time::advance(half).await;
+    let failed = "the loop of the controller has not turned for 30 s\nlivez check failed\n";
+    for path in ["/healthz", "/livez"] {
+        assert_eq!(get(&endpoints, path), (500, failed.to_owned()), "{path}");
+    }
+}
+
+/// Errors may name users and objects.
+#[test]
+fn readyz_shows_no_errors_to_clients_that_are_not_authenticated() {
+    let endpoints = endpoints();
+    endpoints.health.add("pods").set_error("user x may not");
+    endpoints.health.add("nodes").set_synced();
+    let states = [
+        PermissionState::Unknown("user x may not".to_owned()),
+        PermissionState::Missing(vec!["user x may not".to_owned()]),
+    ];
+    for state in states {
+        endpoints.permissions.replace(state);
+        let page = |access| request_with(access, &endpoints, Method::GET, "/readyz").body;
+        assert_eq!(page(Access::Authorized).matches("user x may not").count(), 2);
+        let open = page(Access::AlwaysAllowed);
+        assert!(!open.contains("user x"), "{open}");
+        assert_eq!(open.matches(NOT_SHOWN).count(), 2, "{open}");
+        assert!(open.contains("[+]nodes ok\n"), "{open}");
     }
 }
 
@@ -173,7 +217,7 @@ fn other_paths_and_methods_are_errors() {
 
 /// Without a running engine, loopback clients get 503: they passed the check.
 #[tokio::test]
-async fn debug_state_is_for_loopback_clients_only() {
+async fn debug_state_without_tls_is_for_loopback_clients_only() {
     let endpoints = endpoints();
     for (peer, status) in [
         (IpAddr::from(Ipv4Addr::LOCALHOST), 503),
@@ -185,4 +229,6 @@ async fn debug_state_is_for_loopback_clients_only() {
         let reply = request_from(peer, &endpoints, Method::GET, "/debug/state");
         assert_eq!(reply.status, status, "{peer}");
     }
+    let reply = request_with(Access::Authorized, &endpoints, Method::GET, "/debug/state");
+    assert_eq!(reply.status, 503, "the secure port authorizes clients itself");
 }

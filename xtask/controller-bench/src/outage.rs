@@ -69,7 +69,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     drop(recorder);
     let ((), before) = controllers.sample(wait(STEADY)).await?;
 
-    // The controllers see the changes only when the API server is gone, so that every key is due during the outage.
+    // The controllers see these changes only when the API server is gone, so that keys are due during the outage.
     controllers.signal(Signal::STOP)?;
     args.change_inputs(&client, 0).await?;
     control_plane.apiserver().kill().await?;

@@ -190,11 +190,11 @@ async fn i6_a_change_of_the_leader_writes_nothing() {
 }
 
 #[tokio::test]
-async fn f18_a_frozen_leader_that_wakes_up_changes_nothing() {
+async fn f18_a_frozen_leader_changes_nothing_when_it_continues() {
     let cluster = Cluster::new("f18").await;
     let (leader, standby) = cluster.start_two(&SHORT).await;
     cluster.start_phase("frozen", Window::Any).await;
-    // It has a change to write when it wakes up.
+    // It has a change to write when it continues.
     leader.process.process.signal(Signal::STOP).unwrap();
     cluster.add_pods([4, 5]).await;
     cluster.wait_published(1..=5).await;
@@ -207,7 +207,7 @@ async fn f18_a_frozen_leader_that_wakes_up_changes_nothing() {
         .await
         .unwrap();
     cluster.wait_published(2..=5).await;
-    cluster.start_phase("woken up", Window::NoWrites).await;
+    cluster.start_phase("continued", Window::NoWrites).await;
     let before = leader.writes();
     leader.process.process.signal(Signal::CONT).unwrap();
     leader.wait_leads(false).await;

@@ -192,10 +192,19 @@ async fn f7(tested: Tested, row: &str, protocol: Protocol) {
         Tested::Mirroring => 1,
     };
     let harness = Harness::start_tested(tested, row, protocol).await;
-    let creates = || Rule::on(Verb::Create, "endpointslices").times(1);
-    let lost = harness.faults().add(creates().drop_answer());
+    // The watch does not show the slice either, so the create is repeated.
+    let held = hold_slices(&harness);
+    let creates = Rule::on(Verb::Create, "endpointslices").times(1);
+    let lost = harness.faults().add(creates.drop_answer());
     harness.put_service("lost", PODS).await;
+    until("a repeated create", async || {
+        harness.writes().contains_key(&(Verb::Create, 409))
+    })
+    .await
+    .unwrap();
     harness.wait_published("lost", PODS).await;
+    held.remove();
+    harness.wait_quiescent().await;
     assert_eq!(lost.hits(), 1);
     assert_eq!(harness.slices_of("lost").await.len(), slices);
     let posts = harness

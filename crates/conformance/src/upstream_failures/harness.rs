@@ -205,11 +205,12 @@ impl<'a> Harness<'a> {
 
     /// Waits for a condition that the scenario needs.
     pub(super) async fn wait(&self, what: &str, condition: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+        let errors = self.errors().len();
         if self.holds_within(TIMEOUT, condition).await? {
             return Ok(());
         }
         let seconds = TIMEOUT.as_secs();
-        anyhow::bail!("no {what} within {seconds} s; {}", self.observed().await?)
+        anyhow::bail!("no {what} within {seconds} s; {}", self.observed_since(errors).await?)
     }
 
     /// Waits for a condition that a correct controller reaches.
@@ -218,11 +219,15 @@ impl<'a> Harness<'a> {
             Implementation::Ours(_) => PATIENCE_WITH_OURS,
             Implementation::Upstream => PATIENCE_WITH_UPSTREAM,
         };
+        let errors = self.errors().len();
         if self.holds_within(patience, condition).await? {
             return Ok(());
         }
         let seconds = patience.as_secs();
-        self.failed(format!("no {what} within {seconds} s; {}", self.observed().await?))
+        self.failed(format!(
+            "no {what} within {seconds} s; {}",
+            self.observed_since(errors).await?
+        ))
     }
 
     /// The controller has the failure.
@@ -244,9 +249,9 @@ impl<'a> Harness<'a> {
         }
     }
 
-    /// The last error of the controller; without one, the endpoints of `web`.
-    async fn observed(&self) -> Result<String> {
-        if let Some(error) = self.last_error() {
+    /// The last error of the controller since it had this number of them; without one, the endpoints of `web`.
+    async fn observed_since(&self, errors: usize) -> Result<String> {
+        if let Some(error) = self.errors().into_iter().skip(errors).last() {
             return Ok(format!("last error: {error}"));
         }
         let slices = self.live_slices("web").await?;
@@ -259,8 +264,11 @@ impl<'a> Harness<'a> {
         })
     }
 
-    fn last_error(&self) -> Option<String> {
-        self.process.as_ref()?.last_error(&self.namespace)
+    fn errors(&self) -> Vec<String> {
+        let process = self.process.as_ref();
+        process
+            .map(|process| process.errors(&self.namespace))
+            .unwrap_or_default()
     }
 
     /// Waits until no slice changes.
@@ -282,7 +290,7 @@ impl<'a> Harness<'a> {
     pub(super) async fn expect_no_failed_sync_since(&self, before: usize) -> Result<()> {
         match self.failed_syncs().await? - before {
             0 => Ok(()),
-            syncs => self.failed(format!("failed syncs: {syncs}; {}", self.observed().await?)),
+            syncs => self.failed(format!("failed syncs: {syncs}; {}", self.observed_since(0).await?)),
         }
     }
 

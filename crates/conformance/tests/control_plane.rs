@@ -42,7 +42,6 @@ macro_rules! tests {
 }
 
 tests! {
-    upstream_100033_lost_response_creates_no_second_slice,
     upstream_107927_missing_node_blocks_no_other_pod,
     upstream_108267_foreign_metadata_survives_scaling_to_zero,
     upstream_108779_terminating_slice_blocks_no_service,
@@ -53,7 +52,7 @@ tests! {
     upstream_136502_headless_service_without_ports_is_not_rewritten,
     upstream_141592_recreated_service_is_published,
     upstream_90276_deleted_slice_needs_no_deletion,
-    upstream_93374_stale_cache_creates_no_second_slice,
+    upstream_93374_100033_stale_cache_creates_no_second_slice,
     upstream_d10_reserved_labels_cause_no_write,
     upstream_d1_ports_of_both_families_change_without_an_error,
     upstream_d2_relabelled_mirrored_slice_is_replaced,
@@ -68,6 +67,7 @@ tests! {
     upstream_h53b_unreachable_share_causes_no_write,
     upstream_h54_family_with_hints_is_reported_once,
     upstream_m94_foreign_finalizer_survives_an_update,
+    upstream_r110a_lost_response_creates_no_second_slice,
     upstream_w1_relabelled_slice_is_replaced,
     upstream_w2_deleted_slice_is_recreated_after_restart,
     upstream_x2_failed_pod_is_removed,

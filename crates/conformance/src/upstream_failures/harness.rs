@@ -7,7 +7,10 @@ use apisim::{
     faults::{Faults, Match, Recorded, Rule, RuleHandle, StreamFault},
     request::Verb,
 };
-use k8s_openapi::api::{core::v1::Service, discovery::v1::EndpointSlice};
+use k8s_openapi::api::{
+    core::v1::Service,
+    discovery::v1::{Endpoint, EndpointSlice},
+};
 use kube::{
     Api, ResourceExt,
     api::{DeleteParams, ListParams},
@@ -202,11 +205,12 @@ impl<'a> Harness<'a> {
 
     /// Waits for a condition that the scenario needs.
     pub(super) async fn wait(&self, what: &str, condition: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+        let errors = self.errors().len();
         if self.holds_within(TIMEOUT, condition).await? {
             return Ok(());
         }
         let seconds = TIMEOUT.as_secs();
-        anyhow::bail!("no {what} within {seconds} s; {}", self.observed().await?)
+        anyhow::bail!("no {what} within {seconds} s; {}", self.observed_since(errors).await?)
     }
 
     /// Waits for a condition that a correct controller reaches.
@@ -215,11 +219,15 @@ impl<'a> Harness<'a> {
             Implementation::Ours(_) => PATIENCE_WITH_OURS,
             Implementation::Upstream => PATIENCE_WITH_UPSTREAM,
         };
+        let errors = self.errors().len();
         if self.holds_within(patience, condition).await? {
             return Ok(());
         }
         let seconds = patience.as_secs();
-        self.failed(format!("no {what} within {seconds} s; {}", self.observed().await?))
+        self.failed(format!(
+            "no {what} within {seconds} s; {}",
+            self.observed_since(errors).await?
+        ))
     }
 
     /// The controller has the failure.
@@ -241,35 +249,36 @@ impl<'a> Harness<'a> {
         }
     }
 
-    /// The last error of the controller; without one, the endpoints of `web`.
-    async fn observed(&self) -> Result<String> {
-        if let Some(error) = self.last_error() {
+    /// The last error of the controller since it had this number of them; without one, the endpoints of `web`.
+    async fn observed_since(&self, errors: usize) -> Result<String> {
+        if let Some(error) = self.errors().into_iter().skip(errors).last() {
             return Ok(format!("last error: {error}"));
         }
         let slices = self.live_slices("web").await?;
         let endpoints = slices.iter().flat_map(|slice| slice.endpoints.iter().flatten());
-        let endpoints = endpoints.map(|endpoint| {
-            let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
-            let state = if ready == Some(true) { "ready" } else { "not ready" };
-            let hints = endpoint.hints.as_ref().map(|hints| format!(" {}", json!(hints)));
-            format!("{} {state}{}", endpoint.addresses.join(" "), hints.unwrap_or_default())
-        });
-        let endpoints: Vec<String> = endpoints.collect();
-        let number = slices.len();
-        Ok(format!(
-            "{number} slices with {} endpoints: {}",
-            endpoints.len(),
-            endpoints.join(", ")
-        ))
+        let endpoints: Vec<String> = endpoints.map(describe).collect();
+        Ok(match (slices.len(), endpoints.len()) {
+            (0, _) => "found no slice".to_owned(),
+            (_, 0) => "found no endpoint".to_owned(),
+            _ => format!("found {}", endpoints.join(", ")),
+        })
     }
 
-    fn last_error(&self) -> Option<String> {
-        self.process.as_ref()?.last_error(&self.namespace)
+    fn errors(&self) -> Vec<String> {
+        let process = self.process.as_ref();
+        process
+            .map(|process| process.errors(&self.namespace))
+            .unwrap_or_default()
     }
 
     /// Waits until no slice changes.
     pub(super) async fn wait_quiescent(&self) -> Result<()> {
         Ok(self.recorder.wait_quiescent(IDLE).await?)
+    }
+
+    /// Number of syncs that have ended since the controller started.
+    pub(super) async fn syncs(&self) -> Result<usize> {
+        self.process()?.syncs().await
     }
 
     /// Number of failed syncs of the scenario.
@@ -281,7 +290,7 @@ impl<'a> Harness<'a> {
     pub(super) async fn expect_no_failed_sync_since(&self, before: usize) -> Result<()> {
         match self.failed_syncs().await? - before {
             0 => Ok(()),
-            syncs => self.failed(format!("failed syncs: {syncs}; {}", self.observed().await?)),
+            syncs => self.failed(format!("failed syncs: {syncs}; {}", self.observed_since(0).await?)),
         }
     }
 
@@ -294,12 +303,11 @@ impl<'a> Harness<'a> {
 
     /// Changes a Service so that it is synced although its endpoints do not change, and waits for the sync.
     pub(super) async fn sync_again(&self, service: &Value, number: usize) -> Result<()> {
-        let before = self.process()?.syncs().await?;
+        let before = self.syncs().await?;
         let is_odd = number % 2 == 1;
         self.apply(&with(service, "/spec/publishNotReadyAddresses", json!(is_odd)))
             .await?;
-        let process = self.process()?;
-        self.wait("sync", async || Ok(process.syncs().await? > before)).await?;
+        self.wait("sync", async || Ok(self.syncs().await? > before)).await?;
         self.wait_quiescent().await
     }
 
@@ -406,4 +414,19 @@ impl<'a> Harness<'a> {
         }
         stopped
     }
+}
+
+/// Address, readiness and hints of an endpoint.
+fn describe(endpoint: &Endpoint) -> String {
+    let ready = endpoint.conditions.as_ref().and_then(|conditions| conditions.ready);
+    let mut text = endpoint.addresses.join(" ");
+    text.push_str(if ready == Some(true) { " ready" } else { " not ready" });
+    let hints = endpoint.hints.clone().unwrap_or_default();
+    let zones = hints.for_zones.into_iter().flatten().map(|zone| zone.name);
+    let nodes = hints.for_nodes.into_iter().flatten().map(|node| node.name);
+    for name in zones.chain(nodes) {
+        text.push_str(" for ");
+        text.push_str(&name);
+    }
+    text
 }

@@ -97,11 +97,12 @@ fn has_node(hints: &EndpointHints) -> bool {
 }
 
 async fn late_zone(harness: &mut Harness<'_>) -> Result<()> {
+    harness.apply(&service("web")).await?;
     for (network, zone) in ["a", "b"].into_iter().enumerate() {
         let node = harness.node(zone, &format!("zone-{zone}"), "2", true).await?;
         pods(harness, &node, network, 3).await?;
     }
-    harness.apply(&auto()).await?;
+    enable_hints(harness, &auto(), 6).await?;
     harness
         .wait("hints", async || all_have(harness, 6, has_zone).await)
         .await?;
@@ -120,17 +121,13 @@ async fn late_zone(harness: &mut Harness<'_>) -> Result<()> {
 }
 
 async fn node_hints(harness: &mut Harness<'_>) -> Result<()> {
+    harness.apply(&service("web")).await?;
     for (network, zone) in ["a", "b"].into_iter().enumerate() {
         let node = harness.node(zone, &format!("zone-{zone}"), "2", true).await?;
         pods(harness, &node, network, 2).await?;
     }
-    harness
-        .apply(&with(
-            &service("web"),
-            "/spec/trafficDistribution",
-            json!("PreferSameNode"),
-        ))
-        .await?;
+    let same_node = with(&service("web"), "/spec/trafficDistribution", json!("PreferSameNode"));
+    enable_hints(harness, &same_node, 4).await?;
     harness
         .wait("hints for nodes", async || all_have(harness, 4, has_node).await)
         .await?;
@@ -143,6 +140,7 @@ async fn node_hints(harness: &mut Harness<'_>) -> Result<()> {
 }
 
 async fn stale_hint(harness: &mut Harness<'_>) -> Result<()> {
+    harness.apply(&service("web")).await?;
     for (network, zone) in ["a", "b"].into_iter().enumerate() {
         let node = harness.node(zone, &format!("zone-{zone}"), "2", true).await?;
         pods(harness, &node, network, 1).await?;
@@ -152,7 +150,7 @@ async fn stale_hint(harness: &mut Harness<'_>) -> Result<()> {
             harness.apply(&not_ready).await?;
         }
     }
-    harness.apply(&auto()).await?;
+    enable_hints(harness, &auto(), 3).await?;
     // Of the ready endpoints only.
     let is_hinted = async || {
         let endpoints = endpoints(harness).await?;
@@ -177,6 +175,7 @@ async fn stale_hint(harness: &mut Harness<'_>) -> Result<()> {
 }
 
 async fn missing_zone(harness: &mut Harness<'_>) -> Result<()> {
+    harness.apply(&service("web")).await?;
     for (network, (zone, count)) in [("a", 3), ("b", 2)].into_iter().enumerate() {
         let node = harness.node(zone, &format!("zone-{zone}"), "2", true).await?;
         pods(harness, &node, network, count).await?;
@@ -187,6 +186,7 @@ async fn missing_zone(harness: &mut Harness<'_>) -> Result<()> {
 }
 
 async fn zone_without_nodes(harness: &mut Harness<'_>) -> Result<()> {
+    harness.apply(&service("web")).await?;
     for (network, (zone, counts, count)) in [("a", true, 1), ("b", true, 1), ("c", false, 2)]
         .into_iter()
         .enumerate()
@@ -199,6 +199,7 @@ async fn zone_without_nodes(harness: &mut Harness<'_>) -> Result<()> {
 
 /// Shares of 3.6 and 1.4 endpoints, of which at least 3 and 2 are required; 4 and 1 is what moves nothing for half an endpoint.
 async fn unreachable_share(harness: &mut Harness<'_>) -> Result<()> {
+    harness.apply(&service("web")).await?;
     for (network, (zone, cpu, count)) in [("a", "18", 4), ("b", "7", 1)].into_iter().enumerate() {
         let node = harness.node(zone, &format!("zone-{zone}"), cpu, true).await?;
         pods(harness, &node, network, count).await?;
@@ -206,14 +207,22 @@ async fn unreachable_share(harness: &mut Harness<'_>) -> Result<()> {
     expect_no_writes(harness, 5).await
 }
 
-/// Creates the Service and fails if syncs without a change write slices.
-async fn expect_no_writes(harness: &Harness<'_>, count: usize) -> Result<()> {
-    harness.apply(&auto()).await?;
+/// Waits until all pods are published without hints, then changes the Service and waits for its sync.
+async fn enable_hints(harness: &Harness<'_>, service: &Value, count: usize) -> Result<()> {
     harness
         .wait("publication of all endpoints", async || {
             Ok(endpoints(harness).await?.len() == count)
         })
         .await?;
+    harness.wait_quiescent().await?;
+    let before = harness.syncs().await?;
+    harness.apply(service).await?;
+    harness.wait("sync", async || Ok(harness.syncs().await? > before)).await
+}
+
+/// Enables hints and fails if syncs without a change write slices.
+async fn expect_no_writes(harness: &Harness<'_>, count: usize) -> Result<()> {
+    enable_hints(harness, &auto(), count).await?;
     harness.wait_quiescent().await?;
     harness.faults().clear_log();
     for number in 1..=SYNCS {
@@ -226,6 +235,11 @@ async fn expect_no_writes(harness: &Harness<'_>, count: usize) -> Result<()> {
 }
 
 async fn one_family(harness: &mut Harness<'_>) -> Result<()> {
+    let dual_stack = |service: Value| {
+        let service = with(&service, "/spec/ipFamilies", json!(["IPv4", "IPv6"]));
+        with(&service, "/spec/ipFamilyPolicy", json!("RequireDualStack"))
+    };
+    harness.apply(&dual_stack(service("web"))).await?;
     for (network, zone) in ["a", "b"].into_iter().enumerate() {
         let node = harness.node(zone, &format!("zone-{zone}"), "2", true).await?;
         pods(harness, &node, network, 2).await?;
@@ -236,9 +250,8 @@ async fn one_family(harness: &mut Harness<'_>) -> Result<()> {
             harness.apply(&pod("web-ipv4", "web", &node, &["10.3.9.2"])).await?;
         }
     }
-    let service = with(&auto(), "/spec/ipFamilies", json!(["IPv4", "IPv6"]));
-    let service = with(&service, "/spec/ipFamilyPolicy", json!("RequireDualStack"));
-    harness.apply(&service).await?;
+    let service = dual_stack(auto());
+    enable_hints(harness, &service, 7).await?;
     harness
         .wait("hints", async || {
             let endpoints = endpoints(harness).await?;

@@ -84,14 +84,17 @@ impl Process {
         })
     }
 
-    /// The error of the last failed sync of a namespace, from the log.
-    pub(super) fn last_error(&self, namespace: &str) -> Option<String> {
-        let line = self.failure_lines(namespace).pop()?;
-        let (_, error) = line.split_once("err=").unwrap_or(("", &line));
-        // A quoted string, perhaps with further fields behind it.
-        let quoted = serde_json::Deserializer::from_str(error).into_iter::<String>().next();
-        let error = quoted.and_then(Result::ok).unwrap_or_else(|| error.to_owned());
-        Some(error.replace(&format!("{namespace}/"), ""))
+    /// The errors of failed syncs of a namespace, from the log.
+    pub(super) fn errors(&self, namespace: &str) -> Vec<String> {
+        let lines = self.failure_lines(namespace).into_iter();
+        let errors = lines.map(|line| {
+            let (_, error) = line.split_once("err=").unwrap_or(("", &line));
+            // A quoted string, perhaps with further fields behind it.
+            let quoted = serde_json::Deserializer::from_str(error).into_iter::<String>().next();
+            let error = quoted.and_then(Result::ok).unwrap_or_else(|| error.to_owned());
+            error.replace(&format!("{namespace}/"), "")
+        });
+        errors.collect()
     }
 
     fn failure_lines(&self, namespace: &str) -> Vec<String> {

@@ -12,7 +12,7 @@ use super::{Environment, Failure, Implementation, Outcome, all};
 /// Number of scenarios that run at the same time.
 const MAX_CONCURRENT_SCENARIOS: usize = 2;
 /// Longest evidence in the table; the whole text is printed when the scenario ends.
-const MAX_EVIDENCE_CHARS: usize = 250;
+const MAX_EVIDENCE_CHARS: usize = 200;
 
 /// Run past failures of upstream with our controllers and with kube-controller-manager, and print which still has them
 #[derive(Debug, Parser)]

@@ -60,11 +60,12 @@ pub(super) fn all() -> Vec<Failure> {
     ]
 }
 
-/// A node, and the Service `web` with one pod, published.
+/// A node, and the Service `web` with one pod, published. The Service is created first here and elsewhere, so that each later
+/// change is one that the oracle expects a write for, whatever the order in which the watches deliver them.
 pub(super) async fn publish(harness: &mut Harness<'_>) -> Result<String> {
     let node = harness.plain_node().await?;
-    harness.apply(&pod("web-1", "web", &node, &["10.1.0.1"])).await?;
     harness.apply(&service("web")).await?;
+    harness.apply(&pod("web-1", "web", &node, &["10.1.0.1"])).await?;
     harness.wait_published("web", &["10.1.0.1"]).await?;
     Ok(node)
 }
@@ -72,9 +73,9 @@ pub(super) async fn publish(harness: &mut Harness<'_>) -> Result<String> {
 async fn missing_node(harness: &mut Harness<'_>) -> Result<()> {
     let node = harness.plain_node().await?;
     let missing = format!("{}-late", harness.namespace);
+    harness.apply(&service("web")).await?;
     harness.apply(&pod("web-1", "web", &node, &["10.1.0.1"])).await?;
     harness.apply(&pod("web-2", "web", &missing, &["10.1.0.2"])).await?;
-    harness.apply(&service("web")).await?;
     harness.expect_published("web", &["10.1.0.1"]).await?;
     harness.apply(&pod("web-3", "web", &node, &["10.1.0.3"])).await?;
     harness.expect_published("web", &["10.1.0.1", "10.1.0.3"]).await?;
@@ -131,8 +132,8 @@ pub(super) async fn release(harness: &Harness<'_>) -> Result<()> {
 async fn update_without_effect(harness: &mut Harness<'_>) -> Result<()> {
     let node = harness.plain_node().await?;
     let labelled = |team: &str| with(&service("web"), "/metadata/labels", json!({"team": team}));
-    harness.apply(&pod("web-1", "web", &node, &["10.1.0.1"])).await?;
     harness.apply(&labelled("before")).await?;
+    harness.apply(&pod("web-1", "web", &node, &["10.1.0.1"])).await?;
     harness.wait_published("web", &["10.1.0.1"]).await?;
     // Without the trigger time of the pod, which an update for a label removes.
     harness.apply(&labelled("first")).await?;
@@ -184,8 +185,8 @@ async fn headless_without_ports(harness: &mut Harness<'_>) -> Result<()> {
 
 async fn relabelled_slice(harness: &mut Harness<'_>) -> Result<()> {
     let node = publish(harness).await?;
-    harness.apply(&pod("api-1", "api", &node, &["10.1.1.1"])).await?;
     harness.apply(&service("api")).await?;
+    harness.apply(&pod("api-1", "api", &node, &["10.1.1.1"])).await?;
     harness.wait_published("api", &["10.1.1.1"]).await?;
     let elsewhere = json!({"metadata": {"labels": {SERVICE_NAME_LABEL: "elsewhere"}}});
     harness.change(&edit_slices("web", elsewhere)).await?;
@@ -211,9 +212,9 @@ async fn failed_pod(harness: &mut Harness<'_>) -> Result<()> {
         "/status/conditions/0/status",
         json!("False"),
     );
-    harness.apply(&not_ready).await?;
     let service = with(&service("web"), "/spec/publishNotReadyAddresses", json!(true));
     harness.apply(&service).await?;
+    harness.apply(&not_ready).await?;
     harness.wait_published("web", &["10.1.0.1"]).await?;
     // Syncs because of the new slice have ended then.
     harness.pass_slice_events().await?;

@@ -1,6 +1,6 @@
 //! The reflector: lists and watches one resource for as long as the program runs, and emits its events.
 //!
-//! * `session.rs` sends the requests, `read.rs` reads their responses and emits the events.
+//! * `session/` sends the requests, `read.rs` reads their responses and emits the events.
 //! * `resume/` is the state between requests, and decides what the next one is.
 //! * `epoch.rs` detects resourceVersions that went back.
 //! * `catch_up.rs` is about terms of leadership.

@@ -4,7 +4,10 @@ use std::{ops::RangeInclusive, time::Duration};
 
 use apisim::faults::Rule;
 use futures::{StreamExt as _, stream};
-use kube::api::{Patch, PatchParams};
+use kube::{
+    Client,
+    api::{Patch, PatchParams},
+};
 use serde_json::json;
 use slice_oracle::{Recorder, assert_clean};
 use testenv::{
@@ -41,19 +44,7 @@ async fn play(k: usize) -> usize {
     let control_plane = shared().await;
     let client = control_plane.client().unwrap();
     let namespace = format!("f17-{k}");
-    put(
-        &client,
-        "",
-        &json!({"kind": "Namespace", "metadata": {"name": namespace}}),
-    )
-    .await;
-    let recorder = Recorder::start_namespaced(client.clone(), &namespace).await.unwrap();
-    for pod in PODS {
-        put(&client, &namespace, &fixtures::pod(pod)).await;
-    }
-    for service in SERVICES {
-        put(&client, &namespace, &fixtures::service(service)).await;
-    }
+    let recorder = create_inputs(&client, &namespace).await;
     let proxy = FaultProxy::start(control_plane).await.unwrap();
     let kubeconfig = proxy.kubeconfig(control_plane.admin()).unwrap();
     let arguments = [
@@ -73,13 +64,7 @@ async fn play(k: usize) -> usize {
     let mut in_flight = 0;
     for port in [8080, 9090] {
         if port == 9090 {
-            let services = api(&client, &namespace, "Service").unwrap();
-            let ports = json!({"spec": {"ports": [{"name": "http", "port": 80, "targetPort": port}]}});
-            let patch = Patch::Merge(ports);
-            services
-                .patch(SERVICES[0], &PatchParams::default(), &patch)
-                .await
-                .unwrap();
+            change_port(&client, &namespace, port).await;
         }
         let is_published = async || is_published(&client, &namespace, port).await;
         until("publication, or the crash", async || {
@@ -115,8 +100,31 @@ async fn play(k: usize) -> usize {
     writes
 }
 
+/// Creates the namespace, the pods and the Services. Returns a recorder of them.
+async fn create_inputs(client: &Client, namespace: &str) -> Recorder {
+    let object = json!({"kind": "Namespace", "metadata": {"name": namespace}});
+    put(client, "", &object).await;
+    let recorder = Recorder::start_namespaced(client.clone(), namespace).await.unwrap();
+    for pod in PODS {
+        put(client, namespace, &fixtures::pod(pod)).await;
+    }
+    for service in SERVICES {
+        put(client, namespace, &fixtures::service(service)).await;
+    }
+    recorder
+}
+
+/// Changes the target port of the first Service.
+async fn change_port(client: &Client, namespace: &str, port: i32) {
+    let services = api(client, namespace, "Service").unwrap();
+    let ports = json!({"spec": {"ports": [{"name": "http", "port": 80, "targetPort": port}]}});
+    let patch = Patch::Merge(ports);
+    let patched = services.patch(SERVICES[0], &PatchParams::default(), &patch).await;
+    patched.unwrap();
+}
+
 /// Whether each Service has all pods, and the first one this port in all of its slices.
-async fn is_published(client: &kube::Client, namespace: &str, port: i32) -> bool {
+async fn is_published(client: &Client, namespace: &str, port: i32) -> bool {
     let expected: Vec<String> = PODS.map(address).collect();
     for service in SERVICES {
         let slices = slices_of(client, namespace, service).await.unwrap();

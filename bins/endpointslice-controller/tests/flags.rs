@@ -64,6 +64,7 @@ async fn all_configuration_errors_are_reported_together() {
             UNREACHABLE_MASTER,
             "--concurrent-service-endpoint-syncs=51",
             "--max-endpoints-per-slice=0",
+            "--leader-elect",
             "--leader-elect-renew-deadline=15s",
             "--tls-private-key-file=tls.key",
         ],
@@ -86,6 +87,7 @@ async fn each_flag_is_also_a_variable_and_the_command_line_has_precedence() {
     let variables = [
         ("ENDPOINTSLICE_MAX_ENDPOINTS_PER_SLICE", "1001"),
         ("ENDPOINTSLICE_MASTER", "http://127.0.0.1:1"),
+        ("ENDPOINTSLICE_LEADER_ELECT", "true"),
         ("ENDPOINTSLICE_LEADER_ELECT_RETRY_PERIOD", "10s"),
         ("ENDPOINTSLICE_ENDPOINTSLICE_UPDATES_BATCH_PERIOD", "500ms"),
     ];
@@ -213,5 +215,5 @@ async fn help_lists_its_own_flags() {
         help.contains("[env: ENDPOINTSLICE_SECURE_PORT] [default: 10267]"),
         "{help}"
     );
-    assert_eq!(help.matches("[env: ").count(), 24, "{help}");
+    assert_eq!(help.matches("[env: ").count(), 30, "{help}");
 }

@@ -77,5 +77,5 @@ async fn help_lists_its_own_flags() {
         help.contains("[env: ENDPOINTSLICE_SECURE_PORT] [default: 10268]"),
         "{help}"
     );
-    assert_eq!(help.matches("[env: ").count(), 24, "{help}");
+    assert_eq!(help.matches("[env: ").count(), 30, "{help}");
 }

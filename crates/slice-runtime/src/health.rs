@@ -18,6 +18,19 @@ const ANSWER_VALIDITY: Duration = Duration::from_secs(90);
 pub struct Health {
     watches: Mutex<Vec<(&'static str, Arc<WatchHealth>)>>,
     times: Mutex<Times>,
+    /// The state of leader election, if there is one.
+    election: Mutex<Option<ElectionState>>,
+}
+
+/// The state of leader election, for `/readyz?verbose`. It does not affect readiness: a standby is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ElectionState {
+    /// This instance leads.
+    Leading,
+    /// The instance with this identity leads, as far as known.
+    StandingBy(Option<String>),
+    /// The lease cannot be read or written.
+    Failed(String),
 }
 
 /// What liveness depends on besides the watches.
@@ -37,6 +50,7 @@ impl Default for Health {
                 turned_at: now(),
                 answered_at: None,
             }),
+            election: Mutex::default(),
         }
     }
 }
@@ -127,6 +141,14 @@ impl Health {
     pub(crate) fn liveness(&self, now: Instant) -> Liveness {
         let times = *lock(&self.times);
         liveness(times, &self.watches(), now)
+    }
+
+    pub(crate) fn set_election(&self, state: ElectionState) {
+        *lock(&self.election) = Some(state);
+    }
+
+    pub(crate) fn election(&self) -> Option<ElectionState> {
+        lock(&self.election).clone()
     }
 
     /// Whether every watch has been listed once, except for optional resources that the API server lacks.

@@ -156,15 +156,9 @@ mod tests {
             service_selector: String::new(),
         });
         let options = RunOptions {
-            managed_by: "us".to_owned(),
-            event_source: "us",
             namespace: namespace.to_owned(),
-            concurrency: NonZeroUsize::MIN,
-            foreign_change_delay: Duration::ZERO,
-            resync_period: Duration::ZERO,
-            rate_limit: None,
             dry_run,
-            leader_election: None,
+            ..RunOptions::new("us", "us")
         };
         let required = required_access(&controller, Some("services"), &options);
         let text = |value: Option<String>| value.unwrap_or_default();

@@ -27,6 +27,8 @@ use crate::{
 
 /// Maximum number of keys to sync before watch events are handled again.
 const MAX_KEYS_PER_TURN: usize = 64;
+/// The default of `--concurrent-service-endpoint-syncs`.
+const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(5).expect("5 is not 0");
 /// The timeout of a request.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// The time for writes in flight at shutdown.
@@ -57,6 +59,24 @@ pub struct RunOptions {
     pub dry_run: bool,
     /// Leader election among several instances; none if there is one instance per value of `managed_by`. Ignored in a dry run.
     pub leader_election: Option<LeaderElection>,
+}
+
+impl RunOptions {
+    /// Options for all namespaces, without leader election, with the defaults of kube-controller-manager where it has them.
+    #[must_use]
+    pub fn new(managed_by: &str, event_source: &'static str) -> Self {
+        Self {
+            managed_by: managed_by.to_owned(),
+            event_source,
+            namespace: String::new(),
+            concurrency: DEFAULT_CONCURRENCY,
+            foreign_change_delay: Duration::from_secs(1),
+            resync_period: Duration::from_secs(12 * 60 * 60),
+            rate_limit: None,
+            dry_run: false,
+            leader_election: None,
+        }
+    }
 }
 
 /// Why [`run`] ended before it was stopped.
@@ -121,8 +141,8 @@ where
 {
     let election = options.leader_election.clone().filter(|_| !options.dry_run);
     let candidacy = election.map(|config| {
-        let metrics = Arc::clone(&metrics);
-        Candidacy::start(connections.clone(), config, clock, metrics)
+        let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
+        Candidacy::start(connections.clone(), config, clock, metrics, health)
     });
     let leadership = candidacy.as_ref().map(|candidacy| candidacy.leadership.clone());
     let api = ApiClient::new(connections, REQUEST_TIMEOUT, options.rate_limit).with_metrics(Arc::clone(&metrics));

@@ -16,6 +16,8 @@ const MAX_KEYS: usize = 10_000;
 pub(crate) struct DebugState {
     /// Whether the initial lists of all watches are complete. No key is synced before.
     synced: bool,
+    /// Whether keys are synced: with leader election, this instance leads, and every watch has caught up with its term.
+    active: bool,
     /// Keys with writes in flight.
     slots: Slots,
     /// Keys that are queued or in processing.
@@ -89,6 +91,7 @@ impl<C: Controller> Engine<C> {
         let admission = self.admission.state(now);
         DebugState {
             synced: self.is_synced(),
+            active: self.may_sync(),
             slots: Slots {
                 in_use: admission.slots_in_use,
                 stalled: admission.stalled,

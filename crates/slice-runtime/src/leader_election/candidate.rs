@@ -25,6 +25,7 @@ use crate::{
     client::{ApiClient, Connections, Purpose, RequestError},
     escape::Escaped,
     failure_log::FailureLog,
+    health::{ElectionState, Health},
     metrics::Metrics,
 };
 
@@ -46,6 +47,7 @@ struct Candidate {
     /// The last term whose writes have all ended.
     ended_term: watch::Receiver<u64>,
     metrics: Arc<Metrics>,
+    health: Arc<Health>,
     failures: FailureLog,
     /// The holder in the last log line.
     logged_holder: Option<String>,
@@ -69,6 +71,7 @@ impl Candidacy {
         config: LeaderElection,
         clock: LeaseClock,
         metrics: Arc<Metrics>,
+        health: Arc<Health>,
     ) -> Self {
         let (published, state) = watch::channel(Published::default());
         let leadership = Leadership {
@@ -88,6 +91,7 @@ impl Candidacy {
             published,
             ended_term: ended_terms,
             metrics,
+            health,
             failures: FailureLog::default(),
             logged_holder: None,
             timed_out: false,
@@ -193,11 +197,22 @@ impl Candidate {
         };
         self.timed_out = matches!(result, Err(RequestError::Timeout(_) | RequestError::LeaseLost));
         match result {
-            Ok(()) => self.failures.reset(),
+            Ok(()) => {
+                self.failures.reset();
+                self.health.set_election(self.state());
+            }
             Err(error) => {
                 self.elector.on_failed(self.clock.now(), random);
                 self.log_failure(&error);
             }
+        }
+    }
+
+    fn state(&self) -> ElectionState {
+        if self.elector.term(self.clock.now()).is_some() {
+            ElectionState::Leading
+        } else {
+            ElectionState::StandingBy(self.elector.holder().map(|holder| Escaped(holder).to_string()))
         }
     }
 
@@ -303,6 +318,7 @@ impl Candidate {
             return;
         }
         let error = Escaped(ErrorChain(error)).to_string();
+        self.health.set_election(ElectionState::Failed(error.clone()));
         let now = tokio::time::Instant::now().into_std();
         if let Some(not_logged) = self.failures.record(&error, now) {
             tracing::warn!(

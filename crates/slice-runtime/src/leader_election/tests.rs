@@ -25,7 +25,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::{Health, Metrics, RunError, RunOptions, run::run_with_debug};
+use crate::{Health, Metrics, RunError, RunOptions, health::ElectionState, run::run_with_debug};
 
 /// A cluster with the Service `web` and the ready pod `pod-1`.
 struct Cluster {
@@ -37,6 +37,7 @@ struct Cluster {
 struct Instance {
     faults: Faults,
     metrics: Arc<Metrics>,
+    health: Arc<Health>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<Result<(), RunError>>,
 }
@@ -96,15 +97,8 @@ impl Cluster {
             service_selector: String::new(),
         });
         let options = RunOptions {
-            managed_by: "us".to_owned(),
-            event_source: "us",
-            namespace: String::new(),
-            concurrency: NonZeroUsize::MIN,
-            foreign_change_delay: Duration::from_secs(1),
-            resync_period: Duration::ZERO,
-            rate_limit: None,
-            dry_run: false,
             leader_election: Some(LeaderElection::new("lock", identity)),
+            ..RunOptions::new("us", "us")
         };
         let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("test", "test")));
         let (stop, stopped) = oneshot::channel();
@@ -112,7 +106,7 @@ impl Cluster {
             controller,
             client.into(),
             options,
-            health,
+            Arc::clone(&health),
             Arc::clone(&metrics),
             mpsc::channel(1).1,
             LeaseClock::tokio(),
@@ -121,6 +115,7 @@ impl Cluster {
         Instance {
             faults,
             metrics,
+            health,
             stop: Some(stop),
             task: tokio::spawn(run),
         }
@@ -204,6 +199,11 @@ async fn at_shutdown_the_lease_is_released_and_the_standby_takes_over() {
     let b = cluster.start("b");
     seconds(60).await;
     assert_eq!((b.writes(), b.leads()), (0, false));
+    assert_eq!(a.health.election(), Some(ElectionState::Leading));
+    assert_eq!(
+        b.health.election(),
+        Some(ElectionState::StandingBy(Some("a".to_owned())))
+    );
     a.stop().await;
     assert_eq!(cluster.holder().await.as_deref(), Some(""));
     cluster.add_pod(2).await;
@@ -309,6 +309,11 @@ async fn without_permission_for_the_lease_nothing_is_written() {
     seconds(60).await;
     assert_eq!((a.writes(), a.leads()), (0, false));
     assert_eq!(a.faults.open_streams(&Match::verb(Verb::Watch)), 4);
+    let state = a.health.election().unwrap();
+    assert!(
+        matches!(&state, ElectionState::Failed(error) if error.contains("403")),
+        "{state:?}"
+    );
     denied.remove();
     cluster.publishes(1).await;
 }

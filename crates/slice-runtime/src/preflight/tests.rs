@@ -125,15 +125,8 @@ fn requests_that_cannot_be_built_are_errors() {
     });
     let errors = |namespace: &str| {
         let options = RunOptions {
-            managed_by: "us".to_owned(),
-            event_source: "us",
             namespace: namespace.to_owned(),
-            concurrency: NonZeroUsize::MIN,
-            foreign_change_delay: Duration::ZERO,
-            resync_period: Duration::ZERO,
-            rate_limit: None,
-            dry_run: false,
-            leader_election: None,
+            ..RunOptions::new("us", "us")
         };
         let errors = preflight(&controller, &options);
         errors.iter().map(ToString::to_string).collect::<Vec<_>>()

@@ -81,17 +81,7 @@ mod tests {
     };
 
     fn options() -> RunOptions {
-        RunOptions {
-            managed_by: "us".to_owned(),
-            event_source: "us",
-            namespace: String::new(),
-            concurrency: NonZeroUsize::MIN,
-            foreign_change_delay: Duration::ZERO,
-            resync_period: Duration::ZERO,
-            rate_limit: None,
-            dry_run: false,
-            leader_election: None,
-        }
+        RunOptions::new("us", "us")
     }
 
     fn liveness(health: &Health) -> Liveness {

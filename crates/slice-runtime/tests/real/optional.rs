@@ -1,6 +1,6 @@
 //! A watch of a custom resource that the API server serves, does not serve yet, or no longer (CX3).
 
-use std::{num::NonZeroUsize, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
@@ -11,17 +11,7 @@ use testenv::{ControlPlane, until};
 use crate::reporter::Reporter;
 
 fn options() -> RunOptions {
-    RunOptions {
-        managed_by: "pools.example.com".to_owned(),
-        event_source: "pools",
-        namespace: String::new(),
-        concurrency: NonZeroUsize::MIN,
-        foreign_change_delay: Duration::ZERO,
-        resync_period: Duration::ZERO,
-        rate_limit: None,
-        dry_run: false,
-        leader_election: None,
-    }
+    RunOptions::new("pools.example.com", "pools")
 }
 
 fn version(name: &str, served: bool, storage: bool) -> Value {

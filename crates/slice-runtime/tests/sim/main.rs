@@ -7,7 +7,6 @@ mod optional;
 mod reporter;
 
 use std::{
-    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -81,17 +80,7 @@ impl Controller for Namespaces {
 }
 
 fn options() -> RunOptions {
-    RunOptions {
-        managed_by: "us".to_owned(),
-        event_source: "us",
-        namespace: String::new(),
-        concurrency: NonZeroUsize::MIN,
-        foreign_change_delay: Duration::ZERO,
-        resync_period: Duration::ZERO,
-        rate_limit: None,
-        dry_run: false,
-        leader_election: None,
-    }
+    RunOptions::new("us", "us")
 }
 
 /// A client of a new API server, and the faults of its requests.

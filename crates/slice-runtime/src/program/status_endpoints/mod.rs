@@ -12,7 +12,7 @@ use super::logging;
 
 use crate::{
     Health, Metrics, WatchState,
-    health::Liveness,
+    health::{ElectionState, Liveness},
     metrics::TEXT_FORMAT,
     preflight::{PermissionState, Permissions},
     run::DebugRequest,
@@ -50,7 +50,7 @@ impl StatusEndpoints {
             "/readyz" => {
                 let query = request.uri().query().unwrap_or_default();
                 let verbose = form_urlencoded::parse(query.as_bytes()).any(|(key, _)| key == "verbose");
-                // Errors name objects and users, which are not for everyone who can reach the port.
+                // Errors name objects and users, and the leader a host, which are not for everyone who can reach the port.
                 self.readyz(verbose, access != Access::AlwaysAllowed)
             }
             "/debug/state" => match access {
@@ -100,6 +100,9 @@ impl StatusEndpoints {
             page.push_str(&watch_line(name, &state, now, with_errors));
         }
         page.push_str(&permissions_line(&self.permissions.get(), with_errors));
+        if let Some(election) = self.health.election() {
+            page.push_str(&election_line(&election, with_errors));
+        }
         let (status, summary) = if ready {
             (StatusCode::OK, "readyz check passed\n")
         } else {
@@ -143,6 +146,18 @@ fn permissions_line(state: &PermissionState, with_errors: bool) -> String {
         PermissionState::Pending => "[+]permissions not reviewed yet\n".to_owned(),
         PermissionState::Unknown(error) => format!("[-]permissions not reviewed: {error}\n"),
         PermissionState::Missing(missing) => format!("[-]permissions missing: {}\n", missing.join(", ")),
+    }
+}
+
+/// The line of `/readyz?verbose` about leader election.
+fn election_line(state: &ElectionState, with_errors: bool) -> String {
+    match state {
+        ElectionState::Leading => "[+]leader election: leading\n".to_owned(),
+        ElectionState::StandingBy(_) if !with_errors => "[+]leader election: standing by\n".to_owned(),
+        ElectionState::StandingBy(None) => "[+]leader election: standing by, no leader is known\n".to_owned(),
+        ElectionState::StandingBy(Some(leader)) => format!("[+]leader election: standing by, {leader} leads\n"),
+        ElectionState::Failed(_) if !with_errors => format!("[-]leader election failed: {NOT_SHOWN}\n"),
+        ElectionState::Failed(error) => format!("[-]leader election failed: {error}\n"),
     }
 }
 

@@ -107,6 +107,18 @@ fn service((namespace, name): (&str, &str), selects: Selects) -> Service {
     }
 }
 
+fn set_hints(service: &mut Service, hints: Hints) {
+    if hints == Hints::Auto {
+        let annotation = ("service.kubernetes.io/topology-mode".to_owned(), "Auto".to_owned());
+        service.metadata.annotations = Some(BTreeMap::from([annotation]));
+    }
+    service.spec.get_or_insert_default().traffic_distribution = match hints {
+        Hints::SameZone => Some("PreferSameZone".to_owned()),
+        Hints::SameNode => Some("PreferSameNode".to_owned()),
+        Hints::None | Hints::Auto => None,
+    };
+}
+
 /// An Endpoints object; the bits of `addresses` and `not_ready` choose from the addresses.
 fn endpoints((namespace, name): (&str, &str), addresses: u8, not_ready: u8, port: u16) -> Object {
     let chosen = |bits: u8| {
@@ -204,12 +216,11 @@ pub(crate) fn change(server: &mut Server, chooser: Chooser, step: Step) -> bool 
             hints,
         } => {
             let mut service = service(chooser.service(index), selects);
-            let labels = service.metadata.labels.get_or_insert_default();
-            labels.insert("version".to_owned(), label.to_string());
-            if hints == Hints::Auto {
-                let annotation = ("service.kubernetes.io/topology-mode".to_owned(), "Auto".to_owned());
-                service.metadata.annotations = Some(BTreeMap::from([annotation]));
-            }
+            service
+                .metadata
+                .labels
+                .get_or_insert_default()
+                .insert("version".to_owned(), label.to_string());
             let spec = service.spec.get_or_insert_default();
             spec.ports = Some(vec![ServicePort {
                 port: i32::from(port),
@@ -219,11 +230,7 @@ pub(crate) fn change(server: &mut Server, chooser: Chooser, step: Step) -> bool 
                 spec.ip_families = Some(vec!["IPv4".to_owned(), "IPv6".to_owned()]);
             }
             spec.publish_not_ready_addresses = Some(not_ready);
-            spec.traffic_distribution = match hints {
-                Hints::SameZone => Some("PreferSameZone".to_owned()),
-                Hints::SameNode => Some("PreferSameNode".to_owned()),
-                Hints::None | Hints::Auto => None,
-            };
+            set_hints(&mut service, hints);
             server.put(Object::Service(Arc::new(service)));
         }
         Step::DeleteService { service } => {

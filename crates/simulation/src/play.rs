@@ -95,7 +95,6 @@ impl Play {
             return self.check();
         }
         match step {
-            Step::CollectGarbage => drop(self.server.collect_garbage()),
             Step::Deliver {
                 replica,
                 stream,
@@ -132,6 +131,30 @@ impl Play {
                     self.execute_late(request);
                 }
             }
+            Step::Crash { replica } => {
+                self.checks.rewrites.allow_changes(4);
+                let replica = self.index(replica);
+                self.crash(replica);
+            }
+            Step::Resync { replica } => {
+                self.checks.rewrites.allow_changes(1);
+                let replica = self.index(replica);
+                self.replicas[replica].engine.resync(self.now);
+            }
+            Step::Advance { ms } => self.now += Duration::from_millis(ms.into()),
+            Step::Run { ms } => self.run(self.now + Duration::from_millis(ms.into()))?,
+            _ => self.change_server(step),
+        }
+        self.check()
+    }
+
+    /// Executes a step of the server or of other clients.
+    fn change_server(&mut self, step: Step) {
+        let chooser = self.chooser();
+        match step {
+            Step::CollectGarbage => drop(self.server.collect_garbage()),
+            Step::Copy => self.server.copy(),
+            Step::Restore => self.restore(),
             Step::Foreign { slice, edit } => {
                 self.checks.rewrites.allow_changes(1);
                 foreign::edit(&mut self.server, slice, edit);
@@ -165,23 +188,8 @@ impl Play {
                 self.server.namespace_fault = fault.map(|fault| (namespace, fault));
             }
             Step::Overload { overload } => self.server.overload = overload,
-            Step::Crash { replica } => {
-                self.checks.rewrites.allow_changes(4);
-                let replica = self.index(replica);
-                self.crash(replica);
-            }
-            Step::Copy => self.server.copy(),
-            Step::Restore => self.restore(),
-            Step::Resync { replica } => {
-                self.checks.rewrites.allow_changes(1);
-                let replica = self.index(replica);
-                self.replicas[replica].engine.resync(self.now);
-            }
-            Step::Advance { ms } => self.now += Duration::from_millis(ms.into()),
-            Step::Run { ms } => self.run(self.now + Duration::from_millis(ms.into()))?,
             _ => {}
         }
-        self.check()
     }
 
     /// A stream delivers some events.

@@ -158,28 +158,7 @@ impl Generator {
                 request: self.random.u8(..),
             },
             Fault::Reject => {
-                let fate = [
-                    Fate::Rejected {
-                        code: 403,
-                        retry_after: None,
-                    },
-                    Fate::Rejected {
-                        code: 422,
-                        retry_after: None,
-                    },
-                    Fate::Rejected {
-                        code: 429,
-                        retry_after: Some(self.random.u64(..4)),
-                    },
-                    Fate::Rejected {
-                        code: 500,
-                        retry_after: None,
-                    },
-                    Fate::Rejected {
-                        code: 503,
-                        retry_after: Some(self.random.u64(..4)),
-                    },
-                ][self.random.usize(..5)];
+                let fate = self.rejection();
                 self.faulty_send(fate)
             }
             Fault::Proxy404 => self.faulty_send(Fate::NotFoundByProxy),
@@ -221,6 +200,27 @@ impl Generator {
             Fault::WrongList => Step::Run {
                 ms: self.random.u32(..40_000),
             },
+            Fault::Finalizer | Fault::Terminating | Fault::Namespace => self.deletion_or_namespace_fault(fault),
+            Fault::Crash if self.random.bool() => Step::Crash { replica },
+            Fault::Crash => self.step_without_faults(),
+        }
+    }
+
+    fn rejection(&mut self) -> Fate {
+        let seconds = [self.random.u64(..4), self.random.u64(..4)];
+        let (code, retry_after) = [
+            (403, None),
+            (422, None),
+            (429, Some(seconds[0])),
+            (500, None),
+            (503, Some(seconds[1])),
+        ][self.random.usize(..5)];
+        Fate::Rejected { code, retry_after }
+    }
+
+    /// A fault of slices that are deleted, or of a namespace.
+    fn deletion_or_namespace_fault(&mut self, fault: Fault) -> Step {
+        match fault {
             Fault::Finalizer => Step::Foreign {
                 slice: self.random.u8(..),
                 edit: [
@@ -238,12 +238,10 @@ impl Generator {
                 first: self.random.u8(..),
                 count: [1, 3, u8::MAX][self.random.usize(..3)],
             },
-            Fault::Namespace => Step::FailNamespace {
+            _ => Step::FailNamespace {
                 namespace: self.random.u8(..),
                 fault: [None, Some(NamespaceFault::Denied), Some(NamespaceFault::Hangs)][self.random.usize(..3)],
             },
-            Fault::Crash if self.random.bool() => Step::Crash { replica },
-            Fault::Crash => self.step_without_faults(),
         }
     }
 

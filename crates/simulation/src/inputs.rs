@@ -192,7 +192,6 @@ impl Chooser {
 }
 
 /// Executes a step that changes an input. Returns false for other steps.
-#[expect(clippy::too_many_lines, reason = "one arm for each kind of step")]
 pub(crate) fn change(server: &mut Server, chooser: Chooser, step: Step) -> bool {
     let full_name = |(namespace, name)| Name::new(namespace, name);
     match step {

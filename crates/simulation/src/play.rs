@@ -85,7 +85,6 @@ impl Play {
     }
 
     /// Executes a step and checks the invariants that hold at any time.
-    #[expect(clippy::too_many_lines, reason = "one arm for each kind of step")]
     pub(crate) fn step(&mut self, step: Step) -> Result<(), Violation> {
         self.played.steps += 1;
         self.trace.print(|| format!("{step:?}"));

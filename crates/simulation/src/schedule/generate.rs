@@ -146,7 +146,6 @@ impl Generator {
         }
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm for each kind of fault")]
     fn fault(&mut self, fault: Fault) -> Step {
         let (replica, stream) = (self.random.u8(..), self.random.u8(..));
         match fault {

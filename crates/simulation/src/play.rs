@@ -10,7 +10,7 @@ use crate::{
     engine::Role,
     foreign,
     inputs::{self, Chooser},
-    object::{Resource, label},
+    object::{Object, Resource, label},
     replica::Replica,
     schedule::{Controllers, Schedule, Setup, Step},
     server::{Request, Server},
@@ -183,6 +183,7 @@ impl Play {
                 count,
             } => self.server.purge(chooser.namespace(namespace), first, count),
             Step::FailNamespace { namespace, fault } => {
+                self.checks.rewrites.allow_changes(1);
                 let namespace = chooser.namespace(namespace);
                 self.server.namespace_fault = fault.map(|fault| (namespace, fault));
             }
@@ -294,6 +295,8 @@ impl Play {
     pub(crate) fn check(&mut self) -> Result<(), Violation> {
         let is_idle = self.late.is_empty()
             && self.server.webhook.is_none()
+            // A replica that does not know an earlier version removes its endpoints.
+            && !self.server.objects().any(Object::is_undecodable)
             && self.replicas.iter().all(|replica| replica.is_idle(&self.server));
         self.checks.gap.check(&self.server, is_idle)?;
         for replica in &self.replicas {

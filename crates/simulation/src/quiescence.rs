@@ -66,7 +66,9 @@ impl Play {
             return Ok(());
         };
         let found = &self.replicas[replica];
-        let waiting = if found.is_synced() {
+        // Keys of other namespaces may wait because of their own writes, from before the fault moved.
+        let is_checked = found.is_synced() && !found.hangs_outside(failing, self.now);
+        let waiting = if is_checked {
             found.engine.waiting_keys(self.now)
         } else {
             Vec::new()

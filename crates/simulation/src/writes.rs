@@ -44,6 +44,7 @@ impl Play {
         let found = &self.replicas[replica].jobs[job];
         let (request, probe) = (found.request(write), found.probe);
         let is_skipped = found.is_skipped(write);
+        let is_of_epoch = self.replicas[replica].is_of_epoch(found);
         let fate = self.server.overload.map_or(fate, |overload| fate.rejected_by(overload));
         let fault = self.server.namespace_fault;
         let fault = fault.filter(|(namespace, _)| *namespace == request.slice.namespace && !is_skipped);
@@ -56,12 +57,12 @@ impl Play {
                 Some(Response::Timeout)
             }
             (None, Fate::Executed { reads_late }) => {
-                let response = self.execute(role, &request, probe)?;
+                let response = self.execute(role, &request, probe, is_of_epoch)?;
                 response.or_else(|| (!reads_late).then(|| self.server.read_live(&request.slice)))
             }
             (None, Fate::RequestLost) => Some(Response::Timeout),
             (None, Fate::ResponseLost) => {
-                self.execute(role, &request, probe)?;
+                self.execute(role, &request, probe, is_of_epoch)?;
                 Some(Response::Timeout)
             }
             (None, Fate::Late) => {
@@ -89,8 +90,14 @@ impl Play {
     }
 
     /// The server executes a write. Returns the response; none after a conflict.
-    fn execute(&mut self, role: Role, request: &Request, dry_run: bool) -> Result<Option<Response>, Violation> {
-        let stored = self.server.slice(&request.slice);
+    fn execute(
+        &mut self,
+        role: Role,
+        request: &Request,
+        dry_run: bool,
+        is_of_epoch: bool,
+    ) -> Result<Option<Response>, Violation> {
+        let stored = self.server.slice(&request.slice).filter(|_| is_of_epoch);
         request::check(&request.operation, stored, &self.limits(role))?;
         let executed = self.server.execute(request, dry_run);
         if executed.committed {

@@ -190,6 +190,18 @@ impl Replica {
         lists.chain(responses).chain(next).min()
     }
 
+    /// Whether writes of other namespaces than this one have no response yet.
+    pub(crate) fn hangs_outside(&self, namespace: &str, now: Instant) -> bool {
+        let jobs = self.jobs.iter().filter(|job| &*job.key.namespace != namespace);
+        let mut states = jobs.flat_map(|job| &job.states);
+        states.any(|state| matches!(state, WriteState::Sent { due, .. } if *due > now))
+    }
+
+    /// Whether a plan and the stored slices are of the same epoch. Else their versions may be equal by chance.
+    pub(crate) fn is_of_epoch(&self, job: &Job) -> bool {
+        job.epoch == self.epoch && self.streams.last().is_some_and(|own| !own.is_outdated())
+    }
+
     /// The writes that can be sent, as indexes of job and write.
     pub(crate) fn sendable(&self) -> Vec<(usize, usize)> {
         self.writes_with(|job, write| matches!(job.states[write], WriteState::Unsent) && job.is_unblocked(write))

@@ -72,6 +72,11 @@ impl Stream {
         self.definition.resource != Resource::Slices
     }
 
+    /// Whether resourceVersions went back since the last list.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.resume == Resume::NewEpoch
+    }
+
     /// Whether a list must be confirmed.
     pub(crate) fn is_unconfirmed(&self) -> bool {
         self.confirm_at.is_some()

@@ -423,7 +423,8 @@ impl<C: Controller> Engine<C> {
         self.controller.on_sync_result(key, &outcome);
         self.metrics.apply(self.controller.take_measurements());
         self.queue.done(key, status, self.config.random.f64(), now);
-        if outcome.is_success() {
+        // Also after a probe: one that a terminating namespace rejects is not repeated.
+        if outcome.failures.is_empty() {
             if is_active {
                 self.active_keys.insert(key.clone());
             } else {

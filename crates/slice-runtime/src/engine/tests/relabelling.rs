@@ -289,3 +289,21 @@ fn a_relabelled_slice_whose_deletion_was_observed_is_not_restored() {
     assert!(harness.report(0, 0));
     assert!(harness.engine.slices.get(&Key::new("ns", "other")).is_empty());
 }
+
+/// The key stays in resyncs, so that a restored server gets its slices (F14).
+#[test]
+fn probe_that_a_terminating_namespace_rejects_keeps_its_key_active() {
+    let mut harness = with_pod(FakeApi::default());
+    harness.api.webhook = Some(rewrite_service_name);
+    for _ in 0..3 {
+        harness.advance(Duration::from_secs(60));
+    }
+    harness.api.webhook = None;
+    harness.now += Duration::from_secs(60);
+    harness.run_with(Fault::NamespaceTerminating);
+    assert_eq!(harness.engine.queue.failing().count(), 0);
+    assert_eq!(slices_of_web(&harness), 0);
+    harness.engine.resync_all(harness.now);
+    harness.run_until_quiescent();
+    assert_eq!(slices_of_web(&harness), 1);
+}

@@ -7,11 +7,15 @@ use std::{collections::BTreeSet, fs, process::Command};
 use serde_json::Value;
 
 /// Runs a benchmark of the controllers, in a debug build; returns its output.
+fn bench_controllers(arguments: &[&str]) -> String {
+    bench(&[arguments, &["--profile", "dev"]].concat())
+}
+
+/// Runs a benchmark; returns its output.
 fn bench(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
         .arg("bench")
         .args(arguments)
-        .args(["--profile", "dev"])
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -26,7 +30,7 @@ fn bench(arguments: &[&str]) -> String {
 /// A restart writes nothing, which the benchmark checks, and every figure is printed for both protocols.
 #[test]
 fn bench_cold_start_measures_both_protocols() {
-    let text = bench(&["cold-start", "--pods", "60", "--rounds", "1"]);
+    let text = bench_controllers(&["cold-start", "--pods", "60", "--rounds", "1"]);
     for figure in ["synced, s", "CPU, s", "CPU of kube-apiserver, s", "peak memory, MiB"] {
         let line = text.lines().find_map(|line| line.strip_prefix(figure));
         let line = line.unwrap_or_else(|| panic!("no {figure} in {text}"));
@@ -38,7 +42,7 @@ fn bench_cold_start_measures_both_protocols() {
 /// The benchmark fails unless the slices converge after the outage.
 #[test]
 fn bench_outage_measures_both_controllers() {
-    let text = bench(&["outage", "--services", "10", "--minutes", "0.05"]);
+    let text = bench_controllers(&["outage", "--services", "10", "--minutes", "0.05"]);
     assert!(text.contains("after the API server was ready"), "{text}");
     for controller in ["endpointslice-controller", "endpointslice-mirroring-controller"] {
         let line = text
@@ -53,17 +57,7 @@ fn bench_outage_measures_both_controllers() {
 fn bench_library_times_every_case() {
     let directory = tempfile::tempdir().unwrap();
     let figures = directory.path().join("figures.json");
-    let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
-        .args(["bench", "library", "--n", "100", "--output"])
-        .arg(&figures)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(
-        output.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let text = bench(&["library", "--n", "100", "--output", figures.to_str().unwrap()]);
     let figures: Vec<Value> = serde_json::from_slice(&fs::read(figures).unwrap()).unwrap();
     let found: BTreeSet<(&str, &str)> = figures
         .iter()

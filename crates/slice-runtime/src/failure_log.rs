@@ -48,6 +48,28 @@ impl FailureLog {
     }
 }
 
+/// The least time between two log lines of a [`LogInterval`].
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Counts what happens often between two log lines about it.
+#[derive(Debug, Default)]
+pub(crate) struct LogInterval {
+    count: u64,
+    logged_at: Option<Instant>,
+}
+
+impl LogInterval {
+    /// Counts one. Returns the number since the last log line if another one may be written.
+    pub(crate) fn count(&mut self, now: Instant) -> Option<u64> {
+        self.count += 1;
+        let is_due = |at: Instant| now.saturating_duration_since(at) >= LOG_INTERVAL;
+        self.logged_at.is_none_or(is_due).then(|| {
+            self.logged_at = Some(now);
+            std::mem::take(&mut self.count)
+        })
+    }
+}
+
 fn truncate(error: &str) -> &str {
     let end = (0..=MAX_ERROR_BYTES.min(error.len())).rfind(|end| error.is_char_boundary(*end));
     &error[..end.unwrap_or_default()]
@@ -79,6 +101,13 @@ mod tests {
         assert_eq!(logged, [Some(0), Some(0), Some(0), None, Some(1), None, Some(1)]);
         log.reset();
         assert_eq!(log.record("a", now), Some(0));
+    }
+
+    #[test]
+    fn one_line_a_minute_has_the_number_since_the_last_one() {
+        let (mut log, start) = (LogInterval::default(), Instant::now());
+        let logged = [0, 1, 59, 60, 61].map(|seconds| log.count(start + Duration::from_secs(seconds)));
+        assert_eq!(logged, [Some(1), None, None, Some(3), None]);
     }
 
     #[test]

@@ -90,8 +90,8 @@ pub enum RunError {
 /// A request for the state of the engine.
 pub(crate) type DebugRequest = oneshot::Sender<DebugState>;
 
-/// Runs a controller until `stop` is ready, then waits for writes in flight, and releases the lease of leader election. `connections` may be a [`kube::Client`]; see
-/// [`Connections`] for what that lacks.
+/// Runs a controller until `stop` is ready, then waits for writes in flight, and releases the lease of leader election.
+/// `connections` may be a [`kube::Client`]; see [`Connections`] for what that lacks.
 ///
 /// # Panics
 /// If a reflector or the event recorder panics: without it, the controller would act on stale objects.

@@ -2,42 +2,21 @@
 //!
 //! Another instance with that value, without leader election, would write against this one; so would a forgotten script.
 
-use std::time::{Duration, Instant};
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::escape::Escaped;
 
-/// The least time between two log lines.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
-
-/// Counts foreign changes between log lines.
-#[derive(Debug, Default)]
-pub(super) struct ForeignChanges {
-    logged_at: Option<Instant>,
-    not_logged: u64,
-}
-
-impl ForeignChanges {
-    /// A slice appeared at a version that no response to our own writes has had. Returns whether it was logged.
-    pub(super) fn report(&mut self, slice: &ObjectMeta, now: Instant) -> bool {
-        let repeats = |at: Instant| now.saturating_duration_since(at) >= LOG_INTERVAL;
-        if !self.logged_at.is_none_or(repeats) {
-            self.not_logged += 1;
-            return false;
-        }
-        self.logged_at = Some(now);
-        let namespace = slice.namespace.as_deref().unwrap_or_default();
-        let name = slice.name.as_deref().unwrap_or_default();
-        tracing::warn!(
-            slice = %Escaped(format_args!("{namespace}/{name}")),
-            manager = %Escaped(last_manager(slice)),
-            not_logged = std::mem::take(&mut self.not_logged),
-            "another client changed an EndpointSlice that has our managed-by value; it is repaired. If another instance runs with \
-             the same --controller-name, give both the same Lease (--leader-elect), or one of them another name"
-        );
-        true
-    }
+/// Logs that a slice appeared at a version that no response to our own writes has had, the last of `changes`.
+pub(super) fn log_change(slice: &ObjectMeta, changes: u64) {
+    let namespace = slice.namespace.as_deref().unwrap_or_default();
+    let name = slice.name.as_deref().unwrap_or_default();
+    tracing::warn!(
+        changes,
+        slice = %Escaped(format_args!("{namespace}/{name}")),
+        manager = %Escaped(last_manager(slice)),
+        "another client changed EndpointSlices that have our managed-by value, this one last; they are repaired. If another \
+         instance runs with the same --controller-name, give both the same Lease (--leader-elect), or one of them another name"
+    );
 }
 
 /// The client that changed an object last, by its managedFields.
@@ -64,15 +43,5 @@ mod tests {
         let object: ObjectMeta = serde_json::from_value(json!({"managedFields": entries})).unwrap();
         assert_eq!(last_manager(&object), "b");
         assert_eq!(last_manager(&ObjectMeta::default()), "unknown");
-    }
-
-    #[test]
-    fn one_line_per_minute_is_logged() {
-        let (mut changes, start) = (ForeignChanges::default(), Instant::now());
-        let logged = [0, 1, 59, 60, 61].map(|seconds| {
-            let now = start + Duration::from_secs(seconds);
-            changes.report(&ObjectMeta::default(), now)
-        });
-        assert_eq!(logged, [true, false, false, true, false]);
     }
 }

@@ -53,6 +53,7 @@ use crate::{
     admission::{Admission, Response},
     api::WriteResult,
     escape::Escaped,
+    failure_log::LogInterval,
     metrics::Metrics,
     queue::{QueuedKey, SyncStatus, WorkQueue},
     slice_cache::SliceCache,
@@ -60,7 +61,6 @@ use crate::{
 };
 pub(crate) use debug_state::{DebugState, since};
 use failing_keys::FailingKeys;
-use foreign_changes::ForeignChanges;
 use in_flight::{InFlight, Ownership};
 use known::KnownObjects;
 use relist::Relist;
@@ -108,7 +108,7 @@ pub(crate) struct Engine<C: Controller> {
     /// Whether the controller was prepared for syncs at least once.
     prepared: bool,
     failing_keys: FailingKeys,
-    foreign_changes: ForeignChanges,
+    foreign_changes: LogInterval,
     /// The term of leadership; none while this instance stands by, and 0 without leader election.
     term: Option<u64>,
     /// The term up to which the watch of our slices has caught up.
@@ -177,7 +177,7 @@ impl<C: Controller> Engine<C> {
             in_flight: HashMap::new(),
             prepared: false,
             failing_keys: FailingKeys::default(),
-            foreign_changes: ForeignChanges::default(),
+            foreign_changes: LogInterval::default(),
             term: Some(0),
             slices_caught_up: 0,
             confirmations: Vec::new(),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use k8s_openapi::{api::discovery::v1::EndpointSlice, apimachinery::pkg::apis::meta::v1::ObjectMeta};
 use slice_controller::{Controller, Enqueued, Key};
 
-use super::{Engine, removal_confirmation::CONFIRMATION_DELAY};
+use super::{Engine, foreign_changes::log_change, removal_confirmation::CONFIRMATION_DELAY};
 use crate::{
     slice_cache::{SliceCache, decode},
     watch::{ConfirmationRequest, WatchEvent},
@@ -158,9 +158,7 @@ impl<C: Controller> Engine<C> {
         let keys = self.slice_relist.defer(keys);
         self.enqueue(keys, now);
     }
-}
 
-impl<C: Controller> Engine<C> {
     /// Reports a slice that appeared at a version which none of our responses had. Not while its key fails: the response to
     /// our own write may have been lost.
     fn report_foreign_change(&mut self, changed: &[Key], slice: &ObjectMeta, now: Instant) {
@@ -169,7 +167,9 @@ impl<C: Controller> Engine<C> {
             return;
         }
         self.metrics.foreign_change();
-        self.foreign_changes.report(slice, now);
+        if let Some(changes) = self.foreign_changes.count(now) {
+            log_change(slice, changes);
+        }
     }
 }
 

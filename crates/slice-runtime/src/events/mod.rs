@@ -8,7 +8,7 @@ mod tests;
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -16,7 +16,8 @@ use slice_controller::{ErrorChain, Event, EventSpec};
 use tokio::sync::mpsc;
 
 use crate::{
-    client::ApiClient, escape::Escaped, leader_election::LEADER_ELECTION, metrics::Metrics, watch::UNDECODABLE_OBJECT,
+    client::ApiClient, escape::Escaped, failure_log::LogInterval, leader_election::LEADER_ELECTION, metrics::Metrics,
+    watch::UNDECODABLE_OBJECT,
 };
 pub(crate) use filter::DropReason;
 use filter::{Decision, EventFilter};
@@ -24,8 +25,6 @@ use recorder::Recorder;
 
 /// Events in the channel to the recorder; further events are dropped.
 const EVENT_CHANNEL_CAPACITY: usize = 256;
-/// The least time between two log lines about dropped events.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The events that the runtime records besides those of a controller, for reference documentation.
 #[must_use]
@@ -106,7 +105,7 @@ struct SharedFilter {
     /// When events may be sent again.
     admitted_at: Option<Instant>,
     metrics: Arc<Metrics>,
-    log: DropLog,
+    log: LogInterval,
 }
 
 impl SharedFilter {
@@ -115,7 +114,7 @@ impl SharedFilter {
             filter: EventFilter::new(),
             admitted_at: None,
             metrics,
-            log: DropLog::default(),
+            log: LogInterval::default(),
         }))
     }
 
@@ -132,27 +131,6 @@ impl SharedFilter {
                 "events dropped, this one last; the metric events_dropped_total counts them by cause"
             );
         }
-    }
-}
-
-/// Counts dropped events between log lines.
-#[derive(Default)]
-struct DropLog {
-    dropped: u64,
-    logged: Option<Instant>,
-}
-
-impl DropLog {
-    /// Counts a dropped event. Returns the number since the last log line if another one may be written.
-    fn count(&mut self, now: Instant) -> Option<u64> {
-        self.dropped += 1;
-        let is_due = self
-            .logged
-            .is_none_or(|logged| now.saturating_duration_since(logged) >= LOG_INTERVAL);
-        is_due.then(|| {
-            self.logged = Some(now);
-            std::mem::take(&mut self.dropped)
-        })
     }
 }
 

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use apisim::{
     ApiSim,
     faults::{FaultService, Faults, Match, Rule},
@@ -149,13 +151,6 @@ async fn an_event_whose_request_fails_is_counted_and_not_taken_for_recorded() {
     harness.events.record(vec![event("a", ""), event("b", "")]);
     harness.run_for(MINUTE).await;
     assert_eq!(harness.recorded().await, [("a".to_owned(), 1), ("b".to_owned(), 1)]);
-}
-
-#[test]
-fn dropped_events_are_logged_once_a_minute_with_their_number() {
-    let (mut log, start) = (DropLog::default(), Instant::now());
-    let counts = [0, 1, 59, 60, 61, 130].map(|second| log.count(start + Duration::from_secs(second)));
-    assert_eq!(counts, [Some(1), None, None, Some(3), None, Some(2)]);
 }
 
 /// 2000 pods have an address that cannot be published, and one of them is replaced before each sync (F25).

@@ -115,7 +115,7 @@ impl Candidacy {
                 name: Some(self.config.name.clone()),
                 ..ObjectReference::default()
             },
-            event_type: EventType::Normal,
+            event_type: LEADER_ELECTION.event_type,
             reason: LEADER_ELECTION.reason.into(),
             message: format!("{} {change}", self.config.identity),
         }

@@ -3,20 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt as _, future::BoxFuture};
-use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::{
-    Resource as _,
-    core::{Request, params::ListParams},
-};
 use slice_controller::BoxError;
-use slice_core::well_known::MANAGED_BY_LABEL;
 use tokio::time::Instant;
 
 use super::{CommonArgs, client_config};
 use crate::{
     Health, RunOptions,
-    client::{ApiClient, BuiltRequest},
-    run::REQUEST_TIMEOUT,
+    client::ApiClient,
+    run::{REQUEST_TIMEOUT, slices_watch},
+    watch::ListWatch,
 };
 
 /// The time between two attempts.
@@ -47,19 +42,12 @@ pub(super) fn fresh_connection(
             let arguments = (common.kubeconfig.clone(), common.master.clone(), user_agent);
             let connections = client_config::connections(config, common.connection_options(), arguments)?;
             let api = ApiClient::new(connections, REQUEST_TIMEOUT, None);
-            api.call(slice_request(&options)).await?;
+            let slices = ListWatch::new(&slices_watch(&options.managed_by), &options.namespace);
+            api.call(slices.probe(None)).await?;
             Ok::<_, BoxError>(())
         };
         attempt.map(|result| result.is_ok()).boxed()
     }
-}
-
-fn slice_request(options: &RunOptions) -> BuiltRequest {
-    let namespace = Some(&*options.namespace).filter(|namespace| !namespace.is_empty());
-    let params = ListParams::default()
-        .labels(&format!("{MANAGED_BY_LABEL}={}", options.managed_by))
-        .limit(1);
-    Request::new(EndpointSlice::url_path(&(), namespace)).list(&params)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl ListWatch {
 
     /// A consistent read of at most one object: checks access, and returns the current resourceVersion. Reads this object if
     /// given.
-    pub(super) fn probe(&self, object: Option<&ObjectRef>) -> BuiltRequest {
+    pub(crate) fn probe(&self, object: Option<&ObjectRef>) -> BuiltRequest {
         let params = ListParams {
             field_selector: object.map(|object| format!("metadata.name={}", object.name)),
             limit: Some(1),

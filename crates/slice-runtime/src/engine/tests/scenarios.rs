@@ -116,12 +116,14 @@ fn foreign_changes_of_slices_are_repaired() {
         ("no service", "/metadata/labels", ours),
     ] {
         let mut harness = converged(3, 100, ms(0));
+        assert_eq!(foreign_changes(&harness), None, "our own writes");
         let mut slice = harness.api.slices().next().unwrap().clone();
         slice["metadata"]["labels"]["a"] = json!("label");
         *slice.pointer_mut(pointer).unwrap() = value;
         harness.api.put(SLICES, slice);
         harness.run();
         assert_eq!(harness.writes, 0, "{edit}: not at once");
+        assert_eq!(foreign_changes(&harness).as_deref(), Some("1"), "{edit}");
         harness.advance(ms(1000));
         harness.run_until_quiescent();
         assert_eq!((harness.published("web").len(), harness.writes), (3, 1), "{edit}");
@@ -140,6 +142,15 @@ fn foreign_changes_of_slices_are_repaired() {
         (harness.writes_until_quiescent(), harness.published("web").len()),
         (1, 3)
     );
+}
+
+/// The metric that shows a second writer with our managed-by value.
+fn foreign_changes(harness: &Harness) -> Option<String> {
+    let page = harness.engine.metrics.page();
+    let value = page
+        .lines()
+        .find_map(|line| line.strip_prefix("test_foreign_changes_total "));
+    value.filter(|value| *value != "0").map(ToOwned::to_owned)
 }
 
 fn name_of_first_slice(harness: &Harness) -> String {

@@ -80,7 +80,7 @@ impl Authorizer {
             tracing::warn!(
                 review,
                 error,
-                not_logged,
+                not_logged = (not_logged > 0).then_some(not_logged),
                 "a request to the secure port is denied: the API server did not review it; check the permissions to create \
                  tokenreviews and subjectaccessreviews"
             );

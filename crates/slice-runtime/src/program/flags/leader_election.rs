@@ -31,7 +31,7 @@ pub(in crate::program) struct LeaderElectionArgs {
     /// The type of the lock. Only leases are supported
     #[arg(long, value_name = "TYPE", default_value = "leases")]
     leader_elect_resource_lock: String,
-    /// The name of the Lease. kube-controller-manager has another one, since it would never lead at the same time
+    /// The name of the Lease. Not that of kube-controller-manager: one of the two programs would never lead
     #[arg(long, value_name = "NAME", required = false)]
     leader_elect_resource_name: String,
     /// The namespace of the Lease

@@ -1,22 +1,10 @@
 use std::{net::SocketAddr, sync::Arc};
 
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    sync::mpsc,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::{connections::MAX_CONNECTIONS, tls::CertificateFiles, *};
-use crate::{Metrics, client::Connections as ApiConnections};
-
-fn endpoints() -> StatusEndpoints {
-    StatusEndpoints {
-        metrics: Arc::new(Metrics::new("stub", "stub")),
-        health: Arc::default(),
-        permissions: Arc::default(),
-        debug: mpsc::channel(1).0,
-    }
-}
+use super::{super::status_endpoints::tests::endpoints, connections::MAX_CONNECTIONS, tls::CertificateFiles, *};
+use crate::client::Connections as ApiConnections;
 
 async fn start(port: Port) -> SocketAddr {
     let listener = listen(":0").await.unwrap();

@@ -176,4 +176,4 @@ pub(super) fn text(status: StatusCode, body: impl Into<bytes::Bytes>) -> Respons
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -14,7 +14,8 @@ struct Reply {
     body: String,
 }
 
-fn endpoints() -> StatusEndpoints {
+/// Endpoints without any watch.
+pub(in crate::program) fn endpoints() -> StatusEndpoints {
     StatusEndpoints {
         metrics: Arc::new(Metrics::new("stub", "stub")),
         health: Arc::default(),

@@ -19,6 +19,7 @@
 //! `SyncStatus::Conflict` to the work queue, which requeues the key at once the first time, then with backoff.
 
 mod debug_state;
+mod dry_run;
 mod failing_keys;
 mod foreign_changes;
 mod in_flight;
@@ -60,6 +61,7 @@ use crate::{
     watch::ConfirmationRequest,
 };
 pub(crate) use debug_state::{DebugState, since};
+use dry_run::DryRun;
 use failing_keys::FailingKeys;
 use in_flight::{InFlight, Ownership};
 use known::KnownObjects;
@@ -109,6 +111,7 @@ pub(crate) struct Engine<C: Controller> {
     prepared: bool,
     failing_keys: FailingKeys,
     foreign_changes: LogInterval,
+    dry_run: DryRun,
     /// The term of leadership; none while this instance stands by, and 0 without leader election.
     term: Option<u64>,
     /// The term up to which the watch of our slices has caught up.
@@ -178,6 +181,7 @@ impl<C: Controller> Engine<C> {
             prepared: false,
             failing_keys: FailingKeys::default(),
             foreign_changes: LogInterval::default(),
+            dry_run: DryRun::default(),
             term: Some(0),
             slices_caught_up: 0,
             confirmations: Vec::new(),
@@ -192,10 +196,15 @@ impl<C: Controller> Engine<C> {
         let mut keys: Vec<_> = keys.into_iter().collect();
         keys.sort_by(|a, b| a.key.cmp(&b.key));
         for enqueued in keys {
-            let delay = enqueued.delay;
-            if self.queue.add(enqueued, now) {
-                self.metrics.queue.added(delay);
-            }
+            self.dry_run.on_change(&enqueued.key, now);
+            self.add_to_queue(enqueued, now);
+        }
+    }
+
+    fn add_to_queue(&mut self, enqueued: Enqueued, now: Instant) {
+        let delay = enqueued.delay;
+        if self.queue.add(enqueued, now) {
+            self.metrics.queue.added(delay);
         }
     }
 
@@ -348,7 +357,8 @@ impl<C: Controller> Engine<C> {
                 flight.requeue_after = requeue_after;
                 batch.events.extend(events);
                 if self.config.dry_run {
-                    log_plan(&plan.writes);
+                    let settles_in = self.dry_run.on_plan(&key, &plan.writes, now);
+                    flight.requeue_after = settles_in.into_iter().chain(requeue_after).min();
                 } else if !plan.writes.is_empty() {
                     let writes = flight.begin_writes(plan.writes, &mut self.slices);
                     let probe = flight.outcome.probe;
@@ -431,8 +441,8 @@ impl<C: Controller> Engine<C> {
                 self.active_keys.remove(key);
             }
         }
-        if status == SyncStatus::Success {
-            self.enqueue(requeue_after.map(|delay| Enqueued::after(key.clone(), delay)), now);
+        if let (SyncStatus::Success, Some(delay)) = (status, requeue_after) {
+            self.add_to_queue(Enqueued::after(key.clone(), delay), now);
         }
         self.metrics.queue.finished(outcome.duration, outcome.is_success());
         if outcome.is_success() && outcome.writes.any() {
@@ -468,13 +478,7 @@ impl<C: Controller> Engine<C> {
         self.metrics.queue.processing(processing);
         self.metrics.queue.depth(self.queue.depth());
         self.metrics.admission(self.admission.state(now), now);
-    }
-}
-
-/// Logs the writes of a dry run, in the span of the sync.
-fn log_plan(writes: &[Write]) {
-    for write in writes {
-        tracing::info!(write = %Escaped(&write.operation), "dry run: would write");
+        self.metrics.dry_run_differences(self.dry_run.differences());
     }
 }
 

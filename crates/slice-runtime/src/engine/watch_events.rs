@@ -162,6 +162,10 @@ impl<C: Controller> Engine<C> {
     /// Reports a slice that appeared at a version which none of our responses had. Not while its key fails: the response to
     /// our own write may have been lost.
     fn report_foreign_change(&mut self, changed: &[Key], slice: &ObjectMeta, now: Instant) {
+        // A dry run is beside the controller that writes.
+        if self.config.dry_run {
+            return;
+        }
         let is_failing = |key| self.queue.failures(key) > 0;
         if changed.is_empty() || changed.iter().any(is_failing) || !self.may_sync() || self.slice_relist.is_listing() {
             return;

@@ -20,7 +20,7 @@ use process::{PROCESS_METRICS, ProcessMetrics};
 use requests::RequestMetrics;
 
 /// The metrics of the runtime.
-static METRICS: [&MetricSpec; 18] = [
+static METRICS: [&MetricSpec; 19] = [
     &BUILD_INFO,
     &CHANGE_TO_WRITE,
     &KEYS_FAILING,
@@ -38,6 +38,7 @@ static METRICS: [&MetricSpec; 18] = [
     &GATE_CLOSED_TOTAL,
     &SYNC_RETRIES,
     &FOREIGN_CHANGES,
+    &DRY_RUN_DIFFERENCES,
     &LOG_LINES_DROPPED,
 ];
 
@@ -141,6 +142,12 @@ static FOREIGN_CHANGES: MetricSpec = MetricSpec {
     help: "Number of times that another client changed slices with our managed-by value; they are repaired. If it grows \
            steadily, another instance writes with the same value",
     kind: MetricKind::Counter,
+    labels: &[],
+};
+static DRY_RUN_DIFFERENCES: MetricSpec = MetricSpec {
+    name: "dry_run_differences",
+    help: "Number of owners of slices for which a dry run would still write 30 s after the last change of its inputs",
+    kind: MetricKind::Gauge,
     labels: &[],
 };
 static SYNC_RETRIES: MetricSpec = MetricSpec {
@@ -307,6 +314,11 @@ impl Metrics {
     /// Another client changed a slice that has our managed-by value.
     pub(crate) fn foreign_change(&self) {
         self.record(&FOREIGN_CHANGES, &[], 1.0);
+    }
+
+    /// The number of keys that a dry run would still write.
+    pub(crate) fn dry_run_differences(&self, keys: usize) {
+        self.apply(vec![Measurement::of_count(&DRY_RUN_DIFFERENCES, &[], keys)]);
     }
 
     /// The gate was closed.

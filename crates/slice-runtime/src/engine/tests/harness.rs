@@ -288,6 +288,13 @@ impl Harness {
         self.writes - before
     }
 
+    /// The value of a metric without labels; 0 if it has none yet.
+    pub(super) fn metric(&self, name: &str) -> String {
+        let (page, prefix) = (self.engine.metrics.page(), format!("test_{name} "));
+        let value = page.lines().find_map(|line| line.strip_prefix(&prefix));
+        value.unwrap_or("0").to_owned()
+    }
+
     /// The addresses of all endpoints of a Service, with their readiness.
     pub(super) fn published(&self, service: &str) -> Vec<(String, bool)> {
         self.api.published(service)

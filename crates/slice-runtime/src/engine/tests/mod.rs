@@ -2,6 +2,7 @@
 
 mod admission;
 mod debug_state;
+mod dry_run;
 mod fake_api;
 mod fixtures;
 mod harness;

@@ -43,6 +43,8 @@ enum Command {
     Bench(bench::Args),
     /// Generate docs/reference from the code: flags, metrics, events, RBAC
     Reference(Arguments),
+    /// Generate deploy/ from the code: manifests, kustomizations, Helm chart
+    Manifests(Arguments),
     /// Build the control-plane binaries for tests (etcd, kube-apiserver, …); cached per user
     ControlPlane(Arguments),
 }
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => exec("simulate", arguments),
         Command::Bench(args) => bench::run(args),
         Command::Reference(arguments) => exec("reference", arguments),
+        Command::Manifests(arguments) => exec("manifests", arguments),
         Command::ControlPlane(arguments) => exec("control-plane-assets", arguments),
     })
 }

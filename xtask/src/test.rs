@@ -54,6 +54,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     );
     steps.run("random schedules", || programs::run("simulate", SCHEDULES));
     steps.run("reference pages", || programs::run("reference", "--check"));
+    steps.run("manifests", || programs::run("manifests", "--check"));
     if args.quick {
         println!(
             "\nskipped by --quick: cargo-deny, the fuzz target, the packages, and because they need Go, the tests of the recorder \

@@ -12,8 +12,8 @@ const INFO: ProgramInfo = ProgramInfo {
     event_source: service_slices::EVENT_SOURCE,
     metrics_subsystem: service_slices::METRICS_SUBSYSTEM,
     work_queue: service_slices::WORK_QUEUE,
-    owner: Some("services"),
-    secure_port: 10267,
+    owner: Some(service_slices::OWNER_RESOURCE),
+    secure_port: service_slices::SECURE_PORT,
     ..ProgramInfo::new(
         env!("CARGO_PKG_NAME"),
         env!("CARGO_PKG_VERSION"),

@@ -12,8 +12,8 @@ const INFO: ProgramInfo = ProgramInfo {
     event_source: mirroring::EVENT_SOURCE,
     metrics_subsystem: mirroring::METRICS_SUBSYSTEM,
     work_queue: mirroring::WORK_QUEUE,
-    owner: Some("endpoints"),
-    secure_port: 10268,
+    owner: Some(mirroring::OWNER_RESOURCE),
+    secure_port: mirroring::SECURE_PORT,
     ..ProgramInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), mirroring::MANAGED_BY)
 };
 

@@ -12,12 +12,12 @@ struct Args {
     /// Print only the directory of the binaries to standard output
     #[arg(long)]
     print_path: bool,
-    /// Also build the fake kubelet, which only tests need
+    /// Also build the fake kubelet and Helm, which only tests need
     #[arg(long, hide = true)]
     all: bool,
 }
 
-/// Built by default. The fake kubelet is built by the first test that needs it.
+/// Built by default. Each of the others is built by the first test that needs it.
 const PROGRAMS: [Program; 5] = [
     Program::Etcd,
     Program::KubeApiserver,

@@ -53,7 +53,11 @@ fn programs() -> [Program; 2] {
             event_source: service_slices::EVENT_SOURCE,
             metrics: service.metrics(),
             events: service.events(),
-            rules: [policy_rules(&service, "services"), secure_port_rules()].concat(),
+            rules: [
+                policy_rules(&service, service_slices::OWNER_RESOURCE),
+                secure_port_rules(),
+            ]
+            .concat(),
         },
         Program {
             name: "endpointslice-mirroring-controller",
@@ -61,7 +65,7 @@ fn programs() -> [Program; 2] {
             event_source: mirroring::EVENT_SOURCE,
             metrics: mirroring.metrics(),
             events: mirroring.events(),
-            rules: [policy_rules(&mirroring, "endpoints"), secure_port_rules()].concat(),
+            rules: [policy_rules(&mirroring, mirroring::OWNER_RESOURCE), secure_port_rules()].concat(),
         },
     ]
 }

@@ -104,3 +104,7 @@ pub const EVENT_SOURCE: &str = "endpoint-slice-controller";
 pub const METRICS_SUBSYSTEM: &str = "endpoint_slice_controller";
 /// Label `name` of the work queue metrics.
 pub const WORK_QUEUE: &str = "endpoint_slice";
+/// The resource that owns our slices, in the core group.
+pub const OWNER_RESOURCE: &str = "services";
+/// Default of the flag `--secure-port` of the program.
+pub const SECURE_PORT: u16 = 10267;

@@ -73,5 +73,5 @@ pub use events::runtime_events;
 pub use health::{Health, WatchState};
 pub use metrics::Metrics;
 pub use preflight::{PreflightError, preflight};
-pub use rbac::{lease_rules, policy_rules, secure_port_rules};
+pub use rbac::{dry_run_rules, lease_rules, policy_rules, secure_port_rules};
 pub use run::{RunError, RunOptions, run};

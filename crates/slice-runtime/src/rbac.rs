@@ -20,6 +20,16 @@ pub fn policy_rules<C: Controller>(controller: &C, owner: &str) -> Vec<PolicyRul
     rules(controller, Some(owner))
 }
 
+/// The rules of a dry run: [`policy_rules`] without the verbs that write.
+pub fn dry_run_rules<C: Controller>(controller: &C) -> Vec<PolicyRule> {
+    let mut rules = rules(controller, None);
+    for rule in &mut rules {
+        rule.verbs.retain(|verb| READ_VERBS.contains(&verb.as_str()));
+    }
+    rules.retain(|rule| !rule.verbs.is_empty());
+    rules
+}
+
 /// The rules for the lease of leader election, of a Role in its namespace. The permission to create cannot be limited to a name.
 #[must_use]
 pub fn lease_rules(lease: &str) -> Vec<PolicyRule> {

@@ -41,6 +41,8 @@ enum Command {
     Simulate(Arguments),
     /// Compare sync latency with upstream, or measure the controllers in a cold start, an outage or an overload
     Bench(bench::Args),
+    /// Install the controllers in a cluster, and wait until they run; or remove them
+    Deploy(Arguments),
     /// Generate docs/reference from the code: flags, metrics, events, RBAC
     Reference(Arguments),
     /// Generate deploy/ from the code: manifests, kustomizations, Helm chart
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::UpstreamFailures(arguments) => exec("upstream-failures", arguments),
         Command::Simulate(arguments) => exec("simulate", arguments),
         Command::Bench(args) => bench::run(args),
+        Command::Deploy(arguments) => exec("deploy", arguments),
         Command::Reference(arguments) => exec("reference", arguments),
         Command::Manifests(arguments) => exec("manifests", arguments),
         Command::ControlPlane(arguments) => exec("control-plane-assets", arguments),

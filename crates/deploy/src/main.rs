@@ -1,0 +1,189 @@
+//! `cargo xtask deploy`: installs the controllers in a cluster, waits for their rollout, and removes them again.
+
+mod apply;
+mod built_in;
+mod connect;
+mod delete;
+mod objects;
+mod preflight;
+mod rollout;
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::bail;
+use clap::Parser;
+use kube::Client;
+use manifests::Controller;
+
+use crate::objects::Object;
+
+/// Stands for the name of the controller in `--image`.
+const NAME_IN_IMAGE: &str = "{name}";
+
+/// Install the controllers in the cluster of the current context, and wait until they run
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask deploy", bin_name = "cargo xtask deploy")]
+#[allow(clippy::struct_excessive_bools, reason = "flags of a command line")]
+struct Args {
+    /// Context of the kubeconfig. The current context if not given
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Image of the controller, which the nodes pull. `{name}` in it is replaced by the controller's name
+    #[arg(long, value_name = "REFERENCE")]
+    image: Option<String>,
+    /// Only the EndpointSlice controller
+    #[arg(long, group = "controllers")]
+    endpointslice: bool,
+    /// Only the mirroring controller
+    #[arg(long, group = "controllers")]
+    mirroring: bool,
+    /// Both controllers, as without any of these flags
+    #[arg(long, group = "controllers")]
+    all: bool,
+    /// Install beside the built-in controllers, to compare: writes nothing, and reports what it would still write
+    #[arg(long, conflicts_with = "delete")]
+    shadow: bool,
+    /// Only print what would change
+    #[arg(long)]
+    dry_run: bool,
+    /// Remove the controllers. EndpointSlices remain
+    #[arg(long)]
+    delete: bool,
+    /// Seconds to wait until the controllers run, or are removed
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    timeout: u64,
+}
+
+impl Args {
+    fn controllers(&self) -> Vec<Controller> {
+        let selected = |controller: &Controller| match controller {
+            Controller::EndpointSlice => !self.mirroring,
+            Controller::Mirroring => !self.endpointslice,
+        };
+        Controller::ALL.into_iter().filter(selected).collect()
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+
+    /// The image of a controller, if one was given.
+    fn image(&self, controller: Controller) -> Option<String> {
+        let image = self.image.as_deref()?;
+        Some(image.replace(NAME_IN_IMAGE, controller.name()))
+    }
+
+    fn check_image(&self) -> anyhow::Result<()> {
+        if self.controllers().len() > 1 && self.image.as_ref().is_some_and(|image| !image.contains(NAME_IN_IMAGE)) {
+            bail!(
+                "--image is for two controllers, each with an image of its own: write {NAME_IN_IMAGE} for the controller's name, or \
+                 give --endpointslice or --mirroring"
+            );
+        }
+        Ok(())
+    }
+}
+
+fn main() -> ExitCode {
+    devtools::run(|args: &Args| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(run(args))
+    })
+}
+
+async fn run(args: &Args) -> anyhow::Result<()> {
+    args.check_image()?;
+    let client = connect::client(args.context.as_deref()).await?;
+    if args.delete {
+        delete::run(&client, &args.controllers(), args.dry_run, args.timeout()).await
+    } else {
+        install(args, &client).await
+    }
+}
+
+async fn install(args: &Args, client: &Client) -> anyhow::Result<()> {
+    let controllers = args.controllers();
+    let objects = objects::to_install(client, args, &controllers).await?;
+    preflight::check(client, &objects).await?;
+    if args.shadow {
+        preflight::check_shadow(client, &controllers).await?;
+    } else if args.dry_run {
+        println!("not checked in a dry run: whether the built-in controllers are turned off (it needs a Service)");
+    } else {
+        built_in::check(client, &controllers).await?;
+    }
+    apply::run(client, &objects, args.dry_run).await?;
+    if args.dry_run {
+        return Ok(());
+    }
+    if args.image.is_none() {
+        print_how_to_load(&controllers);
+    }
+    rollout::wait(client, &controllers, args.timeout()).await?;
+    if args.shadow {
+        print_how_to_compare(&controllers);
+    }
+    Ok(())
+}
+
+fn print_how_to_load(controllers: &[Controller]) {
+    println!("No --image was given, so the images must be on the nodes. `cargo xtask image` builds archives for:");
+    for controller in controllers {
+        let name = controller.name();
+        println!("  {name}: target/images/{name}.tar");
+    }
+    println!("  kind:       kind load image-archive ARCHIVE");
+    println!("  minikube:   minikube image load ARCHIVE");
+    println!("  k3s:        k3s ctr images import ARCHIVE (on each node)");
+    println!("  containerd: ctr --namespace k8s.io images import ARCHIVE (on each node)");
+}
+
+fn print_how_to_compare(controllers: &[Controller]) {
+    println!("The controllers write nothing. What they would still write 30 s after a change is logged and counted:");
+    for controller in controllers {
+        println!(
+            "  kubectl --namespace {} logs deployment/{} | grep difference",
+            manifests::NAMESPACE,
+            controller.name()
+        );
+    }
+}
+
+/// A line per object, as kubectl prints it.
+fn print_object(object: &Object, result: &str) {
+    println!("{object} {result}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(arguments: &[&str]) -> Args {
+        Args::try_parse_from([&["deploy"], arguments].concat()).unwrap()
+    }
+
+    #[test]
+    fn both_controllers_are_the_default() {
+        assert_eq!(args(&[]).controllers(), Controller::ALL);
+        assert_eq!(args(&["--all"]).controllers(), Controller::ALL);
+        assert_eq!(args(&["--endpointslice"]).controllers(), [Controller::EndpointSlice]);
+        assert_eq!(args(&["--mirroring"]).controllers(), [Controller::Mirroring]);
+        assert!(Args::try_parse_from(["deploy", "--all", "--mirroring"]).is_err());
+    }
+
+    #[test]
+    fn an_image_for_both_controllers_contains_their_name() {
+        assert!(args(&["--image", "example.test/a:1"]).check_image().is_err());
+        assert!(
+            args(&["--mirroring", "--image", "example.test/a:1"])
+                .check_image()
+                .is_ok()
+        );
+        let both = args(&["--image", "example.test/{name}:1"]);
+        assert!(both.check_image().is_ok());
+        assert_eq!(
+            both.image(Controller::Mirroring).unwrap(),
+            "example.test/endpointslice-mirroring-controller:1"
+        );
+    }
+}

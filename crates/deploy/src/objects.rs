@@ -1,0 +1,126 @@
+//! The objects to apply or to delete, with the API of their resource.
+
+use std::fmt;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::Node;
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, ListParams},
+    core::GroupVersionKind,
+};
+use manifests::{Controller, Options};
+
+use crate::Args;
+
+/// An object with its resource.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) resource: ApiResource,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: String,
+    pub(crate) content: DynamicObject,
+}
+
+impl Object {
+    pub(crate) fn new(content: DynamicObject) -> Self {
+        let types = content.types.as_ref().expect("a manifest has apiVersion and kind");
+        let kind = GroupVersionKind::try_from(types).expect("the apiVersion of a manifest is valid");
+        Self {
+            resource: ApiResource::from_gvk(&kind),
+            namespace: content.metadata.namespace.clone(),
+            name: content.metadata.name.clone().expect("a manifest has a name"),
+            content,
+        }
+    }
+
+    pub(crate) fn api(&self, client: &Client) -> Api<DynamicObject> {
+        match &self.namespace {
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
+            None => Api::all_with(client.clone(), &self.resource),
+        }
+    }
+
+    /// Whether both are the same object of the cluster.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        (&self.resource, &self.namespace, &self.name) == (&other.resource, &other.namespace, &other.name)
+    }
+}
+
+/// As kubectl names it: `deployments.apps/NAME`, with its namespace if that is not ours.
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ApiResource { plural, group, .. } = &self.resource;
+        let dot = if group.is_empty() { "" } else { "." };
+        write!(f, "{plural}{dot}{group}/{}", self.name)?;
+        match self.namespace.as_deref() {
+            Some(namespace) if namespace != manifests::NAMESPACE => write!(f, " (in {namespace})"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The objects of these controllers, in the order in which they are applied. One replica for each node, two at most: on the host
+/// network a node has the port of a controller once.
+pub(crate) async fn to_install(
+    client: &Client,
+    args: &Args,
+    controllers: &[Controller],
+) -> anyhow::Result<Vec<Object>> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let nodes = nodes.list_metadata(&ListParams::default().limit(2)).await;
+    let nodes = nodes.context("cannot list nodes, so that the number of replicas is unknown; nothing was changed")?;
+    let replicas = if nodes.items.len() < 2 { 1 } else { 2 };
+    if replicas == 1 && !args.shadow {
+        println!("one replica of each controller, since the cluster has less than two nodes");
+    }
+    let of_controller = |&controller: &Controller| {
+        let options = Options {
+            image: args.image(controller),
+            replicas,
+            shadow: args.shadow,
+        };
+        manifests::objects(&[controller], &options)
+    };
+    Ok(distinct(controllers.iter().flat_map(of_controller)))
+}
+
+/// All objects that may be installed for these controllers, in the order in which they are applied.
+pub(crate) fn installable(controllers: &[Controller]) -> Vec<Object> {
+    let options = [false, true].map(|shadow| Options {
+        shadow,
+        ..Options::default()
+    });
+    distinct(
+        options
+            .iter()
+            .flat_map(|options| manifests::objects(controllers, options)),
+    )
+}
+
+/// Each object once: the controllers share some.
+fn distinct(contents: impl IntoIterator<Item = DynamicObject>) -> Vec<Object> {
+    let mut objects: Vec<Object> = Vec::new();
+    for object in contents.into_iter().map(Object::new) {
+        if !objects.iter().any(|other| other.is(&object)) {
+            objects.push(object);
+        }
+    }
+    objects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_of_both_controllers_are_distinct_and_begin_with_the_namespace() {
+        let objects = installable(&Controller::ALL);
+        assert_eq!(objects[0].to_string(), "namespaces/endpointslice-system");
+        let namespaces = objects.iter().filter(|object| object.resource.kind == "Namespace");
+        assert_eq!(namespaces.count(), 1);
+        let names: Vec<_> = objects.iter().map(ToString::to_string).collect();
+        assert!(names.contains(&"deployments.apps/endpointslice-mirroring-controller".to_owned()));
+        assert!(names.iter().any(|name| name.ends_with("(in kube-system)")), "{names:?}");
+    }
+}

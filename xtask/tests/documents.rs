@@ -166,3 +166,37 @@ fn paths_and_types_in_documents_exist() {
     }
     assert!(paths > 40 && types > 15, "{paths} paths, {types} types");
 }
+
+/// The messages of log macros in a source text: of each, the last string literal.
+fn messages(source: &str) -> Vec<String> {
+    let starts = ["tracing::warn!(", "tracing::error!("];
+    let calls = starts.iter().flat_map(|start| source.split(start).skip(1));
+    let message = |call: &str| {
+        let call = call.split(");\n").next().unwrap();
+        let literals: Vec<&str> = call.split('"').skip(1).step_by(2).collect();
+        let lines = literals
+            .last()
+            .unwrap()
+            .lines()
+            .map(|line| line.trim().trim_end_matches('\\'));
+        lines.collect::<Vec<_>>().concat()
+    };
+    calls.map(message).collect()
+}
+
+#[test]
+fn operators_find_every_warning_and_error_in_the_log() {
+    let document = fs::read_to_string(root().join("docs/operate.md")).unwrap();
+    let lines: Vec<&str> = code_spans(&document).collect();
+    let directory = root().join("crates/slice-runtime/src");
+    let sources = devtools::rust_files(&directory).unwrap();
+    let sources = sources.iter().filter(|path| !path.to_string_lossy().contains("tests"));
+    let found: Vec<String> = sources
+        .flat_map(|path| messages(&fs::read_to_string(directory.join(path)).unwrap()))
+        .collect();
+    assert!(found.len() > 20, "{found:?}");
+    for message in &found {
+        let described = lines.iter().any(|line| message.starts_with(line));
+        assert!(described, "docs/operate.md lacks: {message}");
+    }
+}

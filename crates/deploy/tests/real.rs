@@ -150,18 +150,27 @@ async fn controllers_are_installed_upgraded_and_removed() {
     assert!(success && output.contains("0 objects deleted"), "{output}");
 }
 
-#[tokio::test]
-async fn beside_the_built_in_controllers_only_a_shadow_is_installed() {
-    let cluster = Cluster::builder();
-    let cluster = PROGRAMS.iter().fold(cluster, |cluster, name| cluster.controller(*name));
-    let cluster = cluster.start().await.unwrap();
-    let client = cluster.control_plane().client().unwrap();
-    let admin = cluster
-        .control_plane()
-        .kubeconfig(cluster.control_plane().admin())
-        .unwrap();
+/// The arguments of the commands in docs/migrate.md, in their order.
+fn documented_commands() -> Vec<Vec<&'static str>> {
+    let blocks = include_str!("../../../docs/migrate.md").split("```sh\n").skip(1);
+    let lines = blocks.flat_map(|block| block.split("```").next().unwrap().lines());
+    let ours = lines.filter_map(|line| line.strip_prefix("cargo xtask deploy"));
+    ours.map(|arguments| arguments.split_whitespace().collect()).collect()
+}
 
-    let (success, output) = deploy(&admin, &[]).await;
+#[tokio::test]
+async fn the_documented_migration_works_and_is_refused_beside_the_built_in_controllers() {
+    let cluster = Cluster::start().await.unwrap();
+    let control_plane = cluster.control_plane();
+    let built_in = control_plane.controller_manager(&PROGRAMS, &[]).await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = control_plane.kubeconfig(control_plane.admin()).unwrap();
+    let commands = documented_commands();
+    let [shadow, install, delete] = commands.as_slice() else {
+        panic!("{commands:?}");
+    };
+
+    let (success, output) = deploy(&admin, install).await;
     assert!(!success, "{output}");
     for text in [
         "nothing was applied",
@@ -171,25 +180,17 @@ async fn beside_the_built_in_controllers_only_a_shadow_is_installed() {
         "k3s",
         "Talos",
         "--shadow",
+        "-endpointslice-controller,-endpointslice-mirroring-controller",
     ] {
         assert!(output.contains(text), "{text}: {output}");
     }
-    assert!(
-        output.contains("-endpointslice-controller,-endpointslice-mirroring-controller"),
-        "{output}"
-    );
     assert_eq!(installed(&client).await, [""; 0]);
     let services: Api<Service> = Api::default_namespaced(client.clone());
-    let left: Vec<_> = services
-        .list(&ListParams::default())
-        .await
-        .unwrap()
-        .iter()
-        .map(kube::ResourceExt::name_any)
-        .collect();
+    let left = services.list(&ListParams::default()).await.unwrap();
+    let left: Vec<_> = left.iter().map(kube::ResourceExt::name_any).collect();
     assert_eq!(left, ["kubernetes"], "the Service of the check is deleted");
 
-    let (success, output) = deploy(&admin, &["--shadow"]).await;
+    let (success, output) = deploy(&admin, shadow).await;
     assert!(success && output.contains("grep difference"), "{output}");
     for program in PROGRAMS {
         let deployment = deployment(&client, program).await.unwrap();
@@ -199,7 +200,18 @@ async fn beside_the_built_in_controllers_only_a_shadow_is_installed() {
         );
         assert_eq!(deployment.status.unwrap().available_replicas, Some(1), "{program}");
     }
-    let (success, output) = deploy(&admin, &["--delete"]).await;
+
+    built_in.stop().await.unwrap();
+    let (success, output) = deploy(&admin, install).await;
+    assert!(success, "{output}");
+    for program in PROGRAMS {
+        let deployment = deployment(&client, program).await.unwrap();
+        assert!(
+            !arguments(&deployment).contains(&"--dry-run=true".to_owned()),
+            "{program}"
+        );
+    }
+    let (success, output) = deploy(&admin, delete).await;
     assert!(success, "{output}");
     assert_eq!(installed(&client).await, [""; 0], "{output}");
 }

@@ -12,5 +12,11 @@ use testenv::SimServer;
 #[tokio::test]
 async fn random_churn_violates_no_invariant() {
     let server = SimServer::start().await.unwrap();
-    churn::churn(server.client(), &server.flag(), 10, Duration::from_millis(5)).await;
+    churn::churn(
+        server.client(),
+        &[server.flag(), server.flag()],
+        10,
+        Duration::from_millis(5),
+    )
+    .await;
 }

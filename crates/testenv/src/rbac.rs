@@ -65,8 +65,8 @@ pub fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> PolicyRule {
     }
 }
 
-/// Creates a service account and returns a token for it.
-pub(crate) async fn service_account(admin: &Client, namespace: &str, name: &str) -> Result<String, Error> {
+/// Creates a service account.
+pub(crate) async fn create_service_account(admin: &Client, namespace: &str, name: &str) -> Result<(), Error> {
     let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), namespace);
     let account = ServiceAccount {
         metadata: ObjectMeta {
@@ -75,12 +75,16 @@ pub(crate) async fn service_account(admin: &Client, namespace: &str, name: &str)
         },
         ..ServiceAccount::default()
     };
-    let params = PostParams::default();
-    let action = || format!("create the service account {namespace}/{name}");
     accounts
-        .create(&params, &account)
+        .create(&PostParams::default(), &account)
         .await
-        .map_err(Error::request(action()))?;
+        .map_err(Error::request(format!("create the service account {namespace}/{name}")))?;
+    Ok(())
+}
+
+/// A new token of a service account.
+pub(crate) async fn token(admin: &Client, namespace: &str, name: &str) -> Result<String, Error> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), namespace);
     let request = TokenRequest {
         spec: Some(TokenRequestSpec {
             // For an hour, with the API server as audience.
@@ -90,7 +94,7 @@ pub(crate) async fn service_account(admin: &Client, namespace: &str, name: &str)
         ..TokenRequest::default()
     };
     let response = accounts
-        .create_token_request(name, &params, &request)
+        .create_token_request(name, &PostParams::default(), &request)
         .await
         .map_err(Error::request(format!("get a token for {namespace}/{name}")))?;
     let token = response.status.and_then(|status| status.token);

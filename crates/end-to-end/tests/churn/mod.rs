@@ -46,7 +46,7 @@ impl Drop for SeedReport {
 
 /// Runs both controllers under random changes, at most one step per `pace`, for `seconds` or `CHURN_SECONDS`, and
 /// checks the history.
-pub(crate) async fn churn(client: Client, flag: &str, seconds: u64, pace: Duration) {
+pub(crate) async fn churn(client: Client, flags: &[String; 2], seconds: u64, pace: Duration) {
     let seed = number("CHURN_SEED").unwrap_or(SEED);
     let duration = Duration::from_secs(number("CHURN_SECONDS").unwrap_or(seconds));
     println!("CHURN_SEED={seed} CHURN_SECONDS={}", duration.as_secs());
@@ -61,7 +61,7 @@ pub(crate) async fn churn(client: Client, flag: &str, seconds: u64, pace: Durati
     let recorder = Recorder::start_namespaced(client.clone(), NAMESPACE).await.unwrap();
     let endpoints = format!("--max-endpoints-per-slice={MAX_ENDPOINTS}");
     let addresses = format!("--mirroring-max-endpoints-per-subset={MAX_ADDRESSES}");
-    let ours = OurControllers::start(&[flag], &[&endpoints], &[&addresses]).await;
+    let ours = OurControllers::start(&[], &[&flags[0], &endpoints], &[&flags[1], &addresses]).await;
 
     let operator = Operator {
         client,

@@ -17,8 +17,9 @@ use testenv::{
 };
 
 use crate::{
+    environment::shared,
     fixtures::{self, address},
-    harness::{MAX_ENDPOINTS, Tested, config, programs, put, shared, slice_writes},
+    harness::{MAX_ENDPOINTS, Tested, config, programs, put, slice_writes},
 };
 
 /// Writes of the scenario.
@@ -41,12 +42,13 @@ async fn f17_a_crash_after_any_write_is_repaired_after_the_restart() {
 
 /// Plays the scenario, with a crash after the k-th write if k is not 0. Returns the number of writes.
 async fn play(k: usize) -> usize {
-    let control_plane = shared().await;
+    let environment = shared().await;
+    let control_plane = &environment.control_plane;
     let client = control_plane.client().unwrap();
     let namespace = format!("f17-{k}");
     let recorder = create_inputs(&client, &namespace).await;
     let proxy = FaultProxy::start(control_plane).await.unwrap();
-    let kubeconfig = proxy.kubeconfig(control_plane.admin()).unwrap();
+    let kubeconfig = proxy.kubeconfig(environment.account(Tested::Services)).unwrap();
     let arguments = [
         format!("--kubeconfig={}", kubeconfig.path.display()),
         format!("--namespace={namespace}"),

@@ -9,15 +9,16 @@ use kube::{Api, Client};
 use serde_json::json;
 use slice_oracle::{Recorder, Window, assert_clean};
 use testenv::{
-    ControlPlane, ControllerProcess, FaultProxy, Signal,
+    ControllerProcess, FaultProxy, Signal,
     objects::{api, create, ready_addresses, slices_of},
     until,
 };
 use tokio::time::Instant;
 
 use crate::{
+    environment::{Environment, shared},
     fixtures::{self, address},
-    harness::{MAX_ENDPOINTS, SERVICE, Tested, config, programs, put, shared, slice_writes},
+    harness::{MAX_ENDPOINTS, SERVICE, Tested, config, programs, put, slice_writes},
 };
 
 /// Without a slice event for this long, the cluster is quiescent.
@@ -33,7 +34,7 @@ const SHORT: [&str; 3] = [
 
 /// A namespace with the Lease, the Service and pods.
 struct Cluster {
-    control_plane: &'static ControlPlane,
+    environment: &'static Environment,
     client: Client,
     namespace: String,
     recorder: Recorder,
@@ -47,17 +48,18 @@ struct Replica {
 
 impl Cluster {
     async fn new(namespace: &str) -> Self {
-        let control_plane = shared().await;
-        let client = control_plane.client().unwrap();
+        let environment = shared().await;
+        let client = environment.control_plane.client().unwrap();
         put(
             &client,
             "",
             &json!({"kind": "Namespace", "metadata": {"name": namespace}}),
         )
         .await;
+        environment.allow_lease_in(namespace).await;
         let cluster = Self {
             recorder: Recorder::start_namespaced(client.clone(), namespace).await.unwrap(),
-            control_plane,
+            environment,
             client,
             namespace: namespace.to_owned(),
         };
@@ -73,8 +75,9 @@ impl Cluster {
     }
 
     async fn start(&self, arguments: &[&str]) -> Replica {
-        let proxy = FaultProxy::start(self.control_plane).await.unwrap();
-        let kubeconfig = proxy.kubeconfig(self.control_plane.admin()).unwrap();
+        let Environment { control_plane, .. } = self.environment;
+        let proxy = FaultProxy::start(control_plane).await.unwrap();
+        let kubeconfig = proxy.kubeconfig(self.environment.account(Tested::Services)).unwrap();
         let own = [
             format!("--kubeconfig={}", kubeconfig.path.display()),
             format!("--namespace={}", self.namespace),
@@ -298,6 +301,7 @@ async fn the_lease_is_that_of_client_go() {
     let arguments = [&*lease, &*name, "--leader-elect=true", SHORT[0], SHORT[1], SHORT[2]];
     let collector = ["garbage-collector-controller"];
     let manager = cluster
+        .environment
         .control_plane
         .controller_manager(&collector, &arguments)
         .await

@@ -21,16 +21,16 @@ use kube::{
 use serde_json::{Value, json};
 use slice_oracle::{CheckConfig, Manager, Recorder, assert_clean};
 use testenv::{
-    CONTROLLERS, ControlPlane, ControllerProcess, FaultProxy, Protocol, ProxyProtocols,
+    CONTROLLERS, ControlPlane, ControllerProcess, FaultProxy, Protocol, ProxyProtocols, User,
     objects::{api, create, ready_addresses, slices_of},
     until,
 };
-use tokio::{
-    sync::{Mutex, MutexGuard, OnceCell},
-    time::Instant,
-};
+use tokio::{sync::MutexGuard, time::Instant};
 
-use crate::fixtures::{self, NODE, address, pod_name};
+use crate::{
+    environment::{self, Environment, shared},
+    fixtures::{self, address, pod_name},
+};
 
 /// The cluster is quiescent after this long without a slice event.
 const IDLE: Duration = Duration::from_secs(2);
@@ -42,14 +42,6 @@ pub(crate) const PODS: RangeInclusive<usize> = 1..=3;
 /// The label of a row's Services, by which a controller for all namespaces selects them.
 const ROW: &str = "example.com/row";
 
-/// Shared by the tests that only inject faults into their own requests; killed with the test process.
-static SHARED: OnceCell<ControlPlane> = OnceCell::const_new();
-/// For tests that stop its components, one after the other.
-static DISRUPTED: OnceCell<ControlPlane> = OnceCell::const_new();
-static DISRUPTED_TURN: Mutex<()> = Mutex::const_new(());
-/// For tests that replace the data of etcd, one after the other.
-static RESTORED: OnceCell<ControlPlane> = OnceCell::const_new();
-static RESTORED_TURN: Mutex<()> = Mutex::const_new(());
 /// Built once for all tests, in the order of [`CONTROLLERS`].
 static PROGRAMS: LazyLock<Vec<PathBuf>> = LazyLock::new(|| testenv::build(&CONTROLLERS).unwrap());
 
@@ -71,24 +63,6 @@ enum Scope {
     AllNamespaces,
 }
 
-/// A control plane with one node, started once.
-async fn start_once(cell: &'static OnceCell<ControlPlane>, arguments: &[&str]) -> &'static ControlPlane {
-    cell.get_or_init(async || {
-        let builder = arguments.iter().fold(ControlPlane::builder(), |builder, argument| {
-            builder.apiserver_arg(*argument)
-        });
-        let control_plane = builder.start().await.unwrap();
-        put(&control_plane.client().unwrap(), "", &fixtures::node(NODE)).await;
-        control_plane
-    })
-    .await
-}
-
-/// The control plane of tests that only inject faults into their own requests.
-pub(crate) async fn shared() -> &'static ControlPlane {
-    start_once(&SHARED, &[]).await
-}
-
 /// The programs, built once: the controller for Services, and the one for mirroring.
 pub(crate) async fn programs() -> &'static [PathBuf] {
     tokio::task::spawn_blocking(|| LazyLock::force(&PROGRAMS))
@@ -99,6 +73,7 @@ pub(crate) async fn programs() -> &'static [PathBuf] {
 /// A controller behind the fault proxy, and a recorder beside it.
 pub(crate) struct Harness {
     pub(crate) control_plane: &'static ControlPlane,
+    environment: &'static Environment,
     /// A client without faults.
     pub(crate) client: Client,
     pub(crate) namespace: String,
@@ -107,6 +82,8 @@ pub(crate) struct Harness {
     protocol: Protocol,
     tested: Tested,
     scope: Scope,
+    /// Arguments of the controller, in addition to those of every test.
+    arguments: Vec<String>,
     controller: Option<ControllerProcess>,
     _turn: Option<MutexGuard<'static, ()>>,
 }
@@ -126,6 +103,15 @@ impl Harness {
         harness
     }
 
+    /// Only the objects. The controller is yet to be started, with these arguments in addition.
+    pub(crate) async fn prepare(tested: Tested, row: &str, protocol: Protocol, arguments: Vec<String>) -> Self {
+        let mut harness = Self::on(shared().await, row, protocol, None).await;
+        harness.tested = tested;
+        harness.arguments = arguments;
+        harness.put_objects().await;
+        harness
+    }
+
     /// The same, with a controller that also watches other namespaces, where [`put_in`](Self::put_in) creates Services.
     pub(crate) async fn start_for_all_namespaces(row: &str, protocol: Protocol) -> Self {
         let mut harness = Self::on(shared().await, row, protocol, None).await;
@@ -136,28 +122,27 @@ impl Harness {
 
     /// The same, on a control plane whose components the test may stop.
     pub(crate) async fn start_disrupted(row: &str, protocol: Protocol) -> Self {
-        let turn = DISRUPTED_TURN.lock().await;
-        // With a watch cache, the recorder could not continue after a restart.
-        let control_plane = start_once(&DISRUPTED, &["--watch-cache=false"]).await;
-        let mut harness = Self::on(control_plane, row, protocol, Some(turn)).await;
+        let (environment, turn) = environment::disrupted().await;
+        let mut harness = Self::on(environment, row, protocol, Some(turn)).await;
         harness.publish().await;
         harness
     }
 
     /// The same, on a control plane whose data the test may replace.
     pub(crate) async fn start_restored(row: &str, protocol: Protocol) -> Self {
-        let turn = RESTORED_TURN.lock().await;
-        let mut harness = Self::on(start_once(&RESTORED, &[]).await, row, protocol, Some(turn)).await;
+        let (environment, turn) = environment::restored().await;
+        let mut harness = Self::on(environment, row, protocol, Some(turn)).await;
         harness.publish().await;
         harness
     }
 
     async fn on(
-        control_plane: &'static ControlPlane,
+        environment: &'static Environment,
         row: &str,
         protocol: Protocol,
         turn: Option<MutexGuard<'static, ()>>,
     ) -> Self {
+        let control_plane = &environment.control_plane;
         let client = control_plane.client().unwrap();
         let namespace = format!("{row}-{protocol:?}").to_lowercase();
         put(
@@ -173,6 +158,7 @@ impl Harness {
         let recorder = Recorder::start_namespaced(client.clone(), &namespace).await.unwrap();
         Self {
             control_plane,
+            environment,
             client,
             proxy: FaultProxy::start_with(control_plane, protocols).await.unwrap(),
             recorder,
@@ -180,18 +166,23 @@ impl Harness {
             protocol,
             tested: Tested::Services,
             scope: Scope::Namespace,
+            arguments: Vec::new(),
             controller: None,
             _turn: turn,
         }
     }
 
-    async fn publish(&mut self) {
+    async fn put_objects(&self) {
         self.put_service(SERVICE, PODS).await;
         if self.tested == Tested::Services {
             for number in PODS {
                 self.put(&fixtures::pod(number)).await;
             }
         }
+    }
+
+    async fn publish(&mut self) {
+        self.put_objects().await;
         self.start_controller().await;
         self.controller().wait_ready().await.unwrap();
         self.wait_published(SERVICE, PODS).await;
@@ -201,16 +192,21 @@ impl Harness {
 
     /// Starts the controller, without waiting for its initial lists.
     pub(crate) async fn start_controller(&mut self) {
-        let kubeconfig = self.proxy.kubeconfig(self.control_plane.admin()).unwrap();
+        let kubeconfig = self.proxy.kubeconfig(self.account(self.tested)).unwrap();
         self.start_controller_with(&kubeconfig.path).await;
     }
 
     /// Starts the controller again, without the proxy: a proxy responds to pings while the API server is stopped.
     pub(crate) async fn restart_without_proxy(&mut self) {
         self.stop_controller().await;
-        let kubeconfig = self.control_plane.kubeconfig(self.control_plane.admin()).unwrap();
+        let kubeconfig = self.control_plane.kubeconfig(self.account(self.tested)).unwrap();
         self.start_controller_with(&kubeconfig.path).await;
         self.controller().wait_ready().await.unwrap();
+    }
+
+    /// The account of a controller.
+    pub(crate) fn account(&self, tested: Tested) -> &User {
+        self.environment.account(tested)
     }
 
     /// Starts the controller with another kubeconfig.
@@ -220,7 +216,7 @@ impl Harness {
 
     /// Starts the mirroring controller beside the controller under test.
     pub(crate) async fn start_mirroring_too(&self) -> ControllerProcess {
-        let kubeconfig = self.proxy.kubeconfig(self.control_plane.admin()).unwrap();
+        let kubeconfig = self.proxy.kubeconfig(self.account(Tested::Mirroring)).unwrap();
         let controller = self.start_process(Tested::Mirroring, &kubeconfig.path).await;
         controller.wait_ready().await.unwrap();
         controller
@@ -243,7 +239,8 @@ impl Harness {
             }
             Tested::Mirroring => &programs[1],
         };
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let arguments = arguments.iter().chain(&self.arguments);
+        let arguments: Vec<&str> = arguments.map(String::as_str).collect();
         ControllerProcess::start(program, &arguments).await.unwrap()
     }
 

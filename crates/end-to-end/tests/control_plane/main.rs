@@ -4,13 +4,17 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
 
+#[path = "../accounts/mod.rs"]
+mod accounts;
 mod connections;
 mod crashes;
+mod environment;
 mod failover;
 mod fixtures;
 mod harness;
 mod isolation;
 mod objects;
+mod permissions;
 mod processes;
 mod requests;
 mod servers;

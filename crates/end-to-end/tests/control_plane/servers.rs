@@ -27,8 +27,9 @@ use tokio::{
 };
 
 use crate::{
+    environment::shared,
     fixtures::{self, pod_name},
-    harness::{Harness, SERVICE, is_list, shared},
+    harness::{Harness, SERVICE, is_list},
     watches::WATCHED,
 };
 
@@ -38,7 +39,7 @@ static REPLICA_TURN: Mutex<()> = Mutex::const_new(());
 
 /// The second API server, as it was started, whatever the test before did.
 async fn replica() -> &'static ApiserverReplica {
-    let control_plane = shared().await;
+    let control_plane = &shared().await.control_plane;
     let start = async || control_plane.start_replica().await.unwrap();
     let replica = REPLICA.get_or_init(start).await;
     replica.thaw_etcd();

@@ -9,12 +9,17 @@ use kube::{
 use serde_json::{Value, json};
 use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
 use testenv::{
-    ControlPlane, ControlPlaneBuilder,
+    ControlPlane, ControlPlaneBuilder, User,
     objects::{api, create, ready_addresses, slices_of},
     until,
 };
 
-use crate::{fixtures, sync_counts::total};
+use crate::{
+    accounts::{self, ENFORCE_OWNER_REFERENCES},
+    controllers::OurControllers,
+    fixtures,
+    sync_counts::total,
+};
 
 /// The cluster is quiescent after this long without a slice event.
 pub(crate) const IDLE: Duration = Duration::from_secs(3);
@@ -23,6 +28,7 @@ const NAMESPACE: &str = "default";
 /// A control plane with Services of every kind.
 pub(crate) struct Harness {
     pub(crate) control_plane: ControlPlane,
+    accounts: [User; 2],
     pub(crate) recorder: Recorder,
     pub(crate) client: Client,
     /// Number of Services.
@@ -34,7 +40,7 @@ pub(crate) struct Harness {
 impl Harness {
     /// Starts a control plane and creates all inputs, without a slice controller.
     pub(crate) async fn new(builder: ControlPlaneBuilder) -> Self {
-        let control_plane = builder.start().await.unwrap();
+        let control_plane = builder.apiserver_arg(ENFORCE_OWNER_REFERENCES).start().await.unwrap();
         let client = control_plane.client().unwrap();
         let recorder = Recorder::start(client.clone()).await.unwrap();
         let objects = fixtures::all();
@@ -43,6 +49,7 @@ impl Harness {
         }
         let count = |kind: &str| objects.iter().filter(|object| object["kind"] == kind).count();
         Self {
+            accounts: accounts::deploy(&control_plane).await,
             control_plane,
             recorder,
             client,
@@ -52,9 +59,15 @@ impl Harness {
         }
     }
 
-    /// The `--kubeconfig` flag for our controllers.
-    pub(crate) fn flag(&self) -> String {
-        kubeconfig_flag(&self.control_plane)
+    /// Starts both of our controllers with their own accounts.
+    pub(crate) async fn start_ours(&self) -> OurControllers {
+        self.start_ours_at(self.control_plane.url()).await
+    }
+
+    /// The same, with another address of the API server.
+    pub(crate) async fn start_ours_at(&self, url: &str) -> OurControllers {
+        let flags = kubeconfig_flags(&self.control_plane, &self.accounts, url);
+        OurControllers::start(&[], &[&flags[0]], &[&flags[1]]).await
     }
 
     /// Waits until the cluster is quiescent and adds a mark with the allowed writes.
@@ -99,10 +112,19 @@ impl Harness {
     }
 }
 
-/// The `--kubeconfig` flag for an API server, as administrator.
-pub(crate) fn kubeconfig_flag(control_plane: &ControlPlane) -> String {
-    let kubeconfig = control_plane.kubeconfig(control_plane.admin()).unwrap();
-    format!("--kubeconfig={}", kubeconfig.path.display())
+/// Applies the permissions of the manifests, and starts both of our controllers with their own accounts.
+pub(crate) async fn start_deployed(control_plane: &ControlPlane) -> OurControllers {
+    let accounts = accounts::deploy(control_plane).await;
+    let flags = kubeconfig_flags(control_plane, &accounts, control_plane.url());
+    OurControllers::start(&[], &[&flags[0]], &[&flags[1]]).await
+}
+
+/// The `--kubeconfig` flags of both controllers.
+pub(crate) fn kubeconfig_flags(control_plane: &ControlPlane, accounts: &[User; 2], url: &str) -> [String; 2] {
+    accounts.each_ref().map(|account| {
+        let kubeconfig = control_plane.kubeconfig_at(account, url).unwrap();
+        format!("--kubeconfig={}", kubeconfig.path.display())
+    })
 }
 
 /// Creates an object with its status.

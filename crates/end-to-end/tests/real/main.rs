@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
 
+#[path = "../accounts/mod.rs"]
+mod accounts;
 #[path = "../churn/mod.rs"]
 mod churn;
 #[path = "../controllers/mod.rs"]
@@ -22,10 +24,12 @@ use testenv::ControlPlane;
 /// One minute of random churn; `CHURN_SECONDS` for more.
 #[tokio::test]
 async fn random_churn_violates_no_invariant() {
-    let control_plane = ControlPlane::start().await.unwrap();
+    let builder = ControlPlane::builder().apiserver_arg(accounts::ENFORCE_OWNER_REFERENCES);
+    let control_plane = builder.start().await.unwrap();
     // The garbage collector deletes slices of deleted Services.
     let collector = ["garbage-collector-controller"];
     let _manager = control_plane.controller_manager(&collector, &[]).await.unwrap();
-    let flag = harness::kubeconfig_flag(&control_plane);
-    churn::churn(control_plane.client().unwrap(), &flag, 60, Duration::from_millis(40)).await;
+    let accounts = accounts::deploy(&control_plane).await;
+    let flags = harness::kubeconfig_flags(&control_plane, &accounts, control_plane.url());
+    churn::churn(control_plane.client().unwrap(), &flags, 60, Duration::from_millis(40)).await;
 }

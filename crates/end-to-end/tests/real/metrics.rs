@@ -15,9 +15,8 @@ use testenv::{
 };
 
 use crate::{
-    controllers::OurControllers,
     fixtures::{node, pod},
-    harness::{IDLE, kubeconfig_flag, put},
+    harness::{IDLE, put, start_deployed},
     takeover::FAST,
 };
 
@@ -195,7 +194,7 @@ async fn r127_the_metrics_are_those_of_upstream() {
     manager.stop().await.unwrap();
     delete_services(&client, "upstream").await;
 
-    let ours = OurControllers::start(&[&kubeconfig_flag(&control_plane)], &[], &[]).await;
+    let ours = start_deployed(&control_plane).await;
     run_workload(&client, "ours", &recorder).await;
     let mut found = families(&ours.services.get("/metrics").await.unwrap().1);
     for (name, family) in families(&ours.mirroring.get("/metrics").await.unwrap().1) {

@@ -7,7 +7,7 @@ use serde_json::json;
 use slice_oracle::Window;
 use testenv::{ControlPlane, FaultProxy, block_watches, objects::create};
 
-use crate::{controllers::OurControllers, harness::Harness, sync_counts};
+use crate::{harness::Harness, sync_counts};
 
 /// Name prefix of the objects added last.
 const NEW: &str = "zz-new";
@@ -16,14 +16,13 @@ const NEW: &str = "zz-new";
 #[tokio::test]
 async fn i6_a_restart_of_a_quiescent_cluster_writes_nothing() {
     let harness = Harness::new(ControlPlane::builder()).await;
-    let flag = harness.flag();
-    let ours = OurControllers::start(&[&flag], &[], &[]).await;
+    let ours = harness.start_ours().await;
     sync_counts::wait_for_ours(&ours, &harness).await;
     harness.start_phase("restart", Window::NoWrites).await;
     let before = harness.slice_writes().await;
     assert!(before > 0);
     ours.stop().await;
-    let ours = OurControllers::start(&[&flag], &[], &[]).await;
+    let ours = harness.start_ours().await;
     sync_counts::wait_for_ours(&ours, &harness).await;
     harness.assert_clean().await;
     assert_eq!(harness.slice_writes().await, before);
@@ -36,9 +35,7 @@ async fn f11_a_relist_writes_nothing() {
     // With a watch cache, the API server would still serve compacted revisions.
     let harness = Harness::new(ControlPlane::builder().apiserver_arg("--watch-cache=false")).await;
     let proxy = FaultProxy::start(&harness.control_plane).await.unwrap();
-    let kubeconfig = proxy.kubeconfig(harness.control_plane.admin()).unwrap();
-    let flag = format!("--kubeconfig={}", kubeconfig.path.display());
-    let ours = OurControllers::start(&[&flag], &[], &[]).await;
+    let ours = harness.start_ours_at(&proxy.url()).await;
     sync_counts::wait_for_ours(&ours, &harness).await;
     harness.start_phase("relist", Window::NoWrites).await;
     let before = harness.slice_writes().await;

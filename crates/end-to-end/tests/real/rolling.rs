@@ -14,10 +14,7 @@ use testenv::{
     objects::{create, slices_of},
 };
 
-use crate::{
-    controllers::OurControllers,
-    harness::{IDLE, kubeconfig_flag},
-};
+use crate::harness::{IDLE, start_deployed};
 
 const SERVICES: [&str; 6] = ["plain", "headless", "both", "zone", "unready", "auto"];
 
@@ -79,7 +76,7 @@ async fn i4_i6_rolling_updates_have_no_gap_and_no_spurious_writes() {
         recorder.wait_quiescent(IDLE).await.unwrap();
         recorder.mark(next, window).await.unwrap();
     };
-    let ours = OurControllers::start(&[&kubeconfig_flag(control_plane)], &[], &[]).await;
+    let ours = start_deployed(control_plane).await;
     create_services(&client).await;
     let deployment = RollingDeployment::start(&client, "web", "web:1", 12).await.unwrap();
     start_phase("a new template", Window::Any).await;

@@ -9,7 +9,7 @@ use serde_json::json;
 use slice_oracle::Window;
 use testenv::{CONTROLLERS, ControlPlane};
 
-use crate::{controllers::OurControllers, fixtures::AUTO, harness::Harness, sync_counts};
+use crate::{fixtures::AUTO, harness::Harness, sync_counts};
 
 /// Raises upstream's client rate limits.
 pub(crate) const FAST: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
@@ -19,7 +19,6 @@ pub(crate) const FAST: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=100
 async fn i6_takeover_from_upstream_and_back_writes_nothing() {
     let harness = Harness::new(ControlPlane::builder()).await;
     assert!(harness.services >= 50);
-    let flag = harness.flag();
     let manager = harness
         .control_plane
         .controller_manager(&CONTROLLERS, &FAST)
@@ -29,7 +28,7 @@ async fn i6_takeover_from_upstream_and_back_writes_nothing() {
     harness.start_phase("from upstream to us", Window::NoWrites).await;
     let writes = harness.slice_writes().await;
     manager.stop().await.unwrap();
-    let ours = OurControllers::start(&[&flag], &[], &[]).await;
+    let ours = harness.start_ours().await;
     sync_counts::wait_for_ours(&ours, &harness).await;
     harness.start_phase("hints are removed", Window::Any).await;
     assert_eq!(harness.slice_writes().await, writes);
@@ -47,7 +46,7 @@ async fn i6_takeover_from_upstream_and_back_writes_nothing() {
     assert_eq!(harness.slice_writes().await, writes);
     manager.stop().await.unwrap();
 
-    let ours = OurControllers::start(&[&flag], &[], &[]).await;
+    let ours = harness.start_ours().await;
     delete_all_slices(&harness).await;
     harness.start_phase("ours to upstream", Window::NoWrites).await;
     let writes = harness.slice_writes().await;

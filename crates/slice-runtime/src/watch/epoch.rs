@@ -8,7 +8,7 @@
 //! probe after a watch that ended early, as a restore ends it, also reads the newest object that was seen until then: if versions
 //! went back, the last change of that object is among those that were lost.
 
-use std::{num::NonZeroU64, time::Duration};
+use std::{collections::VecDeque, num::NonZeroU64, time::Duration};
 
 use futures::future::BoxFuture;
 use slice_controller::ObjectRef;
@@ -26,6 +26,9 @@ const SOON: Duration = Duration::from_secs(2);
 const RETRY: Duration = Duration::from_secs(10);
 /// The delay of the second read that confirms the first; as much again is added at random.
 const CONFIRMATION: Duration = Duration::from_secs(1);
+
+/// Objects that wait to be read. If there are more, the last one makes room.
+const MAX_OBJECTS: usize = 4;
 
 /// The response to a probe.
 pub(super) type ProbeResponse = BoxFuture<'static, Result<ConsistentRead, RequestError>>;
@@ -61,6 +64,13 @@ impl NewestObject {
                 deleted,
             });
         }
+    }
+
+    /// Replaces this object by a newer version of it.
+    fn see(&mut self, object: &ObjectRef, deleted: bool) {
+        let mut newest = Some(self.clone());
+        Self::update(&mut newest, object, deleted);
+        *self = newest.expect("an update leaves an object");
     }
 
     /// Whether this is the same object in an older version, or from before its deletion.
@@ -112,9 +122,9 @@ impl Seen {
 pub(super) struct EpochProbe {
     due: Instant,
     in_flight: Option<InFlight>,
-    /// The object to read, as it was last seen.
-    object: Option<NewestObject>,
-    /// Whether the last probe lacked the object, which has not changed since.
+    /// The objects to read, one per probe, as they were last seen; the first one is next.
+    objects: VecDeque<NewestObject>,
+    /// Whether the last probe lacked the first object, which has not changed since.
     missing: bool,
 }
 
@@ -129,35 +139,42 @@ impl EpochProbe {
         Self {
             due: Instant::now() + interval(),
             in_flight: None,
-            object: None,
+            objects: VecDeque::new(),
             missing: false,
         }
     }
 
     /// An object was created, updated or deleted.
     pub(super) fn see_object(&mut self, object: &ObjectRef, deleted: bool) {
-        if self.object.as_ref().is_some_and(|own| own.has_name_of(object)) {
-            NewestObject::update(&mut self.object, object, deleted);
-            self.missing = false;
+        for (index, own) in self.objects.iter_mut().enumerate() {
+            if own.has_name_of(object) {
+                own.see(object, deleted);
+                self.missing &= index > 0;
+            }
         }
     }
 
     /// A list is complete, from which deletions were concluded that have no version.
     pub(super) fn see_list(&mut self) {
-        (self.in_flight, self.object, self.missing) = (None, None, false);
+        self.in_flight = None;
+        self.objects.clear();
+        self.missing = false;
     }
 
-    /// The object that a probe reads.
+    /// The object that the next probe reads.
     pub(super) fn object(&self) -> Option<&NewestObject> {
-        self.object.as_ref()
+        self.objects.front()
     }
 
-    /// Probes within some seconds, and reads the newest object of now, or of the first such call since the last response: later
-    /// events may be those of a new epoch.
+    /// Probes within some seconds, and reads the newest object of now, as well as those of earlier calls that no probe has read
+    /// yet: versions may have gone back before or after any of them, and the events since are then those of a new epoch.
     pub(super) fn schedule_soon(&mut self, newest: Option<&NewestObject>) {
         self.due = self.due.min(Instant::now() + with_jitter(SOON));
-        if self.object.is_none() {
-            self.object = newest.cloned();
+        if let Some(newest) = newest
+            && !self.objects.contains(newest)
+        {
+            self.objects.truncate(MAX_OBJECTS - 1);
+            self.objects.push_back(newest.clone());
         }
     }
 
@@ -171,7 +188,7 @@ impl EpochProbe {
         if self.in_flight.is_none() {
             tokio::time::sleep_until(self.due).await;
         }
-        let newest = self.object.as_ref();
+        let newest = self.objects.front();
         let in_flight = self.in_flight.get_or_insert_with(|| InFlight {
             seen: Seen {
                 highest,
@@ -181,12 +198,19 @@ impl EpochProbe {
         });
         let response = (&mut in_flight.response).await;
         let comparison = response.map(|read| in_flight.seen.compare(&read));
-        let changed = in_flight.seen.newest != self.object;
+        let changed = in_flight.seen.newest.as_ref() != self.objects.front();
         self.in_flight = None;
         self.due = Instant::now() + RETRY;
         match comparison {
             Ok(Comparison::Current) => {
-                *self = Self::new();
+                self.objects.pop_front();
+                self.missing = false;
+                self.due = Instant::now()
+                    + if self.objects.is_empty() {
+                        interval()
+                    } else {
+                        Duration::ZERO
+                    };
                 false
             }
             Ok(Comparison::Older) => true,
@@ -252,5 +276,38 @@ mod tests {
         assert_eq!(compare(true, "9", None), Comparison::Current);
         assert_eq!(compare(true, "9", Some("3")), Comparison::Older);
         assert_eq!(compare(true, "9", Some("8")), Comparison::Current);
+    }
+
+    /// A first sign was without a cause; then an object was written, and versions went back before the probe of the first sign.
+    #[tokio::test(start_paused = true)]
+    async fn objects_of_later_signs_are_read_as_well() {
+        let newest = |name: &str, version: &str| {
+            let mut newest = None;
+            NewestObject::update(&mut newest, &object(name, version), false);
+            newest
+        };
+        let mut probe = EpochProbe::new();
+        probe.schedule_soon(newest("a", "7").as_ref());
+        probe.schedule_soon(newest("b", "8").as_ref());
+        probe.schedule_soon(newest("b", "8").as_ref());
+        // The restored server has passed both versions, and lacks the last change of b.
+        let read = |object: Option<ObjectRef>| -> ProbeResponse {
+            let mut object = object.expect("an object is read");
+            if *object.name == *"b" {
+                object.resource_version = "6".into();
+            }
+            let version = "9".into();
+            Box::pin(async move {
+                Ok(ConsistentRead {
+                    version,
+                    object: Some(object),
+                })
+            })
+        };
+        let highest = NonZeroU64::new(8);
+        let soon = Instant::now() + 2 * SOON;
+        assert!(!probe.is_older(highest, read).await, "a is as it was seen");
+        assert!(probe.is_older(highest, read).await, "b is older");
+        assert!(Instant::now() <= soon, "no interval between them");
     }
 }

@@ -95,15 +95,22 @@ impl ControlPlane {
     /// for an hour.
     pub async fn service_account(&self, namespace: &str, name: &str, rules: Vec<PolicyRule>) -> Result<User, Error> {
         let admin = self.client()?;
-        let token = rbac::service_account(&admin, namespace, name).await?;
-        let user = format!("system:serviceaccount:{namespace}:{name}");
+        rbac::create_service_account(&admin, namespace, name).await?;
+        let user = self.token_of(namespace, name).await?;
         let subject = Subject {
             api_group: None,
             kind: "ServiceAccount".to_owned(),
             name: name.to_owned(),
             namespace: Some(namespace.to_owned()),
         };
-        rbac::grant(&admin, &user, subject, rules).await?;
+        rbac::grant(&admin, user.name(), subject, rules).await?;
+        Ok(user)
+    }
+
+    /// An existing service account, with a token for an hour.
+    pub async fn token_of(&self, namespace: &str, name: &str) -> Result<User, Error> {
+        let token = rbac::token(&self.client()?, namespace, name).await?;
+        let user = format!("system:serviceaccount:{namespace}:{name}");
         User::with_token(user, token, &self.files.fresh_directory()?)
     }
 

@@ -30,7 +30,7 @@ async fn api(client: &Client, object: &DynamicObject) -> Api<DynamicObject> {
 }
 
 /// Applies all objects, as `kubectl apply --server-side` does; unknown fields are errors. Returns their resourceVersions.
-async fn apply(client: &Client, objects: &[DynamicObject]) -> BTreeMap<String, String> {
+pub(crate) async fn apply(client: &Client, objects: &[DynamicObject]) -> BTreeMap<String, String> {
     let params = PatchParams {
         field_validation: Some(ValidationDirective::Strict),
         ..PatchParams::apply("manifests-test")

@@ -3,6 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod api_server;
+mod deployed;
+#[path = "../fixtures/mod.rs"]
+mod fixtures;
 mod readme;
 mod tools;
 

@@ -46,6 +46,14 @@ impl Controller {
         }
     }
 
+    /// Prefix of the names of its metrics.
+    pub(crate) const fn metrics_prefix(self) -> &'static str {
+        match self {
+            Self::EndpointSlice => service_slices::METRICS_SUBSYSTEM,
+            Self::Mirroring => mirroring::METRICS_SUBSYSTEM,
+        }
+    }
+
     /// Requests of CPU and memory.
     ///
     /// The most memory that was measured (docs/reliability.md, `cargo xtask bench outage`): 46.8 MiB with 1,000 Services of three

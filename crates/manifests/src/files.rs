@@ -3,10 +3,10 @@
 use kube::core::DynamicObject;
 use serde_json::json;
 
-use crate::{Controller, Options, controller_objects, shared_objects, yaml};
+use crate::{Controller, Options, chart, controller_objects, kind, monitoring, shared_objects, yaml};
 
 /// The directories in `deploy/` that hold generated files, and no others.
-pub const GENERATED_DIRECTORIES: [&str; 4] = ["all", "endpointslice", "mirroring", "shared"];
+pub const GENERATED_DIRECTORIES: [&str; 6] = ["all", "chart", "endpointslice", "mirroring", "monitoring", "shared"];
 
 /// Every generated file: its path relative to `deploy/`, and its content.
 ///
@@ -27,6 +27,24 @@ pub fn files() -> Vec<(String, String)> {
         .chain(controllers.iter().map(String::as_str))
         .collect();
     files.push(kustomization("all", &all));
+    files.extend(monitoring_files());
+    files.extend(chart::files());
+    files
+}
+
+/// Alerts have a kustomization for each controller: one that is not installed has no leader.
+fn monitoring_files() -> Vec<(String, String)> {
+    let mut files = directory("monitoring/shared", &monitoring::shared_objects());
+    let mut names = vec!["shared"];
+    for controller in Controller::ALL {
+        let name = controller.short_name();
+        files.extend(directory(
+            &format!("monitoring/{name}"),
+            &[monitoring::prometheus_rule(controller)],
+        ));
+        names.push(name);
+    }
+    files.push(kustomization("monitoring", &names));
     files
 }
 
@@ -51,10 +69,6 @@ fn kustomization(path: &str, resources: &[&str]) -> (String, String) {
         "resources": resources,
     });
     (format!("{path}/kustomization.yaml"), yaml::file(&[content]))
-}
-
-pub(crate) fn kind(object: &DynamicObject) -> &str {
-    object.types.as_ref().map_or("", |types| &types.kind)
 }
 
 /// `ClusterRole` → `cluster-role`.

@@ -4,10 +4,12 @@
 //! YAML, kustomizations and a Helm chart with the same objects. Names, ports and RBAC rules are the constants of the programs.
 
 mod access;
+mod chart;
 mod controller;
 mod deployment;
 mod files;
 mod flow_control;
+mod monitoring;
 mod network;
 mod yaml;
 
@@ -69,6 +71,15 @@ pub fn objects(controllers: &[Controller], options: &Options) -> Vec<DynamicObje
         .iter()
         .flat_map(|&controller| controller_objects(controller, options));
     shared_objects().into_iter().chain(own).collect()
+}
+
+/// What Prometheus and Grafana need for these controllers; the Prometheus operator must be installed.
+#[must_use]
+pub fn monitoring_objects(controllers: &[Controller]) -> Vec<DynamicObject> {
+    let rules = controllers
+        .iter()
+        .map(|&controller| monitoring::prometheus_rule(controller));
+    monitoring::shared_objects().into_iter().chain(rules).collect()
 }
 
 /// What every deployment needs once.
@@ -144,6 +155,10 @@ fn cluster_scoped(label: &str, name: &str) -> ObjectMeta {
         labels: Some(labels(label)),
         ..ObjectMeta::default()
     }
+}
+
+fn kind(object: &DynamicObject) -> &str {
+    object.types.as_ref().map_or("", |types| &types.kind)
 }
 
 /// An object in the form that holds every kind.

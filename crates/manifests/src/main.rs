@@ -88,3 +88,26 @@ fn write(path: &Path, content: &str) -> std::io::Result<()> {
     }
     fs::write(path, content)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_changed_and_stale_files_are_outdated() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
+        let generated: BTreeMap<String, String> = ["all/same.yaml", "all/changed.yaml", "all/missing.yaml"]
+            .map(|name| (name.to_owned(), name.to_owned()))
+            .into();
+        write(&file("all/same.yaml"), "all/same.yaml").unwrap();
+        write(&file("all/changed.yaml"), "changed").unwrap();
+        write(&file("chart/a/stale.yaml"), "").unwrap();
+        write(&file("README.md"), "").unwrap();
+        let expected = ["all/changed.yaml", "all/missing.yaml", "chart/a/stale.yaml"];
+        assert_eq!(
+            outdated(directory.path(), &generated).unwrap(),
+            expected.map(str::to_owned).into()
+        );
+    }
+}

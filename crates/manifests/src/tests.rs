@@ -1,13 +1,13 @@
 use super::*;
 
-fn find<'a>(objects: &'a [DynamicObject], kind: &str) -> Vec<&'a DynamicObject> {
-    objects.iter().filter(|object| files::kind(object) == kind).collect()
+fn find<'a>(objects: &'a [DynamicObject], name: &str) -> Vec<&'a DynamicObject> {
+    objects.iter().filter(|object| kind(object) == name).collect()
 }
 
 #[test]
 fn objects_start_with_the_namespace_and_have_the_labels() {
     let objects = objects(&Controller::ALL, &Options::default());
-    assert_eq!(files::kind(&objects[0]), "Namespace");
+    assert_eq!(kind(&objects[0]), "Namespace");
     for object in &objects {
         let labels = object.metadata.labels.as_ref().unwrap();
         assert_eq!(labels[PART_OF_LABEL], PART_OF, "{object:?}");
@@ -28,7 +28,7 @@ fn objects_are_unique() {
         .iter()
         .map(|object| {
             let metadata = &object.metadata;
-            (files::kind(object), &metadata.namespace, &metadata.name)
+            (kind(object), &metadata.namespace, &metadata.name)
         })
         .collect();
     ids.sort();

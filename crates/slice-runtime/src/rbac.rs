@@ -158,13 +158,17 @@ mod tests {
 
     use super::*;
 
-    fn required(namespace: &str, dry_run: bool) -> Vec<String> {
-        let controller = ServiceController::new(Config {
+    fn controller() -> ServiceController {
+        ServiceController::new(Config {
             managed_by: "us".to_owned(),
             max_endpoints_per_slice: NonZeroUsize::MIN,
             batch_period: Duration::ZERO,
             service_selector: String::new(),
-        });
+        })
+    }
+
+    fn required(namespace: &str, dry_run: bool) -> Vec<String> {
+        let controller = controller();
         let options = RunOptions {
             namespace: namespace.to_owned(),
             dry_run,
@@ -217,5 +221,17 @@ mod tests {
         assert_eq!(required.len(), 9, "{required:?}");
         let is_read = |line: &String| READ_VERBS.iter().any(|verb| line.contains(&format!(" {verb} ")));
         assert!(required.iter().all(is_read), "{required:?}");
+    }
+
+    #[test]
+    fn rules_of_a_dry_run_allow_what_it_requires() {
+        let rules = dry_run_rules(&controller()).into_iter();
+        let allowed = rules.flat_map(|rule| access(rule, |_| ""));
+        assert_eq!(allowed.count(), required("", true).len());
+        let verbs: BTreeSet<String> = dry_run_rules(&controller())
+            .into_iter()
+            .flat_map(|rule| rule.verbs)
+            .collect();
+        assert_eq!(verbs, READ_VERBS.map(str::to_owned).into());
     }
 }

@@ -32,17 +32,20 @@ pub enum Program {
     Kubectl,
     /// The fake kubelet: simulates nodes and their pods.
     Kwok,
+    /// Validates container images; no part of the control plane.
+    Crane,
 }
 
 impl Program {
     /// All programs, in build order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeControllerManager,
         Self::KubeScheduler,
         Self::Kubectl,
         Self::Kwok,
+        Self::Crane,
     ];
 
     /// The file name.
@@ -55,6 +58,7 @@ impl Program {
             Self::KubeScheduler => "kube-scheduler",
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
+            Self::Crane => "crane",
         }
     }
 }
@@ -154,7 +158,7 @@ impl Sources {
     /// The Go module that pins a program.
     fn module(&self, program: Program) -> Result<Module, AssetsError> {
         let directory = match program {
-            Program::Kwok => self.upstream.join("kwok"),
+            Program::Kwok | Program::Crane => self.upstream.join(program.name()),
             _ => self.upstream.clone(),
         };
         Module::read(directory)

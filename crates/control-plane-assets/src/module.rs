@@ -59,6 +59,7 @@ pub(super) const fn package(program: Program) -> &'static str {
         Program::KubeScheduler => "k8s.io/kubernetes/cmd/kube-scheduler",
         Program::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
         Program::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
+        Program::Crane => "github.com/google/go-containerregistry/cmd/crane",
     }
 }
 

@@ -41,6 +41,8 @@ enum Command {
     Simulate(Arguments),
     /// Compare sync latency with upstream, or measure the controllers in a cold start, an outage or an overload
     Bench(bench::Args),
+    /// Build an OCI image per controller without Docker
+    Image(Arguments),
     /// Generate docs/reference from the code: flags, metrics, events, RBAC
     Reference(Arguments),
     /// Build the control-plane binaries for tests (etcd, kube-apiserver, …); cached per user
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
         Command::UpstreamFailures(arguments) => exec("upstream-failures", arguments),
         Command::Simulate(arguments) => exec("simulate", arguments),
         Command::Bench(args) => bench::run(args),
+        Command::Image(arguments) => exec("image", arguments),
         Command::Reference(arguments) => exec("reference", arguments),
         Command::ControlPlane(arguments) => exec("control-plane-assets", arguments),
     })

@@ -43,6 +43,8 @@ enum Command {
     Bench(bench::Args),
     /// Install the controllers in a cluster, and wait until they run; or remove them
     Deploy(Arguments),
+    /// Build an OCI image per controller without Docker
+    Image(Arguments),
     /// Generate docs/reference from the code: flags, metrics, events, RBAC
     Reference(Arguments),
     /// Generate deploy/ from the code: manifests, kustomizations, Helm chart
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Simulate(arguments) => exec("simulate", arguments),
         Command::Bench(args) => bench::run(args),
         Command::Deploy(arguments) => exec("deploy", arguments),
+        Command::Image(arguments) => exec("image", arguments),
         Command::Reference(arguments) => exec("reference", arguments),
         Command::Manifests(arguments) => exec("manifests", arguments),
         Command::ControlPlane(arguments) => exec("control-plane-assets", arguments),

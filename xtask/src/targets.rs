@@ -6,8 +6,8 @@ use anyhow::Context as _;
 use devtools::cargo;
 use serde_json::Value;
 
-/// Names of the test targets that start the real control plane, which needs Go.
-const NEED_CONTROL_PLANE: [&str; 2] = ["control_plane", "real"];
+/// Names of the test targets that need programs which Go builds: the real control plane, or crane.
+const NEED_CONTROL_PLANE: [&str; 3] = ["control_plane", "crane", "real"];
 
 /// Names of the integration-test targets of the workspace, sorted and unique.
 #[derive(Debug, PartialEq, Eq)]

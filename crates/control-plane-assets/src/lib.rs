@@ -34,11 +34,13 @@ pub enum Program {
     Kwok,
     /// The package manager, which renders charts.
     Helm,
+    /// Validates container images; no part of the control plane.
+    Crane,
 }
 
 impl Program {
     /// All programs, in build order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Etcd,
         Self::KubeApiserver,
         Self::KubeControllerManager,
@@ -46,6 +48,7 @@ impl Program {
         Self::Kubectl,
         Self::Kwok,
         Self::Helm,
+        Self::Crane,
     ];
 
     /// The file name.
@@ -59,6 +62,7 @@ impl Program {
             Self::Kubectl => "kubectl",
             Self::Kwok => "kwok",
             Self::Helm => "helm",
+            Self::Crane => "crane",
         }
     }
 }
@@ -158,7 +162,7 @@ impl Sources {
     /// The Go module that pins a program.
     fn module(&self, program: Program) -> Result<Module, AssetsError> {
         let directory = match program {
-            Program::Kwok | Program::Helm => self.upstream.join(program.name()),
+            Program::Kwok | Program::Helm | Program::Crane => self.upstream.join(program.name()),
             _ => self.upstream.clone(),
         };
         Module::read(directory)

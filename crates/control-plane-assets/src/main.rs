@@ -12,12 +12,12 @@ struct Args {
     /// Print only the directory of the binaries to standard output
     #[arg(long)]
     print_path: bool,
-    /// Also build the fake kubelet and Helm, which only tests need
+    /// Also build the programs that only tests need
     #[arg(long, hide = true)]
     all: bool,
 }
 
-/// Built by default. Each of the others is built by the first test that needs it.
+/// Built by default. The others are built by the first test that needs them.
 const PROGRAMS: [Program; 5] = [
     Program::Etcd,
     Program::KubeApiserver,

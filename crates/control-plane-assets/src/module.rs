@@ -60,6 +60,7 @@ pub(super) const fn package(program: Program) -> &'static str {
         Program::Kubectl => "k8s.io/kubernetes/cmd/kubectl",
         Program::Kwok => "sigs.k8s.io/kwok/cmd/kwok",
         Program::Helm => "helm.sh/helm/v4/cmd/helm",
+        Program::Crane => "github.com/google/go-containerregistry/cmd/crane",
     }
 }
 

@@ -35,7 +35,12 @@ pub fn quiet_unless_terminal() -> Option<&'static str> {
 /// Builds programs of this workspace: `cargo build` with the selected packages or targets. Returns the paths of the executables
 /// in the order of `programs`.
 pub fn build(selection: &[&str], programs: &[&str]) -> io::Result<Vec<PathBuf>> {
-    let output = cargo()
+    build_with(cargo(), selection, programs)
+}
+
+/// Builds programs of this workspace with the environment of this Cargo command ([`cargo`]).
+pub fn build_with(mut cargo: Command, selection: &[&str], programs: &[&str]) -> io::Result<Vec<PathBuf>> {
+    let output = cargo
         .args(["build", "--message-format=json-render-diagnostics"])
         .args(quiet_unless_terminal())
         .args(selection)

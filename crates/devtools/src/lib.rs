@@ -9,7 +9,7 @@ mod files;
 pub mod recorder;
 mod test_sandbox;
 
-pub use cargo::{build, cargo, quiet_unless_terminal};
+pub use cargo::{build, build_with, cargo, quiet_unless_terminal};
 pub use command::run;
 pub use files::{files, read, rust_files};
 pub use test_sandbox::TestSandbox;

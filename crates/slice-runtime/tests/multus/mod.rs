@@ -151,7 +151,7 @@ fn on(network: &str, ips: &[&str]) -> Value {
 }
 
 /// Networks that are attached and detached, readiness, named ports, invalid input, a restart, and a Service that is deleted
-/// (C-MUL-01, -12, -13, -15, -17, -20, -21, -25, -26 and -27).
+/// (C-MUL-01, -07, -08, -12, -13, -15, -17, -20, -21, -25, -26 and -27).
 pub(crate) async fn scenario(client: Client, args: &[&str]) {
     let objects = Objects::new(client);
     objects.create_all().await;

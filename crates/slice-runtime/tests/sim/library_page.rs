@@ -15,7 +15,7 @@ const SOURCES: [&str; 3] = [
 
 /// The text without indentation, which differs where a block shows a part of a function.
 fn unindented(text: &str) -> String {
-    text.lines().map(|line| format!("{}\n", line.trim_start())).collect()
+    text.lines().flat_map(|line| [line.trim_start(), "\n"]).collect()
 }
 
 #[test]

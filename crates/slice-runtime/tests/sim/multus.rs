@@ -56,6 +56,31 @@ fn pod() -> Value {
     })
 }
 
+/// Another MTU of the network, another version of the pod (C-MUL-16).
+#[test]
+fn pod_change_that_no_endpoint_depends_on_enqueues_nothing() {
+    let mut controller = Multus::default();
+    let mut events = EventContext::default();
+    let mut changed = pod();
+    let status = &mut changed["metadata"]["annotations"]["k8s.v1.cni.cncf.io/network-status"];
+    *status = json!(
+        status
+            .as_str()
+            .unwrap()
+            .replace(r#""interface""#, r#""mtu": 1400, "interface""#)
+    );
+    changed["metadata"]["resourceVersion"] = json!("7");
+    let mut removed = pod();
+    removed["metadata"]["annotations"] = json!({});
+    for (watch, object, enqueued) in [(0, service(), 1), (1, pod(), 1), (1, changed, 0), (1, removed, 1)] {
+        let decoded = controller.watches()[watch]
+            .decode(object.to_string().as_bytes())
+            .unwrap();
+        controller.apply(decoded.object, &mut events);
+        assert_eq!(events.take_enqueued().len(), enqueued, "{object}");
+    }
+}
+
 #[test]
 fn pods_are_published_once() {
     let mut controller = Multus::default();

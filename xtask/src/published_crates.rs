@@ -21,8 +21,10 @@ const NO_IO_CRATES: [&str; 5] = [
 ];
 /// Clients and async runtimes. Names with a suffix after a hyphen count too, such as `tokio-util`.
 const IO_CRATES: [&str; 5] = ["async-io", "hyper", "kube", "mio", "tokio"];
-/// An example program in its own workspace that depends on our crates, with the oldest supported API version.
+/// Example programs in their own workspaces that depend on our crates, with the oldest supported API version: one with a client
+/// of its own, and one with the runtime.
 const CONSUMER: &str = "crates/slice-reconciler/examples/consumer/Cargo.toml";
+const RUNTIME_CONSUMER: &str = "crates/slice-runtime/examples/consumer/Cargo.toml";
 /// Packages are built with the newest API version; the tests use an older one.
 const PACKAGED_API_VERSION: &str = "1.37";
 
@@ -55,11 +57,22 @@ pub(crate) fn check_no_io_dependencies() -> anyhow::Result<()> {
 
 /// The command that builds and runs the consumer. Its output is discarded here; the tests of slice-reconciler check it.
 pub(crate) fn run_consumer() -> anyhow::Result<Command> {
+    run_outside_workspace(CONSUMER)
+}
+
+/// The command that builds the consumer of the runtime, and prints its usage; the tests of slice-runtime run it.
+pub(crate) fn run_runtime_consumer() -> anyhow::Result<Command> {
+    let mut command = run_outside_workspace(RUNTIME_CONSUMER)?;
+    command.args(["--", "--help"]);
+    Ok(command)
+}
+
+fn run_outside_workspace(manifest: &str) -> anyhow::Result<Command> {
     let mut command = cargo();
     command
         .arg("run")
         .args(quiet_unless_terminal())
-        .args(["--locked", "--manifest-path", CONSUMER, "--target-dir"])
+        .args(["--locked", "--manifest-path", manifest, "--target-dir"])
         .arg(targets::target_directory()?.join("consumer"))
         .stdout(Stdio::null());
     Ok(command)

@@ -52,6 +52,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         "a consumer outside of the workspace",
         &mut published_crates::run_consumer()?,
     );
+    steps.command(
+        "a consumer of the runtime outside of the workspace",
+        &mut published_crates::run_runtime_consumer()?,
+    );
     steps.run("random schedules", || programs::run("simulate", SCHEDULES));
     steps.run("reference pages", || programs::run("reference", "--check"));
     steps.run("manifests", || programs::run("manifests", "--check"));

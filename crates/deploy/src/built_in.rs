@@ -59,14 +59,14 @@ async fn foreign_writer(client: &Client, controller: Controller) -> anyhow::Resu
     let writer = writer.await;
     // The slices have the Service as their owner.
     let deleted = services.delete(&name, &DeleteParams::default()).await;
-    deleted.with_context(|| format!("cannot delete the Service {NAMESPACE}/{name}: delete it by hand"))?;
+    deleted.with_context(|| format!("cannot delete the Service {NAMESPACE}/{name}: delete it with kubectl"))?;
     if controller == Controller::Mirroring {
         // In older versions of Kubernetes a controller deletes them with the Service.
         let deleted = endpoints.delete(&name, &DeleteParams::default()).await;
         if let Err(error) = deleted
             && !is_not_found(&error)
         {
-            bail!("cannot delete Endpoints {NAMESPACE}/{name}: delete them by hand: {error}");
+            bail!("cannot delete Endpoints {NAMESPACE}/{name}: delete them with kubectl: {error}");
         }
     }
     writer

@@ -216,7 +216,7 @@ async fn the_documented_migration_works_and_is_refused_beside_the_built_in_contr
     assert_eq!(installed(&client).await, [""; 0], "{output}");
 }
 
-/// One line says what is wrong, and nothing is applied.
+/// One line names the cause, and nothing is applied.
 #[tokio::test]
 async fn without_context_or_rights_nothing_is_applied() {
     let control_plane = ControlPlane::start().await.unwrap();

@@ -75,7 +75,7 @@ pub trait Controller {
 }
 
 /// The input of a sync, besides the state of the controller.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct SyncContext<'a> {
     /// The existing slices of the key in the order of their names, terminating ones included.
     pub existing: &'a [CompactSlice],

@@ -60,7 +60,7 @@
 //! ```
 //!
 //! `tests/address_controller.rs` has it with its test, and with events about rejected addresses. `slice-runtime` has a complete
-//! program, `examples/annotated_pods.rs`.
+//! program, `examples/multus.rs`, which `docs/library.md` explains.
 
 mod context;
 mod controller;

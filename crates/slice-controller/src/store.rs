@@ -1,12 +1,15 @@
 //! A cache of watched objects.
 
-use std::collections::HashMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use crate::Key;
 
-/// The objects of one watch by key, for controllers without an index of their own.
+/// The objects of one watch by namespace and key, for controllers without an index of their own.
 #[derive(Clone, Debug)]
-pub struct ObjectStore<T>(HashMap<Key, T>);
+pub struct ObjectStore<T>(HashMap<Arc<str>, BTreeMap<Key, T>>);
 
 impl<T> Default for ObjectStore<T> {
     fn default() -> Self {
@@ -17,25 +20,31 @@ impl<T> Default for ObjectStore<T> {
 impl<T: PartialEq> ObjectStore<T> {
     /// Stores an object. Returns its key if it is new or has changed.
     pub fn apply(&mut self, key: Key, object: T) -> Option<Key> {
-        let changed = self.0.get(&key) != Some(&object);
-        self.0.insert(key.clone(), object);
+        let objects = self.0.entry(Arc::clone(&key.namespace)).or_default();
+        let changed = objects.get(&key) != Some(&object);
+        objects.insert(key.clone(), object);
         changed.then_some(key)
     }
 
     /// Removes an object. Returns its key if it was stored.
     pub fn delete(&mut self, key: Key) -> Option<Key> {
-        self.0.remove(&key).map(|_| key)
+        let objects = self.0.get_mut(&key.namespace)?;
+        objects.remove(&key)?;
+        if objects.is_empty() {
+            self.0.remove(&key.namespace);
+        }
+        Some(key)
     }
 
     /// The object of this key.
     #[must_use]
     pub fn get(&self, key: &Key) -> Option<&T> {
-        self.0.get(key)
+        self.0.get(&key.namespace)?.get(key)
     }
 
-    /// The objects of a namespace, in linear time over all objects.
+    /// The objects of a namespace, in the order of their keys.
     pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = (&Key, &T)> {
-        self.0.iter().filter(move |(key, _)| *key.namespace == *namespace)
+        self.0.get(namespace).into_iter().flatten()
     }
 }
 
@@ -55,5 +64,6 @@ mod tests {
         assert_eq!(in_namespace, [(&key("a"), &2)]);
         assert_eq!((store.delete(key("a")), store.delete(key("a"))), (Some(key("a")), None));
         assert_eq!(store.get(&key("a")), None);
+        assert_eq!(store.0.len(), 1, "namespaces without objects take no memory");
     }
 }

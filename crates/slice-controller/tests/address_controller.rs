@@ -80,12 +80,7 @@ fn address_is_published_and_an_invalid_one_is_reported() {
         let [Enqueued { key, .. }] = &context.take_enqueued()[..] else {
             panic!("one key is enqueued");
         };
-        let sync_context = SyncContext {
-            existing: &[],
-            reserved_names: &[],
-            now: jiff::Timestamp::UNIX_EPOCH,
-        };
-        let result = controller.sync(key, &sync_context).unwrap();
+        let result = controller.sync(key, &SyncContext::default()).unwrap();
         let counts = (result.plan.writes.len(), result.events.len());
         assert_eq!(counts, (writes, events), "{address}");
     }

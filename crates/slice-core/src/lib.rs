@@ -15,7 +15,7 @@
 //! | task | items |
 //! |---|---|
 //! | hold slices in memory | [`CompactSlice`], [`Endpoint`], [`Port`], [`Target`], [`Hints`], [`Interner`] |
-//! | describe desired endpoints | [`EndpointSpec`], or [`EndpointSource`] for types of your own |
+//! | describe desired endpoints | [`EndpointSpec`], [`Port`], [`container_ports`], or [`EndpointSource`] for types of your own |
 //! | match desired with existing endpoints | [`EndpointSet`] by identity, [`PortMapKey`] by ports |
 //! | validate as the API server does | [`Address::validate`], [`PortMapKey::validate`], [`validation`], [`limits`] |
 //! | recognise watch events of own writes | [`SliceTracker`] |
@@ -79,7 +79,7 @@ pub use endpoint_spec::EndpointSpec;
 pub use event_type::EventType;
 pub use hints::{HintInterner, Hints};
 pub use interner::Interner;
-pub use port::{InvalidPorts, Port, PortMapKey};
+pub use port::{InvalidPorts, Port, PortMapKey, container_ports};
 pub use selector::{InvalidSelector, label_selector_matches};
 pub use slice::CompactSlice;
 pub use target::{Target, TargetIdentity, TargetView};

@@ -21,6 +21,7 @@ use crate::{
 pub struct Reconciler {
     managed_by: String,
     owner_label: String,
+    headless: Option<bool>,
     options: PlanOptions,
     address_types: Option<BTreeSet<AddressType>>,
 }
@@ -35,6 +36,14 @@ impl ReconcilerBuilder {
     /// for Services.
     pub fn owner_label(mut self, label: impl Into<String>) -> Self {
         self.0.owner_label = label.into();
+        self
+    }
+
+    /// Whether slices have the label `service.kubernetes.io/headless`, with which kube-proxy ignores them: set it for Services
+    /// without a cluster IP. Default: no for the owner label of Services, yes for others, because kube-proxy would log an error
+    /// for each slice without a Service.
+    pub fn headless(mut self, headless: bool) -> Self {
+        self.0.headless = Some(headless);
         self
     }
 
@@ -74,6 +83,7 @@ impl Reconciler {
         ReconcilerBuilder(Self {
             managed_by: managed_by.into(),
             owner_label: well_known::SERVICE_NAME_LABEL.to_owned(),
+            headless: None,
             options: PlanOptions::default(),
             address_types: None,
         })
@@ -165,12 +175,13 @@ impl Reconciler {
             .managed_labels
             .insert(well_known::MANAGED_BY_LABEL.to_owned(), managed_by);
         policy.set_owner_label(&self.owner_label, owner.name);
-        if self.owner_label != well_known::SERVICE_NAME_LABEL {
-            // kube-proxy ignores slices with this label; it would log an error for each slice without a Service.
-            policy
-                .managed_labels
-                .insert(well_known::HEADLESS_LABEL.to_owned(), Some(String::new()));
-        }
+        let headless = self
+            .headless
+            .unwrap_or(self.owner_label != well_known::SERVICE_NAME_LABEL);
+        let headless = headless.then(String::new);
+        policy
+            .managed_labels
+            .insert(well_known::HEADLESS_LABEL.to_owned(), headless);
         policy
     }
 
@@ -196,5 +207,45 @@ impl Reconciler {
             None
         });
         (ours.collect(), others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+    use super::*;
+    use crate::Operation;
+
+    /// Slices of Services without a cluster IP, and of other owners, have the headless label (R110).
+    #[test]
+    fn r110_headless_label_is_set_as_configured_and_by_default_for_owners_that_are_no_services() {
+        for (owner_label, configured, expected) in [
+            (well_known::SERVICE_NAME_LABEL, None, None),
+            (well_known::SERVICE_NAME_LABEL, Some(true), Some("")),
+            (well_known::SERVICE_NAME_LABEL, Some(false), None),
+            ("example.com/pool", None, Some("")),
+            ("example.com/pool", Some(false), None),
+        ] {
+            let mut builder = Reconciler::builder("us").owner_label(owner_label);
+            if let Some(headless) = configured {
+                builder = builder.headless(headless);
+            }
+            let metadata = ObjectMeta {
+                namespace: Some("ns".into()),
+                name: Some("a".into()),
+                uid: Some("1".into()),
+                ..ObjectMeta::default()
+            };
+            let owner = Owner::from_meta("v1", "Pool", &metadata);
+            let desired = [([Port::tcp("", 80)], [EndpointSpec::new("10.0.0.1")])];
+            let plan = builder.build().plan(owner, desired, &[]).unwrap();
+            let Operation::Create(slice) = &plan.writes[0].operation else {
+                panic!("{plan:?}");
+            };
+            let labels = slice.metadata.labels.as_ref().unwrap();
+            let headless = labels.get(well_known::HEADLESS_LABEL).map(String::as_str);
+            assert_eq!(headless, expected, "{owner_label} {configured:?}");
+        }
     }
 }

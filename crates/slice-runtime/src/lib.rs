@@ -42,7 +42,7 @@
 //! }
 //! ```
 //!
-//! How to write the controller itself: [`slice_controller`], and `examples/annotated_pods.rs` for a complete program.
+//! How to write the controller itself: [`slice_controller`], and `docs/library.md` for a complete program, `examples/multus.rs`.
 
 mod admission;
 mod api;

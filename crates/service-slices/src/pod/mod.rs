@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1 as api;
-use slice_core::{AddressType, Interner, TargetIdentity};
+use slice_core::{AddressType, Interner, TargetIdentity, container_ports};
 
 use crate::{PodAddresses, Service, pod_addresses::looks_like_ipv6};
 
@@ -163,14 +163,7 @@ fn is_ready(pod: &api::Pod) -> bool {
 
 /// Named ports in lookup order: regular containers, then sidecars (R69).
 fn named_ports(spec: &api::PodSpec, interner: &mut Interner) -> Option<Arc<Vec<NamedPort>>> {
-    let sidecars = spec.init_containers.iter().flatten();
-    let sidecars = sidecars.filter(|container| container.restart_policy.as_deref() == Some("Always"));
-    let ports = spec
-        .containers
-        .iter()
-        .chain(sidecars)
-        .flat_map(|container| container.ports.iter().flatten());
-    let named = ports.filter_map(|port| {
+    let named = container_ports(spec).filter_map(|port| {
         Some(NamedPort {
             name: interner.intern(non_empty(&port.name)?),
             protocol: interner.intern(non_empty(&port.protocol).unwrap_or(DEFAULT_PROTOCOL)),

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use k8s_openapi::{
-    api::{core::v1::ServicePort, discovery::v1::EndpointPort},
+    api::{
+        core::v1::{ContainerPort, PodSpec, ServicePort},
+        discovery::v1::EndpointPort,
+    },
     apimachinery::pkg::util::intstr::IntOrString,
 };
 use serde::Serialize;
@@ -43,17 +46,25 @@ impl Port {
         Self::with_protocol("UDP", name.into(), port)
     }
 
-    /// The endpoint port for a Service port; `None` if the target port is a name, which is resolved per pod.
+    /// The port of a pod's endpoints for a Service port. A target port that is a name is looked up by name and protocol in the
+    /// [`container_ports`] of the pod; `None` if the pod has no such port.
     #[must_use]
-    pub fn for_service_port(port: &ServicePort) -> Option<Self> {
+    pub fn for_service_port(port: &ServicePort, pod_ports: &[ContainerPort]) -> Option<Self> {
+        let protocol = port.protocol.as_deref().unwrap_or(DEFAULT_PROTOCOL);
         let number = match &port.target_port {
             Some(IntOrString::Int(number)) => *number,
-            Some(IntOrString::String(_)) => return None,
+            Some(IntOrString::String(name)) => {
+                let has_name = |pod_port: &&ContainerPort| {
+                    let pod_protocol = pod_port.protocol.as_deref().unwrap_or(DEFAULT_PROTOCOL);
+                    pod_port.name.as_ref() == Some(name) && pod_protocol == protocol
+                };
+                pod_ports.iter().find(has_name)?.container_port
+            }
             None => port.port,
         };
         Some(Self {
             name: port.name.as_deref().unwrap_or_default().into(),
-            protocol: port.protocol.as_deref().unwrap_or(DEFAULT_PROTOCOL).into(),
+            protocol: protocol.into(),
             port: Some(number),
             app_protocol: port.app_protocol.as_deref().map(Into::into),
         })
@@ -78,6 +89,14 @@ impl From<&EndpointPort> for Port {
             app_protocol: port.app_protocol.as_deref().map(Into::into),
         }
     }
+}
+
+/// The ports of a pod in the order in which a name is looked up: regular containers, then sidecars (R69).
+pub fn container_ports(pod: &PodSpec) -> impl Iterator<Item = &ContainerPort> {
+    let sidecars = pod.init_containers.iter().flatten();
+    let sidecars = sidecars.filter(|container| container.restart_policy.as_deref() == Some("Always"));
+    let containers = pod.containers.iter().chain(sidecars);
+    containers.flat_map(|container| container.ports.iter().flatten())
 }
 
 /// A set of ports in canonical order (R72, M66). Endpoints with equal keys share slices; others never do.

@@ -117,15 +117,41 @@ fn key_equals_only_keys_of_equal_ports() {
     }
 }
 
+/// A named target port is looked up in regular containers, then in sidecars, by name and protocol (R69).
 #[test]
-fn service_port_with_a_numeric_target_port_is_resolved() {
-    let read = |port: Value| Port::for_service_port(&serde_json::from_value(port).unwrap());
-    assert_eq!(
-        read(json!({"name": "http", "port": 80, "targetPort": 8080})),
-        Some(Port::tcp("http", 8080))
+fn service_port_is_resolved_for_the_ports_of_a_pod() {
+    let ports = |name: &str, ports: Value| json!({"name": name, "ports": ports});
+    let mut sidecar = ports(
+        "sidecar",
+        json!([{"name": "http", "containerPort": 1}, {"name": "admin", "containerPort": 15000}]),
     );
-    assert_eq!(read(json!({"port": 53, "protocol": "UDP"})), Some(Port::udp("", 53)));
-    assert_eq!(read(json!({"port": 80, "targetPort": "http"})), None);
+    sidecar["restartPolicy"] = json!("Always");
+    let spec = json!({
+        "containers": [ports("app", json!([
+            {"name": "http", "containerPort": 53, "protocol": "UDP"}, {"name": "http", "containerPort": 8080},
+        ]))],
+        "initContainers": [ports("setup", json!([{"name": "setup", "containerPort": 2}])), sidecar],
+    });
+    let spec: PodSpec = serde_json::from_value(spec).unwrap();
+    let pod_ports: Vec<_> = container_ports(&spec).cloned().collect();
+    let read = |port: Value| Port::for_service_port(&serde_json::from_value(port).unwrap(), &pod_ports);
+    for (port, expected) in [
+        (json!({"port": 80, "targetPort": 8081}), Some(Port::tcp("", 8081))),
+        (json!({"port": 53, "protocol": "UDP"}), Some(Port::udp("", 53))),
+        (
+            json!({"name": "web", "port": 80, "targetPort": "http"}),
+            Some(Port::tcp("web", 8080)),
+        ),
+        (
+            json!({"port": 80, "targetPort": "http", "protocol": "UDP"}),
+            Some(Port::udp("", 53)),
+        ),
+        (json!({"port": 80, "targetPort": "admin"}), Some(Port::tcp("", 15000))),
+        (json!({"port": 80, "targetPort": "setup"}), None),
+        (json!({"port": 80, "targetPort": "http", "protocol": "SCTP"}), None),
+    ] {
+        assert_eq!(read(port.clone()), expected, "{port}");
+    }
 }
 
 #[test]

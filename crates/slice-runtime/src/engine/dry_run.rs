@@ -11,7 +11,7 @@ use slice_reconciler::Write;
 use crate::escape::Escaped;
 
 /// The time that the other controller has after the last change of its inputs. What is not written by then is a difference.
-pub(crate) const SETTLE_TIME: Duration = Duration::from_secs(30);
+pub(crate) const DIFFERENCE_DELAY: Duration = Duration::from_secs(30);
 
 /// The keys that a dry run would write.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct Unwritten {
     changed_at: Instant,
     /// Whether the difference was logged since then.
     logged: bool,
-    /// Whether the key counts as a difference. After a change it does until the inputs have settled again.
+    /// Whether the key counts as a difference. After a change it does until the time has passed again.
     is_difference: bool,
 }
 
@@ -51,19 +51,19 @@ impl DryRun {
             logged: false,
             is_difference: false,
         });
-        let settles_in = SETTLE_TIME.saturating_sub(now.saturating_duration_since(unwritten.changed_at));
-        if !settles_in.is_zero() {
+        let due_in = DIFFERENCE_DELAY.saturating_sub(now.saturating_duration_since(unwritten.changed_at));
+        if !due_in.is_zero() {
             for write in writes {
                 tracing::info!(write = %Escaped(&write.operation), "dry run: would write");
             }
-            return Some(settles_in);
+            return Some(due_in);
         }
         if !unwritten.logged {
             for write in writes {
                 tracing::warn!(
                     write = %Escaped(&write.operation),
                     "dry run: difference: would still write, {} s after the last change of the inputs",
-                    SETTLE_TIME.as_secs()
+                    DIFFERENCE_DELAY.as_secs()
                 );
             }
         }

@@ -357,8 +357,8 @@ impl<C: Controller> Engine<C> {
                 flight.requeue_after = requeue_after;
                 batch.events.extend(events);
                 if self.config.dry_run {
-                    let settles_in = self.dry_run.on_plan(&key, &plan.writes, now);
-                    flight.requeue_after = settles_in.into_iter().chain(requeue_after).min();
+                    let due_in = self.dry_run.on_plan(&key, &plan.writes, now);
+                    flight.requeue_after = due_in.into_iter().chain(requeue_after).min();
                 } else if !plan.writes.is_empty() {
                     let writes = flight.begin_writes(plan.writes, &mut self.slices);
                     let probe = flight.outcome.probe;

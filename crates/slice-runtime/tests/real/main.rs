@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-mod annotated_pods;
+mod multus;
 mod optional;
 #[path = "../reporter/mod.rs"]
 mod reporter;
+#[path = "../multus/mod.rs"]
+mod scenario;

@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod library_page;
+mod multus;
 mod optional;
 #[path = "../reporter/mod.rs"]
 mod reporter;
+#[path = "../multus/mod.rs"]
+mod scenario;
 
 use std::{
     sync::{

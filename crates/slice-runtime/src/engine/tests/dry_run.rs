@@ -49,7 +49,7 @@ fn what_is_unwritten_half_a_minute_after_the_last_change_is_a_difference() {
     assert_eq!(differences(&mut harness), "1", "30 s after the last change");
     harness.api.put("pods", pod("p2", 2, false));
     harness.run();
-    assert_eq!(differences(&mut harness), "1", "until the inputs have settled");
+    assert_eq!(differences(&mut harness), "1", "until 30 s after this change");
 }
 
 #[test]

@@ -114,11 +114,10 @@ impl<V: Clone> Reviewer<V> {
 impl Reviewer<Option<Arc<UserInfo>>> {
     /// The user of a token; none if the token is not valid.
     pub(super) async fn user(&self, token: &str) -> Result<Option<Arc<UserInfo>>, ReviewError> {
+        #[expect(clippy::useless_conversion, reason = "optional in API versions before 1.36")]
+        let token = token.to_owned().into();
         let review = TokenReview {
-            spec: TokenReviewSpec {
-                token: token.to_owned(),
-                audiences: None,
-            },
+            spec: TokenReviewSpec { token, audiences: None },
             ..TokenReview::default()
         };
         let user = |review: TokenReview| {

@@ -89,13 +89,14 @@ fn without_cargo_fuzz_the_error_names_the_command_to_install_it() {
     assert!(line.contains("cargo install cargo-fuzz"), "{line}");
 }
 
-/// Every command in README.md exists. The tests of the two controllers check their own commands (`testenv::documented`).
+/// Every command in README.md and docs/migrate.md exists. A test of `deploy` runs those of the latter. The tests of the two controllers check their own commands (`testenv::documented`).
 #[test]
 fn documented_commands_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let readme = fs::read_to_string(root.join("README.md")).unwrap();
-    let blocks = readme
-        .split("```sh\n")
+    let documents = ["README.md", "docs/migrate.md"].map(|name| fs::read_to_string(root.join(name)).unwrap());
+    let documents = documents.concat();
+    let blocks = documents
+            .split("```sh\n")
         .skip(1)
         .map(|rest| rest.split("```").next().unwrap());
     let (ours, programs): (Vec<&str>, Vec<&str>) = blocks

@@ -96,7 +96,7 @@ fn documented_commands_exist() {
     let documents = ["README.md", "docs/migrate.md"].map(|name| fs::read_to_string(root.join(name)).unwrap());
     let documents = documents.concat();
     let blocks = documents
-            .split("```sh\n")
+        .split("```sh\n")
         .skip(1)
         .map(|rest| rest.split("```").next().unwrap());
     let (ours, programs): (Vec<&str>, Vec<&str>) = blocks

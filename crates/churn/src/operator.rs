@@ -184,3 +184,52 @@ fn request(action: impl Into<String>, source: kube::Error) -> Error {
         source: Box::new(source),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use testenv::SimServer;
+
+    use super::*;
+
+    /// The results of actions on an empty namespace, each executed twice.
+    async fn execute_twice(repeats: bool) -> Vec<bool> {
+        let server = SimServer::start().await.unwrap();
+        let recorder = Recorder::start_namespaced(server.client(), "default").await.unwrap();
+        let operator = Operator {
+            client: server.client(),
+            namespace: "default",
+            recorder: &recorder,
+            repeats,
+        };
+        let endpoints =
+            json!({"kind": "Endpoints", "metadata": {"name": "s1", "labels": {"team": null}}, "subsets": []});
+        let delete = Action::Delete {
+            kind: "Endpoints",
+            name: "s1".to_owned(),
+            graceful: false,
+        };
+        let change = Action::Change {
+            kind: "Endpoints",
+            name: "s1".to_owned(),
+            patch: json!({"subsets": []}),
+        };
+        let mut results = Vec::new();
+        for action in [Action::Create(endpoints), delete, change] {
+            for _ in 0..2 {
+                results.push(operator.execute(&action).await.is_ok());
+            }
+        }
+        results
+    }
+
+    #[tokio::test]
+    async fn an_object_that_exists_already_or_no_longer_is_an_error() {
+        let expected = [true, false, true, false, false, false];
+        assert_eq!(execute_twice(false).await, expected);
+    }
+
+    #[tokio::test]
+    async fn an_object_that_exists_already_or_no_longer_is_no_error_of_a_repetition() {
+        assert_eq!(execute_twice(true).await, [true; 6]);
+    }
+}

@@ -76,6 +76,12 @@ async fn soak(args: &Args, seed: u64, programs: &[PathBuf]) -> Result<()> {
              {writes} writes, {violations} violations; converged in {:.1?}",
             round.convergence
         );
+        if round.uncertain_edits > 0 {
+            println!(
+                "  revisions after {} edits of slices have an unknown author",
+                round.uncertain_edits
+            );
+        }
         if violations > 0 {
             println!("{}", round.description);
             println!("damage of the round:");

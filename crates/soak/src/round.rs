@@ -81,6 +81,8 @@ pub(crate) struct Round {
     pub(crate) figures: Figures,
     /// From the end of the damage.
     pub(crate) convergence: Duration,
+    /// Edits of slices by the client of changes whose result is unknown, so that the author of later revisions is unknown as well.
+    pub(crate) uncertain_edits: usize,
     /// The violations with their histories; empty if there are none.
     pub(crate) description: String,
 }
@@ -146,6 +148,7 @@ pub(crate) async fn run(
             violations: violations.len(),
         },
         convergence,
+        uncertain_edits: changes.uncertain.borrow().len(),
         description,
     })
 }

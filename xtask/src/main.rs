@@ -39,6 +39,8 @@ enum Command {
     UpstreamFailures(Arguments),
     /// Run the engine in random schedules with faults, in memory, and check the invariants
     Simulate(Arguments),
+    /// Run two replicas of each controller on a real control plane under random damage, and check every slice
+    Soak(Arguments),
     /// Compare sync latency with upstream, or measure the controllers in a cold start, an outage or an overload
     Bench(bench::Args),
     /// Install the controllers in a cluster, and wait until they run; or remove them
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         Command::Conformance(arguments) => exec("conformance", arguments),
         Command::UpstreamFailures(arguments) => exec("upstream-failures", arguments),
         Command::Simulate(arguments) => exec("simulate", arguments),
+        Command::Soak(arguments) => exec("soak", arguments),
         Command::Bench(args) => bench::run(args),
         Command::Deploy(arguments) => exec("deploy", arguments),
         Command::Image(arguments) => exec("image", arguments),

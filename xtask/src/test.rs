@@ -9,6 +9,9 @@ use crate::{deny, fuzz, programs, published_crates, steps::Steps, targets, tidy,
 /// The number of random schedules: a minute on two cores.
 const SCHEDULES: &str = "--schedules=20000";
 
+/// Fixed, so that a new failure is caused by a change of the code or by timing.
+const SOAK_SEED: &str = "--seed=1";
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Skip the slow steps: cargo-deny, the fuzz target, the packages, and what needs Go: the recorder and the real control
@@ -77,6 +80,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         steps.command("tests of the recorder", &mut recorder::test());
         // Through Cargo: the tests may have rebuilt xtask, which replaces the file of this process.
         steps.command("conformance", sandbox.confine(cargo().args(["xtask", "conformance"])));
+        steps.command(
+            "soak",
+            sandbox.confine(cargo().args(["xtask", "soak", "--minutes=2", SOAK_SEED])),
+        );
         steps.run("no leaked processes or files", || sandbox.assert_no_leaks());
     }
     steps.finish()

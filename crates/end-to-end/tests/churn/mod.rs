@@ -2,33 +2,22 @@
 //!
 //! `CHURN_SEED` sets the seed, `CHURN_SECONDS` the duration.
 
-mod action;
-mod generator;
-mod model;
-mod operator;
-
 use std::{
     env,
     time::{Duration, Instant},
 };
 
-use k8s_openapi::api::core::v1::{Namespace, Service};
-use kube::{Api, Client};
-use serde_json::json;
-use slice_oracle::{CheckConfig, Manager, Recorder, assert_clean};
-use testenv::objects::create;
+use churn::{CONTROLLER_FLAGS, Generator, Operator};
+use kube::Client;
+use slice_oracle::{Recorder, assert_clean};
 use tokio::time::MissedTickBehavior;
 
-use self::{generator::Generator, operator::Operator};
 use crate::controllers::OurControllers;
 
 const NAMESPACE: &str = "churn";
 /// Fixed, so that a new failure is caused by a change of the code.
 const SEED: u64 = 5;
 const IDLE: Duration = Duration::from_secs(3);
-/// Low, so that there are several slices.
-const MAX_ENDPOINTS: usize = 5;
-const MAX_ADDRESSES: usize = 6;
 
 /// Prints how to reproduce a failure when a test panics.
 struct SeedReport {
@@ -51,22 +40,16 @@ pub(crate) async fn churn(client: Client, flags: &[String; 2], seconds: u64, pac
     let duration = Duration::from_secs(number("CHURN_SECONDS").unwrap_or(seconds));
     println!("CHURN_SEED={seed} CHURN_SECONDS={}", duration.as_secs());
     let mut seed_report = SeedReport { seed, steps: 0 };
-    let namespace = json!({"metadata": {"name": NAMESPACE}});
-    create(&Api::<Namespace>::all(client.clone()), namespace).await.unwrap();
-    // A Service without endpoints, so that placeholders are checked.
-    let without_pods =
-        json!({"metadata": {"name": "no-pods"}, "spec": {"selector": {"app": "no-pods"}, "ports": [{"port": 80}]}});
-    let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
-    create(&services, without_pods).await.unwrap();
+    churn::prepare(&client, NAMESPACE).await.unwrap();
     let recorder = Recorder::start_namespaced(client.clone(), NAMESPACE).await.unwrap();
-    let endpoints = format!("--max-endpoints-per-slice={MAX_ENDPOINTS}");
-    let addresses = format!("--mirroring-max-endpoints-per-subset={MAX_ADDRESSES}");
-    let ours = OurControllers::start(&[], &[&flags[0], &endpoints], &[&flags[1], &addresses]).await;
+    let [services, mirroring] = CONTROLLER_FLAGS;
+    let ours = OurControllers::start(&[], &[&flags[0], services], &[&flags[1], mirroring]).await;
 
     let operator = Operator {
         client,
         namespace: NAMESPACE,
         recorder: &recorder,
+        repeats: false,
     };
     let mut generator = Generator::new(seed);
     let mut pace = tokio::time::interval(pace);
@@ -74,33 +57,23 @@ pub(crate) async fn churn(client: Client, flags: &[String; 2], seconds: u64, pac
     let start = Instant::now();
     while start.elapsed() < duration {
         pace.tick().await;
-        for action in generator.next() {
-            operator.execute(&action).await;
+        for action in generator.next_step() {
+            let executed = operator.execute(&action).await;
+            executed.unwrap_or_else(|error| panic!("{action:?}: {error:?}"));
         }
         seed_report.steps += 1;
     }
-    operator.release_all().await;
+    operator.release_all().await.unwrap();
     recorder.wait_quiescent(IDLE).await.unwrap();
     println!("{} steps", seed_report.steps);
-    let report = assert_clean(&recorder.history().unwrap(), &config(), env!("CARGO_TARGET_TMPDIR"));
+    let report = assert_clean(
+        &recorder.history().unwrap(),
+        &churn::checks(),
+        env!("CARGO_TARGET_TMPDIR"),
+    );
     println!("{report}");
     assert_eq!(report.checks.len(), 7, "some invariants were not checked: {report}");
     ours.stop().await;
-}
-
-fn config() -> CheckConfig {
-    let default = CheckConfig::default();
-    let at_most = |manager: Option<Manager>, max_endpoints| {
-        manager.map(|default| Manager {
-            max_endpoints,
-            ..default
-        })
-    };
-    CheckConfig {
-        services: at_most(default.services, MAX_ENDPOINTS),
-        mirroring: at_most(default.mirroring, MAX_ADDRESSES),
-        ..CheckConfig::default()
-    }
 }
 
 fn number(variable: &str) -> Option<u64> {
@@ -110,14 +83,4 @@ fn number(variable: &str) -> Option<u64> {
             .parse()
             .unwrap_or_else(|_| panic!("{variable} is not a number: {value}")),
     )
-}
-
-#[test]
-fn actions_depend_on_the_seed_only() {
-    let actions = |seed| {
-        let mut generator = Generator::new(seed);
-        (0..2000).map(|_| generator.next()).collect::<Vec<_>>()
-    };
-    assert_eq!(actions(7), actions(7));
-    assert_ne!(actions(7), actions(8));
 }

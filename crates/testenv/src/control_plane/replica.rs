@@ -25,6 +25,11 @@ pub struct ApiserverReplica {
 impl ControlPlane {
     /// Starts a further kube-apiserver with default arguments and waits until it is ready.
     pub async fn start_replica(&self) -> Result<ApiserverReplica, Error> {
+        self.start_replica_with(&[]).await
+    }
+
+    /// The same, with additional arguments; the last value of a repeated flag is used.
+    pub async fn start_replica_with(&self, arguments: &[&str]) -> Result<ApiserverReplica, Error> {
         let assets = ensure_programs(&[Program::KubeApiserver]).await?;
         let files = self.files();
         let etcd = SocketAddr::from((Ipv4Addr::LOCALHOST, self.etcd_port));
@@ -34,9 +39,9 @@ impl ControlPlane {
         let (component, port) = files
             .launch(Program::KubeApiserver, |port| {
                 let mut args = flags::apiserver(files, &etcd_client, etcd.port(), port);
-                // The last value of a repeated flag is used.
                 args.push(format!("--tls-cert-file={}", text(&certificate.cert)));
                 args.push(format!("--tls-private-key-file={}", text(&certificate.key)));
+                args.extend(arguments.iter().map(|&argument| argument.to_owned()));
                 Ok(ComponentSpec {
                     program: assets.path(Program::KubeApiserver).to_owned(),
                     args,

@@ -4,43 +4,43 @@ use serde_json::{Value, json};
 
 /// A ready node.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) zone: Option<&'static str>,
-    pub(super) cpu: u64,
+pub(crate) struct Node {
+    pub(crate) zone: Option<&'static str>,
+    pub(crate) cpu: u64,
 }
 
 impl Node {
-    pub(super) fn labels(&self) -> Value {
+    pub(crate) fn labels(&self) -> Value {
         json!({"topology.kubernetes.io/zone": self.zone})
     }
 
-    pub(super) fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let cpu = json!({"cpu": self.cpu.to_string()});
         json!({"conditions": [{"type": "Ready", "status": "True"}], "allocatable": cpu, "capacity": cpu})
     }
 
-    pub(super) fn object(&self, name: &str) -> Value {
+    pub(crate) fn object(&self, name: &str) -> Value {
         let labels = self.zone.map(|_| self.labels());
         json!({"kind": "Node", "metadata": {"name": name, "labels": labels}, "status": self.status()})
     }
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Pod {
-    pub(super) app: Option<&'static str>,
-    pub(super) ready: bool,
-    pub(super) phase: &'static str,
-    pub(super) terminating: bool,
+pub(crate) struct Pod {
+    pub(crate) app: Option<&'static str>,
+    pub(crate) ready: bool,
+    pub(crate) phase: &'static str,
+    pub(crate) terminating: bool,
 }
 
 impl Pod {
     /// The status as a kubelet writes it.
-    pub(super) fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let ready = if self.ready { "True" } else { "False" };
         json!({"phase": self.phase, "conditions": [{"type": "Ready", "status": ready}]})
     }
 
-    pub(super) fn object(&self, name: &str, node: &str, ips: &[String], port: u16) -> Value {
+    pub(crate) fn object(&self, name: &str, node: &str, ips: &[String], port: u16) -> Value {
         let mut status = self.status();
         status["podIP"] = json!(ips[0]);
         status["podIPs"] = ips.iter().map(|ip| json!({"ip": ip})).collect();
@@ -59,27 +59,27 @@ impl Pod {
 
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent options")]
-pub(super) struct Service {
+pub(crate) struct Service {
     /// Immutable.
-    pub(super) headless: bool,
-    pub(super) selector: Option<&'static str>,
+    pub(crate) headless: bool,
+    pub(crate) selector: Option<&'static str>,
     /// Index of the port variant.
-    pub(super) ports: usize,
-    pub(super) dual_stack: bool,
-    pub(super) publish_not_ready: bool,
-    pub(super) traffic_distribution: Option<&'static str>,
-    pub(super) auto: bool,
-    pub(super) label: Option<u8>,
+    pub(crate) ports: usize,
+    pub(crate) dual_stack: bool,
+    pub(crate) publish_not_ready: bool,
+    pub(crate) traffic_distribution: Option<&'static str>,
+    pub(crate) auto: bool,
+    pub(crate) label: Option<u8>,
 }
 
 impl Service {
     /// Number of port variants; the last one is only for headless Services.
-    pub(super) fn port_variants(&self) -> usize {
+    pub(crate) fn port_variants(&self) -> usize {
         if self.headless { 6 } else { 5 }
     }
 
     /// The mutable fields; also valid as a merge patch.
-    pub(super) fn object(&self) -> Value {
+    pub(crate) fn object(&self) -> Value {
         let port = |name: &str, target: Value| json!({"name": name, "port": 80, "targetPort": target});
         let ports = [
             json!([port("http", json!(8080))]),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::{
+use crate::{
     action::{Action, SliceEdit},
     model::{Node, Pod, Service},
 };
@@ -18,7 +18,8 @@ const SERVICES: usize = 8;
 const PODS: usize = 45;
 
 /// Generates random actions.
-pub(super) struct Generator {
+#[derive(Debug)]
+pub struct Generator {
     rng: Rng,
     nodes: BTreeMap<String, Node>,
     pods: BTreeMap<String, Pod>,
@@ -32,7 +33,9 @@ pub(super) struct Generator {
 }
 
 impl Generator {
-    pub(super) fn new(seed: u64) -> Self {
+    /// A generator for an empty namespace without nodes.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self {
             rng: Rng::with_seed(seed),
             nodes: BTreeMap::new(),
@@ -45,7 +48,7 @@ impl Generator {
     }
 
     /// The actions of the next step.
-    pub(super) fn next(&mut self) -> Vec<Action> {
+    pub fn next_step(&mut self) -> Vec<Action> {
         loop {
             let actions = match self.rng.u8(..100) {
                 0..5 => self.node(),
@@ -134,10 +137,10 @@ impl Generator {
         let choice = self.rng.u8(..10);
         let app = self.one_of_or_none(&APPS, 4);
         let phase = self.one_of(&["Running", "Running", "Succeeded", "Failed"]);
-        let Some(name) = self.rng.choice(self.pods.keys()).cloned() else {
+        let Some((name, pod)) = self.rng.choice(self.pods.iter_mut()) else {
             return Vec::new();
         };
-        let pod = self.pods.get_mut(&name).unwrap();
+        let name = name.clone();
         match choice {
             0..4 => pod.ready = !pod.ready,
             4..6 => {
@@ -222,10 +225,10 @@ impl Generator {
         let selector = self.one_of_or_none(&APPS, 4);
         let traffic_distribution = self.one_of_or_none(&TRAFFIC, 3);
         let label = Some(self.rng.u8(..3)).filter(|label| *label > 0);
-        let Some(name) = self.rng.choice(self.services.keys()).cloned() else {
+        let Some((name, service)) = self.rng.choice(self.services.iter_mut()) else {
             return Vec::new();
         };
-        let service = self.services.get_mut(&name).unwrap();
+        let name = name.clone();
         match choice {
             0 | 1 => service.selector = selector,
             2 | 3 => service.ports = ports % service.port_variants(),
@@ -352,5 +355,20 @@ fn delete(kind: &'static str, name: &str) -> Action {
         kind,
         name: name.to_owned(),
         graceful: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn actions_depend_on_the_seed_only() {
+        let actions = |seed| {
+            let mut generator = Generator::new(seed);
+            (0..2000).map(|_| generator.next_step()).collect::<Vec<_>>()
+        };
+        assert_eq!(actions(7), actions(7));
+        assert_ne!(actions(7), actions(8));
     }
 }

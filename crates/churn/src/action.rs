@@ -4,38 +4,51 @@ use serde_json::Value;
 
 /// An action: one request, or for slices as many as it needs.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Action {
+pub enum Action {
     /// Creates an object with its status.
     Create(Value),
     /// Applies a merge patch to an object.
     Change {
+        /// Its kind.
         kind: &'static str,
+        /// Its name.
         name: String,
+        /// The patch.
         patch: Value,
     },
     /// Applies a merge patch to the status of an object.
     Status {
+        /// Its kind.
         kind: &'static str,
+        /// Its name.
         name: String,
+        /// The patch.
         status: Value,
     },
-    /// Deletes an object; a pod with its grace period, or without.
+    /// Deletes an object.
     Delete {
+        /// Its kind.
         kind: &'static str,
+        /// Its name.
         name: String,
+        /// Whether a pod has its grace period.
         graceful: bool,
     },
-    /// Edits a slice of a Service, chosen by index.
+    /// Edits a slice of a Service.
     Slice {
+        /// The Service.
         service: String,
+        /// The index of the slice, modulo their number.
         nth: usize,
+        /// The edit.
         edit: SliceEdit,
     },
 }
 
 /// A manual edit of a slice.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum SliceEdit {
+pub enum SliceEdit {
+    /// Deletes it.
     Delete,
     /// Applies a merge patch.
     Edit(Value),
@@ -43,6 +56,7 @@ pub(super) enum SliceEdit {
     Readiness(bool),
     /// Creates a copy with the same content.
     Duplicate {
+        /// The name of the copy.
         name: String,
     },
     /// Removes its finalizers.

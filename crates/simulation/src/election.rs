@@ -127,18 +127,18 @@ impl Play {
             term: ended,
             until: time.now + LOSS_TIMEOUT,
         };
-        self.settle(replica).map(drop)
+        self.end_phase(replica).map(drop)
     }
 
     /// A replica gets SIGTERM. It is started again some time after it has ended.
     pub(crate) fn stop(&mut self, replica: usize, fate: LeaseFate, pause: Duration) -> Result<(), Violation> {
         let until = self.time(replica).now + STOP_TIMEOUT;
         self.replicas[replica].phase = Phase::Stopping { until, fate, pause };
-        self.settle(replica).map(drop)
+        self.end_phase(replica).map(drop)
     }
 
-    /// Continues a replica that waits for writes in flight. Returns whether they have ended.
-    pub(crate) fn settle(&mut self, replica: usize) -> Result<bool, Violation> {
+    /// Ends the phase of a replica that waits for writes in flight, if they have ended or took too long. Returns whether it did.
+    pub(crate) fn end_phase(&mut self, replica: usize) -> Result<bool, Violation> {
         let time = self.time(replica);
         let found = &mut self.replicas[replica];
         let is_idle = found.jobs.is_empty();

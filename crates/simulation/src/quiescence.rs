@@ -68,7 +68,7 @@ impl Play {
                 progress = true;
                 self.respond(replica, job, write)?;
             }
-            progress |= self.settle(replica)?;
+            progress |= self.end_phase(replica)?;
         }
         self.check()?;
         Ok(progress)

@@ -21,7 +21,7 @@ use crate::{
 impl Play {
     /// Syncs due keys of a replica. Returns whether there are plans.
     pub(crate) fn process(&mut self, replica: usize) -> Result<bool, Violation> {
-        self.settle(replica)?;
+        self.end_phase(replica)?;
         if !self.is_running(replica) {
             return Ok(false);
         }
@@ -188,7 +188,7 @@ impl Play {
             let job = replica.jobs.remove(job);
             replica.engine.on_writes_done(&job.key, now);
             queue::check_requeued(&job.key, job.failed, replica.engine.is_queued(&job.key))?;
-            self.settle(index)?;
+            self.end_phase(index)?;
         }
         Ok(())
     }

@@ -159,7 +159,8 @@ impl Candidate {
         let ends_at = self.elector.term(time.lease).map(|term| term.deadline);
         match self.elector.step(time.lease, time.wall) {
             Step::Wait(until) => Some(ends_at.map_or(until, |ends_at| ends_at.min(until)).since(time.lease)),
-            _ if self.waits_for_writes(time) => None,
+            // The end of the term is published first.
+            _ if self.waits_for_writes(time) && !self.leadership.is_leading() => None,
             _ => Some(Duration::ZERO),
         }
     }

@@ -97,12 +97,12 @@ impl Play {
         candidate.is_some_and(|candidate| candidate.receive(time))
     }
 
-    /// Starts or ends the term of an engine.
-    pub(crate) fn follow_term(&mut self, replica: usize) -> Result<(), Violation> {
+    /// Starts or ends the term of an engine. Returns whether it did.
+    pub(crate) fn follow_term(&mut self, replica: usize) -> Result<bool, Violation> {
         let time = self.time(replica);
         let found = &mut self.replicas[replica];
         let Some(candidate) = &mut found.candidate else {
-            return Ok(());
+            return Ok(false);
         };
         let (before, term) = (found.engine.term(), candidate.leadership.term(time.lease));
         if before == term {
@@ -110,7 +110,7 @@ impl Play {
                 // Also of a term that ended before it was seen here.
                 candidate.ended_term = candidate.leadership.last_term();
             }
-            return Ok(());
+            return Ok(false);
         }
         let Some(ended) = before else {
             self.trace
@@ -119,7 +119,7 @@ impl Play {
             self.played.terms += 1;
             // It syncs what the one before has synced.
             self.checks.rewrites.allow_changes(4);
-            return Ok(());
+            return Ok(true);
         };
         self.trace.print(|| format!("replica {replica} lost its term {ended}"));
         found.engine.set_term(None, time.now);
@@ -127,7 +127,8 @@ impl Play {
             term: ended,
             until: time.now + LOSS_TIMEOUT,
         };
-        self.end_phase(replica).map(drop)
+        self.end_phase(replica)?;
+        Ok(true)
     }
 
     /// A replica gets SIGTERM. It is started again some time after it has ended.

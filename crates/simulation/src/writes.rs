@@ -19,15 +19,15 @@ use crate::{
 };
 
 impl Play {
-    /// Syncs due keys of a replica. Returns whether there are plans.
+    /// Syncs due keys of a replica. Returns whether there are plans, or its phase or term changed.
     pub(crate) fn process(&mut self, replica: usize) -> Result<bool, Violation> {
-        self.end_phase(replica)?;
+        let mut progress = self.end_phase(replica)?;
         if !self.is_running(replica) {
-            return Ok(false);
+            return Ok(progress);
         }
-        self.follow_term(replica)?;
+        progress |= self.follow_term(replica)?;
         if !self.is_running(replica) {
-            return Ok(false);
+            return Ok(progress);
         }
         let time = self.time(replica);
         let replica = &mut self.replicas[replica];
@@ -46,7 +46,7 @@ impl Play {
             self.checks.rewrites.planned(&plan.key, self.now)?;
             replica.jobs.push(Job::new(plan, replica.epoch, replica.engine.term()));
         }
-        Ok(has_plans)
+        Ok(progress || has_plans)
     }
 
     /// A write arrives at the server, or is lost.

@@ -6,7 +6,7 @@ use crate::{
     checks::Violation,
     play::Play,
     schedule::{Controllers, Fate, Fault, LeaseFate, Schedule, Setup, Step},
-    server::LeaseResponse,
+    server::{LeaseResponse, NamespaceFault},
     shrink::shrink,
     trace::Trace,
 };
@@ -205,4 +205,30 @@ fn a_new_leader_waits_for_a_held_stream() {
     play.step(Step::Release { replica: 1, stream: 3 }).unwrap();
     play.run(play.now + Duration::from_secs(1)).unwrap();
     assert!(play.replicas[1].engine.may_sync() && play.played.writes > writes);
+}
+
+/// A process whose writes hang ends without a response to them, and the next one continues.
+#[test]
+fn a_replica_that_stops_while_writes_hang_starts_again() {
+    let steps = [
+        Step::FailNamespace {
+            namespace: 0,
+            fault: Some(NamespaceFault::Hangs),
+        },
+        Step::Run { ms: 1_000 },
+        Step::Stop {
+            replica: 0,
+            fate: LeaseFate::Executed,
+            pause_ms: 0,
+        },
+    ];
+    for replicas in [1, 2] {
+        let setup = Setup { replicas, ..SETUP };
+        let schedule = Schedule {
+            setup,
+            steps: steps.to_vec(),
+        };
+        let played = crate::play::play(&schedule, Instant::now(), Trace(false));
+        assert!(played.is_ok_and(|played| played.writes > 0), "{replicas}");
+    }
 }

@@ -12,7 +12,7 @@ const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 pub(crate) struct Held {
     /// When the last request that renewed it was sent, in the time of the play.
     pub(crate) renewed_at: Instant,
-    /// How often the server had been restored by then.
+    /// How often the server had been restored when it was acquired.
     pub(crate) restores: u32,
     /// The position after the last change of each stream's resource when the lease was acquired.
     pub(crate) positions: Vec<usize>,
@@ -59,7 +59,8 @@ pub(crate) fn check_plan(held: Option<&Held>, delivered: &[usize]) -> Result<(),
     )
 }
 
-/// Checks the leaders among the replicas of a controller. A lease that was restored may be that of another replica.
+/// Checks the leaders among the replicas of a controller. A lease that was restored may be that of another replica, and its versions
+/// may equal later ones by chance, so that a term from before is not compared.
 pub(crate) fn check_leaders<'a>(
     leaders: impl Iterator<Item = &'a Held>,
     restores: u32,

@@ -107,8 +107,8 @@ impl Candidate {
                 let is_new = self.elector.terms() > terms;
                 let before = self.held.take().filter(|_| !is_new);
                 self.held = holds.then(|| Held {
-                    positions: before.map_or(request.held.positions, |before| before.positions),
-                    ..request.held
+                    renewed_at: request.held.renewed_at,
+                    ..before.unwrap_or(request.held)
                 });
             }
             Some(LeaseResponse::Failed) | None => self.elector.on_failed(time.lease, random),

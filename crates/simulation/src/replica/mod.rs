@@ -307,6 +307,8 @@ impl Replica {
     pub(crate) fn next_deadline(&self, time: Time) -> Option<Duration> {
         let next = match self.phase {
             Phase::Running => self.next_event(time.now),
+            // At a shutdown without writes, only the candidate has a request in flight.
+            Phase::Stopping { .. } if self.jobs.is_empty() => None,
             Phase::Ending { until, .. } | Phase::Stopping { until, .. } => Some(until),
         };
         let next = next.into_iter().chain(self.next_response()).min();

@@ -238,7 +238,7 @@ impl Play {
     pub(crate) fn is_led(&self) -> bool {
         let is_led = |role| {
             let mut replicas = self.replicas.iter().filter(|replica| replica.role == role);
-            replicas.any(|replica| replica.engine.may_sync())
+            replicas.any(|replica| matches!(replica.phase, Phase::Running) && replica.engine.may_sync())
         };
         self.replicas.iter().all(|replica| is_led(replica.role))
     }

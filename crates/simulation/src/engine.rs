@@ -44,6 +44,8 @@ pub(crate) enum Event {
     Undecodable(ObjectRef),
     /// With the `Retry-After`.
     Overloaded(Option<Duration>),
+    /// With the number of the term.
+    CaughtUp(u64),
 }
 
 /// The engine under test, or a broken one in the tests of the checks.
@@ -61,10 +63,14 @@ pub(crate) trait Engine {
     fn is_queued(&self, key: &Key) -> bool;
     /// The keys that are due and wait for a slot.
     fn waiting_keys(&self, now: Instant) -> Vec<Key>;
+    fn term(&self) -> Option<u64>;
+    fn set_term(&mut self, term: Option<u64>, now: Instant);
+    /// Whether keys may be synced.
+    fn may_sync(&self) -> bool;
 }
 
 /// Which controller an engine runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     Services,
     Mirroring,
@@ -235,6 +241,18 @@ impl<C: Controller> Engine for Played<C> {
     fn waiting_keys(&self, now: Instant) -> Vec<Key> {
         self.engine.waiting_keys(now)
     }
+
+    fn term(&self) -> Option<u64> {
+        self.engine.term()
+    }
+
+    fn set_term(&mut self, term: Option<u64>, now: Instant) {
+        self.engine.set_term(term, now);
+    }
+
+    fn may_sync(&self) -> bool {
+        self.engine.may_sync()
+    }
 }
 
 fn simulated<O>(event: Event, input: impl Fn(&Object) -> O) -> SimulatedEvent<O> {
@@ -250,5 +268,6 @@ fn simulated<O>(event: Event, input: impl Fn(&Object) -> O) -> SimulatedEvent<O>
         Event::InitFailed => SimulatedEvent::InitFailed,
         Event::Undecodable(object) => SimulatedEvent::Undecodable(object),
         Event::Overloaded(retry_after) => SimulatedEvent::Overloaded(retry_after),
+        Event::CaughtUp(term) => SimulatedEvent::CaughtUp(term),
     }
 }

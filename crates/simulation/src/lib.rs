@@ -7,11 +7,12 @@
 //!
 //! * `schedule.rs` generates the steps, `inputs.rs` the objects.
 //! * `server.rs` is the API server; `engine.rs` has the engines, and `replica/` one with its watch streams and requests in flight.
-//! * `play.rs` executes a schedule, `writes.rs` the writes, `foreign.rs` the edits of slices by others, and `quiescence.rs` the end;
+//! * `play.rs` executes a schedule, `writes.rs` the writes, `election.rs` the requests about leases, `foreign.rs` the edits of slices by others, and `quiescence.rs` the end;
 //!   `checks/` has the invariants.
 //! * `shrink.rs` removes the steps of a failing schedule that it does not need.
 
 mod checks;
+mod election;
 mod engine;
 mod foreign;
 mod inputs;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use slice_core::well_known::MANAGED_BY_LABEL;
+use slice_runtime::leader_election;
 
 use crate::{
     checks::{Checks, Violation, queue},
@@ -11,7 +11,7 @@ use crate::{
     foreign,
     inputs::{self, Chooser},
     object::{Object, Resource, label},
-    replica::Replica,
+    replica::{Place, Replica, Time},
     schedule::{Controllers, Schedule, Setup, Step},
     server::{Request, Server},
     trace::Trace,
@@ -29,17 +29,26 @@ pub(crate) struct Played {
     pub(crate) writes: usize,
     /// Those in namespaces that are not terminating. In others a plan may be executed in part, and is not repeated.
     pub(crate) active_writes: usize,
+    /// Terms of leadership.
+    pub(crate) terms: usize,
     /// A digest of all writes, to compare two plays of one schedule.
     pub(crate) digest: u64,
+}
+
+/// A request that the client gave up, and the server has not executed.
+#[derive(Debug)]
+pub(crate) enum Late {
+    Write(Box<Request>),
+    Lease(Role, leader_election::Step),
 }
 
 pub(crate) struct Play {
     pub(crate) setup: Setup,
     pub(crate) server: Server,
     pub(crate) replicas: Vec<Replica>,
-    /// Requests that the client gave up, and the server has not executed.
-    pub(crate) late: Vec<Request>,
-    start: Instant,
+    pub(crate) late: Vec<Late>,
+    /// How often the server was restored.
+    pub(crate) restores: u32,
     pub(crate) now: Instant,
     pub(crate) checks: Checks,
     pub(crate) played: Played,
@@ -48,7 +57,7 @@ pub(crate) struct Play {
 
 /// Plays a schedule.
 pub(crate) fn play(schedule: &Schedule, start: Instant, trace: Trace) -> Result<Played, Violation> {
-    let mut play = Play::new(schedule.setup, start, trace);
+    let mut play = Play::new(schedule.setup, start, trace)?;
     for step in &schedule.steps {
         play.step(*step)?;
     }
@@ -57,7 +66,7 @@ pub(crate) fn play(schedule: &Schedule, start: Instant, trace: Trace) -> Result<
 }
 
 impl Play {
-    pub(crate) fn new(setup: Setup, start: Instant, trace: Trace) -> Self {
+    pub(crate) fn new(setup: Setup, start: Instant, trace: Trace) -> Result<Self, Violation> {
         let roles = match setup.controllers {
             Controllers::Services => &[Role::Services][..],
             Controllers::Mirroring => &[Role::Mirroring],
@@ -65,23 +74,27 @@ impl Play {
         };
         let mut server = Server::default();
         inputs::create_initial_objects(&mut server, setup.namespaces);
-        let replicas = roles.iter().map(|role| Replica::start(*role, &setup));
+        let places = |role| (0..setup.replicas).map(move |number| (role, Place::new(number, start)));
+        let replicas = roles.iter().copied().flat_map(places);
+        let replicas = replicas.map(|(role, place)| Replica::start(role, &setup, place, start));
         let mut play = Self {
             setup,
             server,
             replicas: replicas.collect(),
             late: Vec::new(),
-            start,
+            restores: 0,
             now: start,
             checks: Checks::default(),
             played: Played::default(),
             trace,
         };
         if setup.listed {
+            // The first replica of each controller leads.
+            play.elect()?;
             play.start_lists();
             while play.deliver_all() {}
         }
-        play
+        Ok(play)
     }
 
     /// Executes a step and checks the invariants that hold at any time.
@@ -108,20 +121,19 @@ impl Play {
             Step::WrongList { replica, stream } => self.list_nothing(replica, stream)?,
             Step::Hold { replica, stream } => self.hold(replica, stream, true),
             Step::Release { replica, stream } => self.hold(replica, stream, false),
-            Step::Process { replica } => {
+            Step::Process { replica }
+            | Step::Send { replica, .. }
+            | Step::Respond { replica, .. }
+            | Step::SendLease { replica, .. }
+            | Step::RespondLease { replica }
+            | Step::Freeze { replica, .. }
+            | Step::Suspend { replica, .. }
+            | Step::Stop { replica, .. }
+            | Step::Crash { replica }
+            | Step::Resync { replica } => {
                 let replica = self.index(replica);
-                self.process(replica)?;
-            }
-            Step::Send { replica, write, fate } => {
-                let replica = self.index(replica);
-                if let Some((job, write)) = choose(&self.replicas[replica].sendable(), write) {
-                    self.send(replica, job, write, fate)?;
-                }
-            }
-            Step::Respond { replica, write } => {
-                let replica = self.index(replica);
-                if let Some((job, write)) = choose(&self.replicas[replica].pending(self.now), write) {
-                    self.respond(replica, job, write)?;
+                if !self.is_frozen(replica) {
+                    self.act(replica, step)?;
                 }
             }
             Step::ExecuteLate { request } => {
@@ -130,21 +142,43 @@ impl Play {
                     self.execute_late(request);
                 }
             }
-            Step::Crash { replica } => {
-                self.checks.rewrites.allow_changes(4);
-                let replica = self.index(replica);
-                self.crash(replica);
-            }
-            Step::Resync { replica } => {
-                self.checks.rewrites.allow_changes(1);
-                let replica = self.index(replica);
-                self.replicas[replica].engine.resync(self.now);
-            }
             Step::Advance { ms } => self.now += Duration::from_millis(ms.into()),
             Step::Run { ms } => self.run(self.now + Duration::from_millis(ms.into()))?,
             _ => self.change_server(step),
         }
         self.check()
+    }
+
+    /// Executes a step of a replica that is not frozen.
+    fn act(&mut self, replica: usize, step: Step) -> Result<(), Violation> {
+        let time = self.time(replica);
+        match step {
+            Step::Process { .. } => drop(self.process(replica)?),
+            Step::Send { write, fate, .. } => {
+                if let Some((job, write)) = choose(&self.replicas[replica].sendable(), write) {
+                    self.send(replica, job, write, fate)?;
+                }
+            }
+            Step::Respond { write, .. } => {
+                if let Some((job, write)) = choose(&self.replicas[replica].pending(time), write) {
+                    self.respond(replica, job, write)?;
+                }
+            }
+            Step::SendLease { fate, .. } => self.send_lease(replica, fate),
+            Step::RespondLease { .. } => drop(self.receive_lease(replica)),
+            Step::Freeze { ms, .. } => self.freeze(replica, Duration::from_millis(ms.into()), false),
+            Step::Suspend { ms, .. } => self.freeze(replica, Duration::from_millis(ms.into()), true),
+            Step::Stop { fate, pause_ms, .. } if self.is_running(replica) => {
+                self.stop(replica, fate, Duration::from_millis(pause_ms.into()))?;
+            }
+            Step::Crash { .. } => self.crash(replica),
+            Step::Resync { .. } if self.is_running(replica) => {
+                self.checks.rewrites.allow_changes(1);
+                self.replicas[replica].engine.resync(time.now);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Executes a step of the server or of other clients.
@@ -194,11 +228,13 @@ impl Play {
 
     /// A stream delivers some events.
     fn deliver(&mut self, replica: u8, stream: u8, events: u8) {
-        let replica = self.index(replica);
+        let Some((replica, time)) = self.running(replica) else {
+            return;
+        };
         let replica = &mut self.replicas[replica];
         let stream = usize::from(stream) % replica.streams.len();
         for _ in 0..events {
-            if replica.streams[stream].held || !replica.deliver(stream, &self.server, self.now, self.trace) {
+            if replica.streams[stream].held || !replica.deliver(stream, &self.server, time, self.trace) {
                 break;
             }
         }
@@ -216,37 +252,45 @@ impl Play {
             self.checks.rewrites.allow_changes(4);
             self.checks.gap.clear();
             self.late.clear();
-            for replica in &mut self.replicas {
-                replica.on_restore(self.now);
+            self.restores += 1;
+            for replica in 0..self.replicas.len() {
+                let now = self.time(replica).now;
+                self.replicas[replica].on_restore(now);
             }
         }
     }
 
     fn relist(&mut self, replica: u8, stream: u8) {
         self.checks.rewrites.allow_changes(1);
-        let replica = self.index(replica);
+        let Some((replica, time)) = self.running(replica) else {
+            return;
+        };
         let replica = &mut self.replicas[replica];
         let stream = usize::from(stream) % replica.streams.len();
-        replica.start_list(stream, &self.server, self.now);
+        replica.start_list(stream, &self.server, time);
     }
 
     /// A stream starts a list, which fails after some objects.
     fn fail_list(&mut self, replica: u8, stream: u8, objects: u8) {
         self.relist(replica, stream);
-        let replica = self.index(replica);
+        let Some((replica, time)) = self.running(replica) else {
+            return;
+        };
         let replica = &mut self.replicas[replica];
         let stream = usize::from(stream) % replica.streams.len();
         for _ in 0..objects {
-            replica.deliver(stream, &self.server, self.now, self.trace);
+            replica.deliver(stream, &self.server, time, self.trace);
         }
-        replica.fail_list(stream, self.now);
+        replica.fail_list(stream, time.now);
     }
 
     /// A stream lists, and receives no objects. Only if most endpoints would be removed, so that a second list must confirm it.
     fn list_nothing(&mut self, replica: u8, stream: u8) -> Result<(), Violation> {
         self.check()?;
-        let index = self.index(replica);
-        let replica = &mut self.replicas[index];
+        let Some((replica, time)) = self.running(replica) else {
+            return Ok(());
+        };
+        let replica = &mut self.replicas[replica];
         // The list of its own slices is believed.
         let stream = usize::from(stream) % (replica.streams.len() - 1);
         let managed_by = replica.role.managed_by();
@@ -261,8 +305,8 @@ impl Play {
         if !is_large || is_unconfirmed || !found.has_endpoints() || !replica.is_idle(&self.server) {
             return Ok(());
         }
-        replica.list_nothing(stream, &self.server, self.now, self.trace);
-        if wrong_since.is_some_and(|since| self.now.saturating_duration_since(since) >= CONFIRMATION_DELAY) {
+        replica.list_nothing(stream, &self.server, time, self.trace);
+        if wrong_since.is_some_and(|since| time.now.saturating_duration_since(since) >= CONFIRMATION_DELAY) {
             // Confirmed by a second list, so that the objects are deleted.
             replica.streams[stream].list_again();
             self.checks.gap.clear();
@@ -280,8 +324,10 @@ impl Play {
         usize::from(replica) % self.replicas.len()
     }
 
-    pub(crate) fn time(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH + (self.now - self.start)
+    /// The index of a replica and its time, if it handles events.
+    fn running(&self, replica: u8) -> Option<(usize, Time)> {
+        let replica = self.index(replica);
+        self.is_running(replica).then(|| (replica, self.time(replica)))
     }
 
     fn hold(&mut self, replica: u8, stream: u8, held: bool) {
@@ -293,12 +339,18 @@ impl Play {
 
     /// Checks the invariants that hold at any time.
     pub(crate) fn check(&mut self) -> Result<(), Violation> {
+        // A standby decides nothing before it has caught up with what happens until it leads.
+        let is_idle = |replica: &Replica| {
+            let is_standby = replica.jobs.is_empty() && !replica.has_term();
+            is_standby || replica.is_idle(&self.server)
+        };
         let is_idle = self.late.is_empty()
             && self.server.webhook.is_none()
             // A replica that does not know an earlier version removes its endpoints.
             && !self.server.objects().any(Object::is_undecodable)
-            && self.replicas.iter().all(|replica| replica.is_idle(&self.server));
+            && self.replicas.iter().all(is_idle);
         self.checks.gap.check(&self.server, is_idle)?;
+        self.check_leaders()?;
         for replica in &self.replicas {
             queue::check_length(replica.engine.queue_len())?;
         }
@@ -306,10 +358,14 @@ impl Play {
     }
 
     pub(crate) fn start_lists(&mut self) {
-        for replica in &mut self.replicas {
+        for index in 0..self.replicas.len() {
+            if !self.is_running(index) {
+                continue;
+            }
+            let (time, replica) = (self.time(index), &mut self.replicas[index]);
             for stream in 0..replica.streams.len() {
-                if replica.is_list_due(stream, self.now) {
-                    replica.start_list(stream, &self.server, self.now);
+                if replica.is_list_due(stream, time.now) {
+                    replica.start_list(stream, &self.server, time);
                 }
             }
         }
@@ -318,9 +374,13 @@ impl Play {
     /// Delivers all events of streams that are not held. Returns whether there were any.
     pub(crate) fn deliver_all(&mut self) -> bool {
         let mut delivered = false;
-        for replica in &mut self.replicas {
+        for index in 0..self.replicas.len() {
+            if !self.is_running(index) {
+                continue;
+            }
+            let (time, replica) = (self.time(index), &mut self.replicas[index]);
             for stream in 0..replica.streams.len() {
-                while !replica.streams[stream].held && replica.deliver(stream, &self.server, self.now, self.trace) {
+                while !replica.streams[stream].held && replica.deliver(stream, &self.server, time, self.trace) {
                     delivered = true;
                 }
             }

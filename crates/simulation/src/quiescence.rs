@@ -12,6 +12,8 @@ use crate::{
 const ROUND_TRIP: Duration = Duration::from_millis(5);
 /// The virtual time after which the slices must be right: longer than the longest backoff.
 const TIME_TO_HEAL: Duration = Duration::from_secs(3 * 60);
+/// The virtual time within which a replica leads again: the lease expires, and is acquired.
+const TIME_TO_LEAD: Duration = Duration::from_secs(20);
 /// The virtual time within which the controllers must be quiescent after the last fault.
 const TIME_TO_QUIESCENCE: Duration = Duration::from_secs(20 * 60);
 
@@ -23,7 +25,8 @@ impl Play {
             if self.round()? {
                 self.now += ROUND_TRIP;
             } else {
-                self.now = self.next_deadline()?.unwrap_or(end).min(end);
+                let next = self.next_deadline()?.unwrap_or(end);
+                self.advance_to(next.min(end))?;
             }
         }
         Ok(())
@@ -31,8 +34,13 @@ impl Play {
 
     /// When the next replica continues. A deadline that has passed without effect would be a busy loop.
     fn next_deadline(&self) -> Result<Option<Instant>, Violation> {
-        let deadlines = self.replicas.iter();
-        let next = deadlines.filter_map(|replica| replica.next_deadline(self.now)).min();
+        let replicas = 0..self.replicas.len();
+        let deadlines = replicas.filter_map(|index| {
+            let replica = &self.replicas[index];
+            let frozen_until = replica.frozen_until.filter(|until| self.now < *until);
+            frozen_until.or_else(|| Some(self.now + replica.next_deadline(self.time(index))?))
+        });
+        let next = deadlines.min();
         ensure(next.is_none_or(|next| next > self.now), "I12", || {
             "a deadline has passed, and nothing is left to do".to_owned()
         })?;
@@ -41,9 +49,13 @@ impl Play {
 
     /// Delivers all events and executes all writes. Returns whether there were any.
     fn round(&mut self) -> Result<bool, Violation> {
+        let mut progress = self.elect()?;
         self.start_lists();
-        let mut progress = self.deliver_all();
+        progress |= self.deliver_all();
         for replica in 0..self.replicas.len() {
+            if self.is_frozen(replica) {
+                continue;
+            }
             progress |= self.process(replica)?;
             self.check_waiting(replica)?;
             while let Some((job, write)) = self.replicas[replica].sendable().first().copied() {
@@ -51,10 +63,12 @@ impl Play {
                 self.send(replica, job, write, Fate::Executed { reads_late: false })?;
                 self.check()?;
             }
-            while let Some((job, write)) = self.replicas[replica].pending(self.now).first().copied() {
+            let time = self.time(replica);
+            while let Some((job, write)) = self.replicas[replica].pending(time).first().copied() {
                 progress = true;
                 self.respond(replica, job, write)?;
             }
+            progress |= self.end_phase(replica)?;
         }
         self.check()?;
         Ok(progress)
@@ -65,15 +79,15 @@ impl Play {
         let Some((failing, _)) = self.server.namespace_fault else {
             return Ok(());
         };
-        let found = &self.replicas[replica];
+        let (found, now) = (&self.replicas[replica], self.time(replica).now);
         // Keys of other namespaces may wait because of their own writes, from before the fault moved.
-        let is_checked = found.is_synced() && !found.hangs_outside(failing, self.now);
+        let is_checked = self.is_running(replica) && found.engine.may_sync() && !found.hangs_outside(failing, now);
         let waiting = if is_checked {
-            found.engine.waiting_keys(self.now)
+            found.engine.waiting_keys(now)
         } else {
             Vec::new()
         };
-        self.checks.waiting.check(replica, &waiting, failing, self.now)
+        self.checks.waiting.check(replica, &waiting, failing, now)
     }
 
     /// While writes fail in one namespace only, the others become what their objects demand.
@@ -81,6 +95,7 @@ impl Play {
         if self.server.namespace_fault.is_none() || self.setup.namespaces == 1 {
             return Ok(());
         }
+        self.run(self.now + TIME_TO_LEAD)?;
         for _ in 0..3 {
             self.run(self.now + TIME_TO_HEAL / 3)?;
             self.server.collect_garbage();
@@ -98,18 +113,23 @@ impl Play {
             } else if self.server.collect_garbage() {
             } else {
                 match self.next_deadline()? {
-                    Some(deadline) => self.now = deadline,
-                    None => break,
+                    Some(deadline) => self.advance_to(deadline)?,
+                    None if self.is_led() => break,
+                    None => {
+                        let next = self.next_election();
+                        self.advance_to(next.ok_or_else(|| Violation::new("I9", "no replica will lead"))?)?;
+                    }
                 }
             }
             if self.now > end {
                 return Err(Violation::new("I9", "not quiescent 20 minutes after the last fault"));
             }
         }
-        for replica in &self.replicas {
+        // Keys of a standby stay queued.
+        for replica in self.replicas.iter().filter(|replica| replica.engine.may_sync()) {
             queue::check_empty(replica.engine.queue_len())?;
         }
-        Ok(())
+        self.check_candidates()
     }
 
     /// Ends all faults, waits until the controllers are quiescent, and checks the result.
@@ -117,6 +137,8 @@ impl Play {
         self.server.webhook = None;
         self.server.overload = None;
         self.repair();
+        let frozen_until = self.replicas.iter().filter_map(|replica| replica.frozen_until);
+        self.now = frozen_until.fold(self.now, Instant::max);
         self.checks.rewrites.set_active(false, self.now);
         for replica in &mut self.replicas {
             for stream in &mut replica.streams {
@@ -132,15 +154,17 @@ impl Play {
         let managed = self.replicas.iter().map(|replica| replica.role);
         final_state::check(&self.server, managed, &self.setup)?;
         self.check_fixed_point("a relist", |play| {
-            for replica in &mut play.replicas {
+            for index in 0..play.replicas.len() {
+                let (time, replica) = (play.time(index), &mut play.replicas[index]);
                 for stream in 0..replica.streams.len() {
-                    replica.start_list(stream, &play.server, play.now);
+                    replica.start_list(stream, &play.server, time);
                 }
             }
         })?;
         self.check_fixed_point("a resync", |play| {
-            for replica in &mut play.replicas {
-                replica.engine.resync(play.now);
+            for index in 0..play.replicas.len() {
+                let now = play.time(index).now;
+                play.replicas[index].engine.resync(now);
             }
         })?;
         self.check_fixed_point("a restart", |play| {

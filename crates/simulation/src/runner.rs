@@ -46,6 +46,9 @@ pub struct Args {
     /// Fault classes to omit
     #[arg(long, value_enum, value_delimiter = ',')]
     without: Vec<Fault>,
+    /// Replicas of each controller: with 2, they elect a leader; 1 or 2 by default
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=2))]
+    replicas: Option<u8>,
     /// Print the events, plans and responses of the shrunk schedules
     #[arg(long)]
     trace: bool,
@@ -56,6 +59,9 @@ pub struct Args {
 struct Totals {
     steps: usize,
     writes: usize,
+    /// Schedules with two replicas.
+    replicated: u64,
+    terms: usize,
     violations: u64,
     /// The first violation of each kind, with its seed.
     kinds: BTreeMap<String, (u64, Violation)>,
@@ -74,8 +80,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut shown: Vec<_> = totals.kinds.values().collect();
     shown.sort_by_key(|(seed, _)| *seed);
     for (seed, violation) in shown.into_iter().take(SHOWN) {
-        print_violation(*seed, violation, &faults, start, Trace(args.trace));
+        let schedule = Schedule::generate(*seed, &faults, args.replicas);
+        print_violation(*seed, violation, &schedule, start, Trace(args.trace));
     }
+    println!("with two replicas {}, terms {}", totals.replicated, totals.terms);
     println!(
         "schedules {}, steps {}, writes {}, violations {}",
         args.schedules, totals.steps, totals.writes, totals.violations
@@ -96,7 +104,7 @@ fn play_all(args: &Args, faults: &[Fault], start: Instant) -> Totals {
                 return;
             }
             let seed = args.seed.wrapping_add(index);
-            let schedule = Schedule::generate(seed, faults);
+            let schedule = Schedule::generate(seed, faults, args.replicas);
             let result = play_caught(&schedule, start, Trace(false));
             let mut totals = totals.lock().unwrap_or_else(PoisonError::into_inner);
             totals.add(seed, &schedule, result);
@@ -113,10 +121,12 @@ fn play_all(args: &Args, faults: &[Fault], start: Instant) -> Totals {
 
 impl Totals {
     fn add(&mut self, seed: u64, schedule: &Schedule, result: Result<Played, Violation>) {
+        self.replicated += u64::from(schedule.setup.replicas > 1);
         match result {
             Ok(played) => {
                 self.steps += played.steps;
                 self.writes += played.writes;
+                self.terms += played.terms;
             }
             Err(violation) => {
                 self.steps += schedule.steps.len();
@@ -149,9 +159,8 @@ fn play_caught(schedule: &Schedule, start: Instant, trace: Trace) -> Result<Play
     })
 }
 
-fn print_violation(seed: u64, violation: &Violation, faults: &[Fault], start: Instant, trace: Trace) {
-    let schedule = Schedule::generate(seed, faults);
-    let (short, found) = shrink(&schedule, violation.clone(), start, |schedule, start| {
+fn print_violation(seed: u64, violation: &Violation, schedule: &Schedule, start: Instant, trace: Trace) {
+    let (short, found) = shrink(schedule, violation.clone(), start, |schedule, start| {
         play_caught(schedule, start, Trace(false)).err()
     });
     println!("seed {seed} violates {violation}");

@@ -7,16 +7,19 @@ use std::{
 };
 
 use k8s_openapi::{
-    api::discovery::v1::EndpointSlice,
+    api::{coordination::v1::Lease, discovery::v1::EndpointSlice},
     apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time},
     jiff::Timestamp,
 };
 use slice_controller::ObjectRef;
 use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 use slice_reconciler::Operation;
-use slice_runtime::simulation::Response;
+use slice_runtime::{leader_election::Step, simulation::Response};
 
-use crate::object::{Name, Object, Resource, is_terminating, is_undecodable, owner_uid};
+use crate::{
+    engine::Role,
+    object::{Name, Object, Resource, is_terminating, is_undecodable, owner_uid},
+};
 
 /// How a mutating webhook changes each slice that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +72,17 @@ pub(crate) struct Request {
     pub(crate) operation: Operation,
 }
 
+/// The response to a request about a lease.
+#[derive(Clone, Debug)]
+pub(crate) enum LeaseResponse {
+    /// The lease; none if it does not exist.
+    Read(Option<Lease>),
+    /// The lease as stored.
+    Written(Lease),
+    /// A conflict, or another error.
+    Failed,
+}
+
 /// What is stored, and restored from a copy.
 #[derive(Clone, Debug, Default)]
 struct State {
@@ -76,6 +90,7 @@ struct State {
     objects: BTreeMap<(Resource, Name), Object>,
     /// Terminating namespaces.
     terminating: BTreeSet<&'static str>,
+    leases: BTreeMap<Role, Lease>,
 }
 
 #[derive(Debug, Default)]
@@ -352,6 +367,25 @@ impl Server {
                 Some(_) => CONFLICT,
             },
         }
+    }
+
+    /// Executes a request about the lease of a controller.
+    pub(crate) fn execute_lease(&mut self, role: Role, step: &Step) -> LeaseResponse {
+        let stored = self.state.leases.get(&role);
+        let version = |lease: &Lease| lease.metadata.resource_version.clone();
+        let (written, is_current) = match step {
+            Step::Wait(_) | Step::Read => return LeaseResponse::Read(stored.cloned()),
+            Step::Create(lease) => (lease, stored.is_none()),
+            Step::Replace(lease) => (lease, stored.is_some_and(|stored| version(stored) == version(lease))),
+        };
+        if !is_current {
+            return LeaseResponse::Failed;
+        }
+        self.state.version += 1;
+        let mut lease = Lease::clone(written);
+        lease.metadata.resource_version = Some(self.state.version.to_string());
+        self.state.leases.insert(role, lease.clone());
+        LeaseResponse::Written(lease)
     }
 
     /// Reads a slice after a conflict.

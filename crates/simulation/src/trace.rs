@@ -28,6 +28,7 @@ pub(crate) fn describe_event(event: &Event) -> String {
         Event::InitDone(version) => format!("init done at version {version}"),
         Event::InitFailed => "init failed".to_owned(),
         Event::Undecodable(object) => format!("undecodable {} {}", object.name, at(object)),
+        Event::CaughtUp(term) => format!("caught up with term {term}"),
         Event::Overloaded(retry_after) => format!("overloaded, retry after {retry_after:?}"),
     }
 }

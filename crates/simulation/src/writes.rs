@@ -8,10 +8,10 @@ use slice_reconciler::Operation;
 use slice_runtime::simulation::{Response, WRITE_TIMEOUT};
 
 use crate::{
-    checks::{Violation, gate, plan, queue, request},
+    checks::{Violation, gate, leadership, plan, queue, request},
     engine::Role,
     object::{Object, label},
-    play::Play,
+    play::{Late, Play},
     replica::{Job, Replica, WriteState},
     schedule::Fate,
     server::{NAMESPACE_TERMINATING, NamespaceFault, Request},
@@ -19,13 +19,24 @@ use crate::{
 };
 
 impl Play {
-    /// Syncs due keys of a replica. Returns whether there are plans.
+    /// Syncs due keys of a replica. Returns whether there are plans, or its phase or term changed.
     pub(crate) fn process(&mut self, replica: usize) -> Result<bool, Violation> {
-        let time = self.time();
+        let mut progress = self.end_phase(replica)?;
+        if !self.is_running(replica) {
+            return Ok(progress);
+        }
+        progress |= self.follow_term(replica)?;
+        if !self.is_running(replica) {
+            return Ok(progress);
+        }
+        let time = self.time(replica);
         let replica = &mut self.replicas[replica];
-        let plans = replica.engine.process_due(self.now, time);
+        let plans = replica.engine.process_due(time.now, time.wall);
         let has_plans = !plans.is_empty();
-        gate::check(has_plans, replica.closed_until, self.now)?;
+        gate::check(has_plans, replica.closed_until, time.now)?;
+        if has_plans && replica.candidate.is_some() {
+            leadership::check_plan(replica.held(), &replica.delivered())?;
+        }
         for plan in plans {
             for write in &plan.writes {
                 self.trace
@@ -33,24 +44,35 @@ impl Play {
             }
             plan::check(&plan, replica.is_synced(), &replica.seen)?;
             self.checks.rewrites.planned(&plan.key, self.now)?;
-            replica.jobs.push(Job::new(plan, replica.epoch));
+            replica.jobs.push(Job::new(plan, replica.epoch, replica.engine.term()));
         }
-        Ok(has_plans)
+        Ok(progress || has_plans)
     }
 
     /// A write arrives at the server, or is lost.
     pub(crate) fn send(&mut self, replica: usize, job: usize, write: usize, fate: Fate) -> Result<(), Violation> {
+        let time = self.time(replica);
         let role = self.replicas[replica].role;
+        let may_send = self.replicas[replica].may_send(time);
         let found = &self.replicas[replica].jobs[job];
         let (request, probe) = (found.request(write), found.probe);
         let is_skipped = found.is_skipped(write);
+        if let Some(candidate) = self.replicas[replica]
+            .candidate
+            .as_ref()
+            .filter(|_| may_send && !is_skipped)
+        {
+            let terms = (found.term, candidate.leadership.term(time.lease));
+            leadership::check_write(self.replicas[replica].held(), terms, self.now)?;
+        }
         let is_of_epoch = self.replicas[replica].is_of_epoch(found);
         let fate = self.server.overload.map_or(fate, |overload| fate.rejected_by(overload));
         let fault = self.server.namespace_fault;
         let fault = fault.filter(|(namespace, _)| *namespace == request.slice.namespace && !is_skipped);
-        let mut due = self.now;
+        let mut due = time.now;
         let response = match (fault, fate) {
             _ if is_skipped => Some(Response::DependencyFailed),
+            _ if !may_send => Some(Response::LeaseLost),
             (Some((_, NamespaceFault::Denied)), _) => Some(rejected(403, None)),
             (Some((_, NamespaceFault::Hangs)), _) => {
                 due += WRITE_TIMEOUT;
@@ -68,7 +90,7 @@ impl Play {
             (None, Fate::Late) => {
                 request::check(&request.operation, None, &self.limits(role))?;
                 // A dry run leaves nothing to execute late.
-                self.late.extend((!probe).then_some(request));
+                self.late.extend((!probe).then(|| Late::Write(Box::new(request))));
                 Some(Response::Timeout)
             }
             (None, Fate::Rejected { code, retry_after }) => Some(rejected(code, retry_after)),
@@ -110,13 +132,20 @@ impl Play {
 
     /// A response arrives at the engine; the last one of a plan ends the sync.
     pub(crate) fn respond(&mut self, replica: usize, job: usize, write: usize) -> Result<(), Violation> {
+        let (index, time) = (replica, self.time(replica));
+        let now = time.now;
         let replica = &mut self.replicas[replica];
+        let is_lost = replica.is_lost(time);
         let found = &mut replica.jobs[job];
         let slice = found.request(write).slice;
         let WriteState::Sent { response, .. } = &mut found.states[write] else {
             return Ok(());
         };
-        let response = response.take().unwrap_or_else(|| self.server.read_live(&slice));
+        let response = match response.take() {
+            Some(Response::DependencyFailed) => Response::DependencyFailed,
+            _ if is_lost => Response::LeaseLost,
+            response => response.unwrap_or_else(|| self.server.read_live(&slice)),
+        };
         // A slice that is not ours is not kept, and neither is its version; nor is the result of a dry run, or of another epoch.
         let is_kept = !found.probe && found.epoch == replica.epoch;
         let is_own = |slice: &EndpointSlice| {
@@ -134,20 +163,18 @@ impl Play {
         } = response
         {
             let delay = retry_after.filter(|seconds| *seconds > 0).unwrap_or(1);
-            replica.close_gate(self.now + Duration::from_secs(delay));
+            replica.close_gate(now + Duration::from_secs(delay));
         }
         let failed = match &response {
             Response::Stored(_) | Response::Deleted | Response::DependencyFailed => false,
             // Nothing can be created in the namespace any more.
             Response::Error { body, .. } => *body != NAMESPACE_TERMINATING,
-            Response::Conflict(_) | Response::UndecodableConflict(_) | Response::Timeout => true,
+            Response::Conflict(_) | Response::UndecodableConflict(_) | Response::Timeout | Response::LeaseLost => true,
         };
         let found = &replica.jobs[job];
         self.trace
             .print(|| format!("{} of {}: {}", slice.name, found.key, describe_response(&response)));
-        let next = replica
-            .engine
-            .on_response(&replica.jobs[job], write, response, self.now);
+        let next = replica.engine.on_response(&replica.jobs[job], write, response, now);
         let found = &mut replica.jobs[job];
         found.states[write] = WriteState::Done {
             success: next.dependents,
@@ -159,8 +186,9 @@ impl Play {
         }
         if replica.jobs[job].is_done() {
             let job = replica.jobs.remove(job);
-            replica.engine.on_writes_done(&job.key, self.now);
+            replica.engine.on_writes_done(&job.key, now);
             queue::check_requeued(&job.key, job.failed, replica.engine.is_queued(&job.key))?;
+            self.end_phase(index)?;
         }
         Ok(())
     }
@@ -168,32 +196,45 @@ impl Play {
     /// The server executes a request that the client gave up. It was planned from an older state, so that only its content is
     /// checked, when it is sent.
     pub(crate) fn execute_late(&mut self, request: usize) {
-        let request = self.late.remove(request);
-        let executed = self.server.execute(&request, false);
-        self.played.writes += usize::from(executed.committed);
-        self.checks.gap.clear();
+        match self.late.remove(request) {
+            Late::Write(request) => {
+                let executed = self.server.execute(&request, false);
+                self.played.writes += usize::from(executed.committed);
+                self.checks.gap.clear();
+            }
+            Late::Lease(role, step) => drop(self.server.execute_lease(role, &step)),
+        }
     }
 
     /// The replica crashes and starts again. The server may still execute requests in flight.
     pub(crate) fn crash(&mut self, replica: usize) {
-        let role = self.replicas[replica].role;
-        if self.server.objects().any(Object::is_undecodable) {
-            // Its earlier version is not known after the start.
-            self.checks.gap.clear();
-        }
-        let crashed = std::mem::replace(&mut self.replicas[replica], Replica::start(role, &self.setup));
+        let may_send = self.replicas[replica].may_send(self.time(replica));
+        let crashed = self.restart(replica);
         // A dry run leaves nothing to execute late.
-        for job in crashed.jobs.iter().filter(|job| !job.probe) {
+        for job in crashed.jobs.iter().filter(|job| !job.probe && may_send) {
             for write in 0..job.writes.len() {
                 // Half of the writes that could have been sent were.
                 if matches!(job.states[write], WriteState::Unsent)
                     && write % 2 == 0
                     && job.writes[write].depends_on.is_empty()
                 {
-                    self.late.push(job.request(write));
+                    self.late.push(Late::Write(Box::new(job.request(write))));
                 }
             }
         }
+    }
+
+    /// The process of a replica ends, and another one starts. Returns what was lost.
+    pub(crate) fn restart(&mut self, replica: usize) -> Replica {
+        self.checks.rewrites.allow_changes(4);
+        if self.server.objects().any(Object::is_undecodable) {
+            // Its earlier version is not known after the start.
+            self.checks.gap.clear();
+        }
+        let now = self.time(replica).now;
+        let ended = &self.replicas[replica];
+        let started = Replica::start(ended.role, &self.setup, ended.place.next(), now);
+        std::mem::replace(&mut self.replicas[replica], started)
     }
 }
 

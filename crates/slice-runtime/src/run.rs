@@ -32,9 +32,9 @@ const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(5).expect("5 is not 
 /// The timeout of a request.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
 /// The time for writes in flight at shutdown.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
+pub(crate) const SHUTDOWN_GRACE: Duration = Duration::from_secs(10);
 /// The time for writers to end after the lease was lost.
-const LOSS_GRACE: Duration = Duration::from_secs(5);
+pub(crate) const LOSS_GRACE: Duration = Duration::from_secs(5);
 /// The interval of gauge updates and sweeps of the interner.
 const METRICS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -323,17 +323,22 @@ impl<C: Controller> Runner<C> {
 
     /// Starts or ends the term of the engine. A term ends when all of its writers have: the lease is not acquired before.
     async fn follow_term(&mut self) -> Result<(), RunError> {
-        let Some(leadership) = self.candidacy.as_ref().map(|candidacy| &candidacy.leadership) else {
+        let Some(candidacy) = &self.candidacy else {
             return Ok(());
         };
-        let (before, term) = (self.engine.term(), leadership.term());
-        if before == term {
-            return Ok(());
-        }
-        let Some(ended) = before else {
-            self.engine.set_term(term, now());
-            self.record_election("became leader");
-            return Ok(());
+        let ended = match (self.engine.term(), candidacy.leadership.term_or_last()) {
+            (None, Ok(term)) => {
+                self.engine.set_term(Some(term), now());
+                self.record_election("became leader");
+                return Ok(());
+            }
+            // Also of a term that ended before it was seen here.
+            (None, Err(last)) => {
+                candidacy.end_term(last);
+                return Ok(());
+            }
+            (Some(before), Ok(term)) if before == term => return Ok(()),
+            (Some(before), _) => before,
         };
         self.engine.set_term(None, now());
         if !self.wait_for_writers(LOSS_GRACE).await {

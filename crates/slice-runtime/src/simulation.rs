@@ -17,13 +17,18 @@ use crate::{
     api::{SliceApi, WriteResult},
     client::ApiClient,
     engine::{Engine, EngineConfig},
+    leader_election::{Elector, LeaseTime, Published},
     metrics::Metrics,
-    run::REQUEST_TIMEOUT,
-    watch::WatchEvent,
+    run::{LOSS_GRACE, REQUEST_TIMEOUT, SHUTDOWN_GRACE},
+    watch::{CatchUp, WatchEvent},
 };
 
 /// The time after which a write without a response fails.
 pub const WRITE_TIMEOUT: Duration = REQUEST_TIMEOUT;
+/// The time for writes in flight at shutdown.
+pub const STOP_TIMEOUT: Duration = SHUTDOWN_GRACE;
+/// The time for writes in flight after the lease was lost, when the process exits.
+pub const LOSS_TIMEOUT: Duration = LOSS_GRACE;
 
 /// The configuration of an engine.
 #[derive(Clone, Debug)]
@@ -59,6 +64,8 @@ pub enum SimulatedEvent<O> {
     Undecodable(ObjectRef),
     /// A list was rejected because the API server is overloaded, with this `Retry-After`.
     Overloaded(Option<Duration>),
+    /// All events were emitted up to a version that was read after this term of leadership began.
+    CaughtUp(u64),
 }
 
 impl<O> From<SimulatedEvent<O>> for WatchEvent<O> {
@@ -74,6 +81,7 @@ impl<O> From<SimulatedEvent<O>> for WatchEvent<O> {
             SimulatedEvent::InitFailed => Self::InitFailed,
             SimulatedEvent::Undecodable(object) => Self::Undecodable(object),
             SimulatedEvent::Overloaded(retry_after) => Self::Overloaded { retry_after },
+            SimulatedEvent::CaughtUp(term) => Self::CaughtUp { term },
         }
     }
 }
@@ -100,6 +108,8 @@ pub enum Response {
     },
     /// No response.
     Timeout,
+    /// Not sent, or no response was waited for, because the lease was lost.
+    LeaseLost,
     /// Not sent, because a write that it depends on failed.
     DependencyFailed,
 }
@@ -114,6 +124,10 @@ impl Response {
             Self::DependencyFailed => WriteResult::DependencyFailed,
             Self::Timeout => WriteResult::Failed {
                 error: WriteError::Timeout(REQUEST_TIMEOUT),
+                retry_after: None,
+            },
+            Self::LeaseLost => WriteResult::Failed {
+                error: WriteError::LeaseLost,
                 retry_after: None,
             },
             Self::Error {
@@ -277,9 +291,102 @@ impl<C: Controller> SimulatedEngine<C> {
         self.engine.ready_keys().cloned().collect()
     }
 
+    /// The term of leadership; that of an engine without leader election is 0.
+    #[must_use]
+    pub fn term(&self) -> Option<u64> {
+        self.engine.term()
+    }
+
+    /// This instance became the leader, or does not lead.
+    pub fn set_term(&mut self, term: Option<u64>, now: Instant) {
+        self.engine.set_term(term, now);
+    }
+
+    /// Whether keys may be synced.
+    #[must_use]
+    pub fn may_sync(&self) -> bool {
+        self.engine.may_sync()
+    }
+
     /// Whether a key is queued or in flight.
     #[must_use]
     pub fn is_queued(&self, key: &Key) -> bool {
         self.engine.is_queued(key)
+    }
+}
+
+/// What a candidate last published about its leadership.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SimulatedLeadership(Published);
+
+impl SimulatedLeadership {
+    /// Publishes the term of a candidate, or its end.
+    pub fn publish(&mut self, elector: &Elector, now: LeaseTime) {
+        let terms = elector.terms();
+        self.0 = elector
+            .term(now)
+            .map_or(Published::Standby { terms }, Published::Leading);
+    }
+
+    /// Whether a term was published last. It may have ended since.
+    #[must_use]
+    pub fn is_leading(self) -> bool {
+        matches!(self.0, Published::Leading(_))
+    }
+
+    /// The number of the term: without one, nothing is sent.
+    #[must_use]
+    pub fn term(self, now: LeaseTime) -> Option<u64> {
+        self.0.term(now).map(|term| term.number)
+    }
+
+    /// The number of the last term, which may have ended.
+    #[must_use]
+    pub fn last_term(self) -> u64 {
+        self.0.last_term()
+    }
+
+    /// How long requests in flight wait for a response, unless the lease is renewed.
+    #[must_use]
+    pub fn remaining(self, now: LeaseTime) -> Option<Duration> {
+        self.0.term(now).map(|term| term.deadline.since(now))
+    }
+}
+
+/// Which term a watch has to catch up with.
+#[derive(Debug, Default)]
+pub struct SimulatedCatchUp(CatchUp);
+
+impl SimulatedCatchUp {
+    /// The present term, if no version has been read in it yet.
+    #[must_use]
+    pub fn unread_term(&self, term: Option<u64>) -> Option<u64> {
+        self.0.unread_term(term)
+    }
+
+    /// This version was read in a term.
+    pub fn set_target(&mut self, term: u64, version: u64) {
+        self.0.set_target(term, &version.to_string());
+    }
+
+    /// Whether a version has to be reached.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.0.is_pending()
+    }
+
+    /// The watch has reached this version. Returns the term with which it has caught up by that.
+    pub fn advance(&mut self, version: u64) -> Option<u64> {
+        self.0.advance(Some(&version.to_string()))
+    }
+
+    /// A list is complete. Returns the term with which the watch has caught up by that.
+    pub fn complete_list(&mut self) -> Option<u64> {
+        self.0.complete_list()
+    }
+
+    /// resourceVersions went back.
+    pub fn start_epoch(&mut self) {
+        self.0.start_epoch();
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod final_state;
 pub(crate) mod gap;
 pub(crate) mod gate;
+pub(crate) mod leadership;
 pub(crate) mod plan;
 pub(crate) mod queue;
 pub(crate) mod request;

@@ -18,6 +18,8 @@ pub(crate) struct Job {
     pub(crate) probe: bool,
     /// The epoch in which it was planned.
     pub(crate) epoch: u32,
+    /// The term in which it was planned.
+    pub(crate) term: Option<u64>,
     /// Whether the engine must requeue the key.
     pub(crate) failed: bool,
     /// Whether no further write is sent.
@@ -39,7 +41,7 @@ pub(crate) enum WriteState {
 }
 
 impl Job {
-    pub(crate) fn new(plan: Plan, epoch: u32) -> Self {
+    pub(crate) fn new(plan: Plan, epoch: u32, term: Option<u64>) -> Self {
         let states = plan.writes.iter().map(|_| WriteState::Unsent).collect();
         Self {
             key: plan.key,
@@ -47,6 +49,7 @@ impl Job {
             states,
             probe: plan.probe,
             epoch,
+            term,
             failed: false,
             ended: false,
         }

@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, time::Instant};
 
 use slice_core::well_known::MANAGED_BY_LABEL;
+use slice_runtime::simulation::SimulatedCatchUp;
 
 use crate::{
     engine::{Event, WatchDef},
@@ -16,6 +17,11 @@ pub(crate) struct Stream {
     pub(super) definition: WatchDef,
     /// The index of the next change in the log of the server.
     pub(super) position: usize,
+    /// The position up to which a complete list and all changes were delivered.
+    pub(super) delivered: usize,
+    /// The resourceVersion up to which the reflector has seen all events.
+    version: u64,
+    pub(super) catch_up: SimulatedCatchUp,
     pub(super) listing: Option<Listing>,
     /// Whether a list was complete.
     pub(crate) synced: bool,
@@ -52,6 +58,9 @@ impl Stream {
         Self {
             definition,
             position: 0,
+            delivered: 0,
+            version: 0,
+            catch_up: SimulatedCatchUp::default(),
             listing: None,
             synced: false,
             held: false,
@@ -91,6 +100,40 @@ impl Stream {
         self.listing.is_none() && self.resume == Resume::Watch
     }
 
+    /// A new term needs a version to reach: the current one is read, unless a list is being delivered. Returns whether there is
+    /// a new term, and the one with which the stream has caught up by that.
+    pub(super) fn read_target(&mut self, term: Option<u64>, server: &Server) -> (bool, Option<u64>) {
+        let unread = self.catch_up.unread_term(term);
+        let Some(term) = unread.filter(|_| self.listing.is_none() && server.overload.is_none()) else {
+            return (false, None);
+        };
+        self.catch_up.set_target(term, server.version());
+        (true, self.catch_up_with(self.version))
+    }
+
+    /// A bookmark is delivered if the stream has to reach a version. Returns the term with which it has caught up by that.
+    pub(super) fn bookmark(&mut self, server: &Server) -> Option<u64> {
+        if !self.is_watching() || !self.catch_up.is_pending() {
+            return None;
+        }
+        self.version = server.version();
+        self.catch_up.advance(self.version)
+    }
+
+    /// The term with which the stream has caught up by an event.
+    pub(super) fn caught_up(&mut self, event: &Event) -> Option<u64> {
+        match event {
+            Event::InitDone(_) => self.catch_up.complete_list(),
+            Event::Apply(_) | Event::Delete(_) | Event::Undecodable(_) => self.catch_up_with(self.version),
+            _ => None,
+        }
+    }
+
+    /// A stream without a complete list has no version.
+    fn catch_up_with(&mut self, version: u64) -> Option<u64> {
+        self.is_watching().then(|| self.catch_up.advance(version)).flatten()
+    }
+
     pub(super) fn next(&mut self, server: &Server) -> Option<Event> {
         if let Some(listing) = &mut self.listing {
             if let Some(object) = listing.objects.pop_front() {
@@ -100,6 +143,8 @@ impl Stream {
             if !listing.is_wrong {
                 self.wrong_since = None;
             }
+            self.version = listing.version;
+            self.delivered = self.position;
             self.listing = None;
             self.synced = true;
             return Some(event);
@@ -109,7 +154,9 @@ impl Stream {
         }
         for change in server.changes(self.definition.resource, self.position) {
             self.position += 1;
+            self.delivered = self.position;
             if let Some(event) = self.definition.event(change) {
+                self.version = change.version;
                 return Some(event);
             }
         }

@@ -2,13 +2,13 @@
 
 use fastrand::Rng;
 
-use super::{Controllers, Edit, Fate, Fault, Hints, Schedule, Selects, Setup, Step};
+use super::{Controllers, Edit, Fate, Fault, Hints, LeaseFate, Schedule, Selects, Setup, Step};
 use crate::server::{NamespaceFault, Overload, Rewrite};
 
 impl Schedule {
-    /// The schedule of a seed.
+    /// The schedule of a seed, with this number of replicas if given.
     #[must_use]
-    pub(crate) fn generate(seed: u64, faults: &[Fault]) -> Self {
+    pub(crate) fn generate(seed: u64, faults: &[Fault], replicas: Option<u8>) -> Self {
         let mut random = Rng::with_seed(seed);
         // Few classes at a time: many of them hide each other's effects.
         let mut classes: Vec<Fault> = faults.to_vec();
@@ -20,8 +20,10 @@ impl Schedule {
             Controllers::Mirroring,
             Controllers::Both,
         ];
+        let random_replicas = random.u8(1..=2);
         let setup = Setup {
             controllers: controllers[random.usize(..4)],
+            replicas: replicas.unwrap_or(random_replicas),
             max_endpoints: random.usize(1..5),
             batch_period_ms: random.u64(..2) * 500,
             concurrency: random.usize(1..4),
@@ -33,6 +35,7 @@ impl Schedule {
         let mut generator = Generator {
             random,
             faults: classes,
+            replicas: setup.replicas,
         };
         let steps = (0..length).map(|_| generator.step()).collect();
         Self { setup, steps }
@@ -42,6 +45,7 @@ impl Schedule {
 struct Generator {
     random: Rng,
     faults: Vec<Fault>,
+    replicas: u8,
 }
 
 impl Generator {
@@ -50,6 +54,9 @@ impl Generator {
         if faults {
             let fault = self.faults[self.random.usize(..self.faults.len())];
             return self.fault(fault);
+        }
+        if self.replicas > 1 && self.random.u8(..6) == 0 {
+            return self.election();
         }
         match self.random.u8(..32) {
             0..=6 => self.input(),
@@ -80,6 +87,30 @@ impl Generator {
                 ms: self.random.u32(..20_000),
             },
         }
+    }
+
+    /// A step of leader election.
+    fn election(&mut self) -> Step {
+        let replica = self.random.u8(..);
+        match self.random.u8(..5) {
+            0 | 1 => Step::SendLease {
+                replica,
+                fate: LeaseFate::Executed,
+            },
+            2 | 3 => Step::RespondLease { replica },
+            _ => Step::Advance {
+                ms: self.random.u16(..4000),
+            },
+        }
+    }
+
+    fn lease_fate(&mut self) -> LeaseFate {
+        [
+            LeaseFate::RequestLost,
+            LeaseFate::ResponseLost,
+            LeaseFate::Late,
+            LeaseFate::Rejected,
+        ][self.random.usize(..4)]
     }
 
     /// A change of a Service, pod, node or Endpoints object.
@@ -202,6 +233,30 @@ impl Generator {
             Fault::Finalizer | Fault::Terminating | Fault::Namespace => self.deletion_or_namespace_fault(fault),
             Fault::Crash if self.random.bool() => Step::Crash { replica },
             Fault::Crash => self.step_without_faults(),
+            Fault::Lease | Fault::Freeze | Fault::Suspend | Fault::Stop => self.replica_fault(fault),
+        }
+    }
+
+    /// A fault of leader election, of a process or of a machine.
+    fn replica_fault(&mut self, fault: Fault) -> Step {
+        let (replica, ms) = (self.random.u8(..), self.random.u16(..20_000));
+        match fault {
+            Fault::Lease if self.replicas > 1 => Step::SendLease {
+                replica,
+                fate: self.lease_fate(),
+            },
+            Fault::Freeze => Step::Freeze { replica, ms },
+            Fault::Suspend => Step::Suspend { replica, ms },
+            Fault::Stop if self.random.bool() => Step::Stop {
+                replica,
+                fate: if self.random.bool() {
+                    LeaseFate::Executed
+                } else {
+                    self.lease_fate()
+                },
+                pause_ms: ms / 4,
+            },
+            _ => self.step_without_faults(),
         }
     }
 

@@ -43,11 +43,19 @@ pub(crate) enum Fault {
     Namespace,
     /// Lists of an API server with a wrong view, which lack all objects.
     WrongList,
+    /// Requests about the lease of leader election that are lost, late or rejected.
+    Lease,
+    /// Processes that do nothing for a while.
+    Freeze,
+    /// Machines that are suspended: `Instant` stands still meanwhile, the clock of leases goes on.
+    Suspend,
+    /// SIGTERM and restart of a replica.
+    Stop,
 }
 
 impl Fault {
     /// All classes.
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Relist,
         Self::Lost,
         Self::Late,
@@ -65,6 +73,10 @@ impl Fault {
         Self::Terminating,
         Self::Namespace,
         Self::WrongList,
+        Self::Lease,
+        Self::Freeze,
+        Self::Suspend,
+        Self::Stop,
     ];
 }
 
@@ -73,6 +85,8 @@ impl Fault {
 pub(crate) struct Setup {
     /// Which controllers run.
     pub(crate) controllers: Controllers,
+    /// The number of replicas of each controller; with several, they elect a leader.
+    pub(crate) replicas: u8,
     /// Maximum endpoints per slice of the controller of Services.
     pub(crate) max_endpoints: usize,
     pub(crate) batch_period_ms: u64,
@@ -89,6 +103,7 @@ impl Setup {
     /// For what is the same in all plays.
     pub(crate) const DEFAULT: Self = Self {
         controllers: Controllers::Both,
+        replicas: 1,
         max_endpoints: 100,
         batch_period_ms: 0,
         concurrency: 5,
@@ -204,6 +219,31 @@ pub(crate) enum Step {
         replica: u8,
         write: u8,
     },
+    /// The candidate of a replica sends its next request about the lease, if one is due.
+    SendLease {
+        replica: u8,
+        fate: LeaseFate,
+    },
+    /// The response about the lease arrives.
+    RespondLease {
+        replica: u8,
+    },
+    /// The process of a replica does nothing for a while.
+    Freeze {
+        replica: u8,
+        ms: u16,
+    },
+    /// The machine of a replica is suspended for a while.
+    Suspend {
+        replica: u8,
+        ms: u16,
+    },
+    /// A replica gets SIGTERM, releases its lease and is started again after a pause.
+    Stop {
+        replica: u8,
+        fate: LeaseFate,
+        pause_ms: u16,
+    },
     /// The server executes a request that the client gave up.
     ExecuteLate {
         request: u8,
@@ -307,6 +347,17 @@ impl Fate {
             },
         }
     }
+}
+
+/// What happens to a request about a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseFate {
+    Executed,
+    RequestLost,
+    ResponseLost,
+    /// Executed after the client gave up, by [`Step::ExecuteLate`].
+    Late,
+    Rejected,
 }
 
 /// An edit of a slice by another client.

@@ -121,9 +121,13 @@ impl Candidacy {
         }
     }
 
-    /// All writes of a term have ended, so that the lease may be acquired again.
+    /// All writes of this term and earlier ones have ended, so that the lease may be acquired again.
     pub(crate) fn end_term(&self, term: u64) {
-        self.ended_term.send_replace(term);
+        self.ended_term.send_if_modified(|ended| {
+            let is_later = *ended < term;
+            *ended = term.max(*ended);
+            is_later
+        });
     }
 
     /// Releases the lease if it is held, and ends the task. Call it when no write is in flight.
@@ -151,7 +155,9 @@ impl Candidate {
             let step = match self.elector.step(now, Timestamp::now()) {
                 Step::Wait(until) => {
                     if *self.published.borrow() == Published::Undecided {
-                        self.published.send_replace(Published::Standby);
+                        self.published.send_replace(Published::Standby {
+                            terms: self.elector.terms(),
+                        });
                     }
                     // Not beyond the renew deadline, when the term ends.
                     let until = self.elector.term(now).map_or(until, |term| until.min(term.deadline));
@@ -162,7 +168,8 @@ impl Candidate {
                 }
                 step => step,
             };
-            if self.elector.term(now).is_none() && !self.is_term_ended() {
+            let ended_term = *self.ended_term.borrow();
+            if self.elector.waits_for_writes(now, ended_term) {
                 tokio::select! {
                     _ = self.ended_term.changed() => continue,
                     released = &mut release => break released.is_ok(),
@@ -173,11 +180,6 @@ impl Candidate {
         if is_released {
             self.release().await;
         }
-    }
-
-    /// Whether no write of an earlier term is in flight.
-    fn is_term_ended(&self) -> bool {
-        *self.ended_term.borrow() >= self.elector.terms()
     }
 
     /// Sends the request of a step.
@@ -266,11 +268,11 @@ impl Candidate {
 
     /// Publishes a change of the term or of its deadline.
     fn publish(&mut self) {
-        let before = *self.published.borrow();
+        let (before, terms) = (*self.published.borrow(), self.elector.terms());
         let state = match self.elector.term(self.clock.now()) {
             Some(term) => Published::Leading(term),
-            None if before == Published::Undecided => Published::Undecided,
-            None => Published::Standby,
+            None if before == Published::Undecided && terms == 0 => Published::Undecided,
+            None => Published::Standby { terms },
         };
         if state == before {
             self.log_holder();

@@ -64,6 +64,8 @@ fn boot_time() -> LeaseTime {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     impl LeaseClock {
@@ -71,6 +73,15 @@ mod tests {
         pub(crate) fn tokio() -> Self {
             let origin = tokio::time::Instant::now();
             Self(Arc::new(move || LeaseTime(origin.elapsed())))
+        }
+
+        /// The paused clock of tokio on a machine that is suspended for 12 s before this read of the clock.
+        pub(crate) fn suspended_before_read(read: usize) -> Self {
+            let (origin, reads) = (tokio::time::Instant::now(), AtomicUsize::new(0));
+            Self(Arc::new(move || {
+                let is_after = reads.fetch_add(1, Ordering::Relaxed) >= read;
+                LeaseTime(origin.elapsed() + Duration::from_secs(if is_after { 12 } else { 0 }))
+            }))
         }
     }
 

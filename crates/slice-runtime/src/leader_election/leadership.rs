@@ -2,21 +2,41 @@
 
 use tokio::sync::watch;
 
-use super::{LeaseClock, Term};
+use super::{LeaseClock, LeaseTime, Term};
 
 /// What the candidate last published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Published {
+pub(crate) enum Published {
     /// The first attempt to acquire the lease has not ended.
     #[default]
     Undecided,
-    Standby,
+    Standby {
+        /// The number of terms so far.
+        terms: u64,
+    },
     Leading(Term),
 }
 
+impl Published {
+    /// The term at this time: its renew deadline counts, since the candidate may be late to publish the end (I8).
+    pub(crate) fn term(self, now: LeaseTime) -> Option<Term> {
+        match self {
+            Self::Leading(term) if now < term.deadline => Some(term),
+            _ => None,
+        }
+    }
+
+    /// The number of the last term, which may have ended.
+    pub(crate) fn last_term(self) -> u64 {
+        match self {
+            Self::Undecided => 0,
+            Self::Standby { terms } => terms,
+            Self::Leading(term) => term.number,
+        }
+    }
+}
+
 /// Whether this instance leads. Clones share the state.
-///
-/// The renew deadline of the term counts, not only what the candidate published: its task may be late.
 #[derive(Clone, Debug)]
 pub(crate) struct Leadership {
     pub(super) published: watch::Receiver<Published>,
@@ -26,10 +46,16 @@ pub(crate) struct Leadership {
 impl Leadership {
     /// The number of the term; none if this instance does not lead.
     pub(crate) fn term(&self) -> Option<u64> {
-        match *self.published.borrow() {
-            Published::Leading(term) if self.clock.now() < term.deadline => Some(term.number),
-            _ => None,
-        }
+        let published = *self.published.borrow();
+        published.term(self.clock.now()).map(|term| term.number)
+    }
+
+    /// The number of the term; else that of the last one, which has ended.
+    pub(crate) fn term_or_last(&self) -> Result<u64, u64> {
+        // Read once: the candidate may publish another term meanwhile.
+        let published = *self.published.borrow();
+        let term = published.term(self.clock.now()).map(|term| term.number);
+        term.ok_or(published.last_term())
     }
 
     /// Waits until the first attempt to acquire the lease has ended, so that a single instance starts its lists after it, and
@@ -48,13 +74,9 @@ impl Leadership {
     pub(crate) async fn lost(&self) {
         let mut published = self.published.clone();
         loop {
-            let Published::Leading(term) = *published.borrow_and_update() else {
-                return;
-            };
+            let state = *published.borrow_and_update();
             let now = self.clock.now();
-            if now >= term.deadline {
-                return;
-            }
+            let Some(term) = state.term(now) else { return };
             tokio::select! {
                 () = tokio::time::sleep(term.deadline.since(now)) => {}
                 // Renewed, or lost. An error: the candidate has ended, and the deadline stays.
@@ -68,11 +90,9 @@ impl Leadership {
         let mut published = self.published.clone();
         loop {
             // A term that has ended may still be published, while the candidate waits for a response.
-            match *published.borrow_and_update() {
-                Published::Leading(term) if term.number > after && self.clock.now() < term.deadline => {
-                    return term.number;
-                }
-                _ => {}
+            let state = *published.borrow_and_update();
+            if let Some(term) = state.term(self.clock.now()).filter(|term| term.number > after) {
+                return term.number;
             }
             if published.changed().await.is_err() {
                 // The candidate has ended, as at shutdown.

@@ -21,6 +21,8 @@ pub(crate) use clock::LeaseClock;
 pub use clock::LeaseTime;
 pub use elector::{Elector, Step, Term};
 pub(crate) use leadership::Leadership;
+#[cfg(feature = "simulation")]
+pub(crate) use leadership::Published;
 
 /// Leader election by a Lease, compatible with client-go.
 #[derive(Clone, Debug, PartialEq, Eq)]

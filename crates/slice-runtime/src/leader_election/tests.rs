@@ -89,6 +89,10 @@ impl Cluster {
     }
 
     fn start_with(&self, identity: &str, faults: Faults) -> Instance {
+        self.start_on(LeaseClock::tokio(), identity, faults)
+    }
+
+    fn start_on(&self, clock: LeaseClock, identity: &str, faults: Faults) -> Instance {
         let client = kube::Client::new(FaultService::new(self.sim.clone(), faults.clone()), "default");
         let controller = ServiceController::new(Config {
             managed_by: "us".to_owned(),
@@ -109,7 +113,7 @@ impl Cluster {
             Arc::clone(&health),
             Arc::clone(&metrics),
             mpsc::channel(1).1,
-            LeaseClock::tokio(),
+            clock,
             async { drop(stopped.await) },
         );
         Instance {
@@ -328,5 +332,18 @@ async fn a_lost_response_to_a_renewal_does_not_end_the_term() {
     for _ in 0..60 {
         seconds(1).await;
         assert!(a.leads());
+    }
+}
+
+/// A term can end before the runner has seen it, and a response can arrive after its term (F20).
+#[tokio::test(start_paused = true)]
+async fn an_instance_leads_again_whenever_its_machine_was_suspended() {
+    for read in 0..40 {
+        let cluster = Cluster::new().await;
+        let clock = LeaseClock::suspended_before_read(read);
+        let instance = cluster.start_on(clock, "a", Faults::default());
+        let duration = cluster.publishes(1).await;
+        assert!(duration < Duration::from_secs(30), "read {read}: {duration:?}");
+        instance.task.abort();
     }
 }

@@ -5,16 +5,13 @@
 
 use std::time::Duration;
 
-use crate::leader_election::Leadership;
-
 /// The duration of a watch while a version has to be reached. The API server sends a bookmark 2 s before the end of a watch,
 /// else about once a minute; with an object that changes rarely, only a bookmark shows that nothing was missed.
 pub(super) const CATCH_UP_WATCH: Duration = Duration::from_secs(3);
 
 /// Which term the watch has to catch up with.
-#[derive(Debug)]
-pub(super) struct CatchUp {
-    leadership: Option<Leadership>,
+#[derive(Debug, Default)]
+pub(crate) struct CatchUp {
     /// The last term with which it has caught up.
     reached: u64,
     target: Option<Target>,
@@ -29,65 +26,49 @@ struct Target {
 }
 
 impl CatchUp {
-    pub(super) fn new(leadership: Option<Leadership>) -> Self {
-        Self {
-            leadership,
-            reached: 0,
-            target: None,
-        }
+    /// The present term, if no version has been read in it yet.
+    pub(crate) fn unread_term(&self, term: Option<u64>) -> Option<u64> {
+        term.filter(|term| *term > self.last_term())
     }
 
-    /// A term for which no version has been read yet.
-    pub(super) fn unread_term(&self) -> Option<u64> {
-        let term = self.leadership.as_ref()?.term()?;
-        (term > self.last_term()).then_some(term)
-    }
-
-    /// Waits for a term for which no version has been read yet.
-    pub(super) async fn next_term(&self) {
-        match &self.leadership {
-            Some(leadership) => drop(leadership.next_term(self.last_term()).await),
-            None => std::future::pending().await,
-        }
-    }
-
-    fn last_term(&self) -> u64 {
+    /// The last term in which a version was read.
+    pub(crate) fn last_term(&self) -> u64 {
         self.target.map_or(self.reached, |target| target.term)
     }
 
     /// This version was read after the term began. Returns whether a list is needed to reach it.
-    pub(super) fn set_target(&mut self, term: u64, version: &str) -> bool {
+    pub(crate) fn set_target(&mut self, term: u64, version: &str) -> bool {
         let version = version.parse().ok();
         self.target = Some(Target { term, version });
         version.is_none()
     }
 
     /// Whether a version has to be reached.
-    pub(super) fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         self.target.is_some()
     }
 
     /// The watch has reached this version. Returns the term with which it has caught up by that.
-    pub(super) fn advance(&mut self, version: Option<&str>) -> Option<u64> {
+    pub(crate) fn advance(&mut self, version: Option<&str>) -> Option<u64> {
         let target = self.target?;
         let reached: u64 = version?.parse().ok()?;
         (reached >= target.version?).then(|| self.finish(target.term))
     }
 
     /// A list that began after the version was read is complete. Returns the term with which the watch has caught up by that.
-    pub(super) fn complete_list(&mut self) -> Option<u64> {
+    pub(crate) fn complete_list(&mut self) -> Option<u64> {
         self.target.map(|target| self.finish(target.term))
     }
 
     /// Ends the catching up with a term. Returns it.
-    pub(super) fn finish(&mut self, term: u64) -> u64 {
+    pub(crate) fn finish(&mut self, term: u64) -> u64 {
         self.target = None;
         self.reached = term;
         term
     }
 
     /// resourceVersions went back: a version has to be read again.
-    pub(super) fn start_epoch(&mut self) {
+    pub(crate) fn start_epoch(&mut self) {
         self.target = None;
     }
 }

@@ -32,6 +32,8 @@ use crate::{
     leader_election::Leadership,
     metrics::Metrics,
 };
+#[cfg(feature = "simulation")]
+pub(crate) use catch_up::CatchUp;
 use epoch::ConsistentRead;
 use frames::decode_read;
 pub(crate) use list_watch::ListWatch;

@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     Reflector, WatchEvent,
+    catch_up::CatchUp,
     frames::{Frame, decode_frame},
     stream_end::{ReceiverDropped, StreamEnd, is_not_found},
 };
@@ -20,6 +21,14 @@ impl<W, O> Reflector<W, O> {
     /// Emits an object that was decoded from this many bytes.
     pub(super) async fn emit_object(&self, object: Decoded<O>, bytes: usize) -> Result<(), ReceiverDropped> {
         self.emit_sized(WatchEvent::Apply(object), bytes).await
+    }
+
+    /// Waits for a term in which no version has been read yet.
+    pub(super) async fn next_term(&self, catch_up: &CatchUp) {
+        match &self.leadership {
+            Some(leadership) => drop(leadership.next_term(catch_up.last_term()).await),
+            None => std::future::pending().await,
+        }
     }
 
     /// Reports the term with which the watch has caught up, if any.

@@ -121,6 +121,13 @@ impl Elector {
         self.terms
     }
 
+    /// Whether the lease must not be acquired, because writes of an earlier term are in flight. `ended_term` is the last one
+    /// whose writes have all ended.
+    #[must_use]
+    pub fn waits_for_writes(&self, now: LeaseTime, ended_term: u64) -> bool {
+        self.term(now).is_none() && ended_term < self.terms
+    }
+
     /// Ends the term if the renew deadline has passed.
     pub fn expire(&mut self, now: LeaseTime) {
         if self.leading.is_some() && self.term(now).is_none() {
@@ -152,14 +159,18 @@ impl Elector {
             self.next_attempt_at = now + self.retry_delay(random);
             return;
         }
+        self.next_attempt_at = sent_at + self.config.retry_period;
+        let renewed_at = self.leading.map_or(sent_at, |leading| leading.renewed_at);
+        if now >= renewed_at + self.config.renew_deadline {
+            // Too late. The term that it was to renew has ended, and is not continued: others may know that it has ended.
+            self.stop_leading();
+            return;
+        }
         if self.leading.is_none() {
             self.terms += 1;
         }
         self.leading = Some(Leading { renewed_at: sent_at });
         self.is_current = true;
-        self.next_attempt_at = sent_at + self.config.retry_period;
-        // The response may have come too late.
-        self.expire(now);
     }
 
     /// A request failed, or its result is unknown.

@@ -241,3 +241,31 @@ fn attempts_are_spread() {
     b.on_read(Some(elector("a").new_lease(time(0))), at(0), 0.5);
     assert_eq!(b.step(at(0), time(0)), Step::Wait(at(0) + Duration::from_millis(2_200)));
 }
+
+/// The runner may have ended the term already, and would not end it again.
+#[test]
+fn a_renewal_whose_response_arrives_after_the_renew_deadline_does_not_continue_the_term() {
+    let (mut server, mut a) = (Server::default(), elector("a"));
+    server.run(&mut a, at(0), time(0));
+    let Step::Replace(lease) = a.step(at(9), time(9)) else {
+        panic!("a renewal is due");
+    };
+    let stored = server.write(*lease).unwrap();
+    a.on_written(stored, at(9), at(RENEW_DEADLINE + 1), 0.0);
+    assert_eq!((a.term(at(RENEW_DEADLINE + 1)), a.terms()), (None, 1));
+    assert!(a.waits_for_writes(at(RENEW_DEADLINE + 1), 0));
+    server.run(&mut a, at(RENEW_DEADLINE + 1), time(11));
+    assert_eq!(a.term(at(RENEW_DEADLINE + 1)).map(|term| term.number), Some(2));
+}
+
+#[test]
+fn an_acquisition_whose_response_arrives_after_the_renew_deadline_is_no_term() {
+    let (mut server, mut a) = (Server::default(), elector("a"));
+    a.on_read(None, at(0), 0.0);
+    let Step::Create(lease) = a.step(at(0), time(0)) else {
+        panic!("a create is due");
+    };
+    let stored = server.write(*lease).unwrap();
+    a.on_written(stored, at(0), at(RENEW_DEADLINE), 0.0);
+    assert_eq!((a.term(at(RENEW_DEADLINE)), a.terms()), (None, 0));
+}

@@ -18,7 +18,7 @@ use super::{
     stream_end::{ReceiverDropped, StreamEnd, is_not_found, is_overload},
     undecodable::ReportedObjects,
 };
-use crate::{client::RequestError, escape::Escaped};
+use crate::{client::RequestError, escape::Escaped, leader_election::Leadership};
 
 /// The delay before an optional resource that the API server lacks is tried again.
 const ABSENT_RETRY: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ impl<W, O> Session<W, O> {
     pub(super) fn new(reflector: Reflector<W, O>, confirmations: mpsc::Receiver<ConfirmationRequest>) -> Self {
         Self {
             list_watch: ListWatch::new(&reflector.spec, &reflector.namespace),
-            catch_up: CatchUp::new(reflector.leadership.clone()),
+            catch_up: CatchUp::default(),
             reflector,
             confirmations,
             resume: ResumeState::default(),
@@ -81,7 +81,8 @@ impl<W, O> Session<W, O> {
     }
 
     async fn list_or_watch(&mut self) -> Result<(), StreamEnd> {
-        if let Some(term) = self.catch_up.unread_term() {
+        let term = self.reflector.leadership.as_ref().and_then(Leadership::term);
+        if let Some(term) = self.catch_up.unread_term(term) {
             self.read_target(term).await?;
         }
         let resource_version = self.resume.resource_version().map(ToOwned::to_owned);
@@ -221,7 +222,7 @@ impl<W, O> Session<W, O> {
         self.reflector.emit(WatchEvent::Absent).await?;
         tokio::select! {
             () = tokio::time::sleep(ABSENT_RETRY) => {}
-            () = self.catch_up.next_term() => {}
+            () = self.reflector.next_term(&self.catch_up) => {}
         }
         Ok(())
     }
@@ -348,7 +349,7 @@ impl<W, O> Session<W, O> {
                     }
                     self.resume.epoch_confirmed();
                 }
-                () = self.catch_up.next_term() => return Err(StreamEnd::CatchUp),
+                () = self.reflector.next_term(&self.catch_up) => return Err(StreamEnd::CatchUp),
                 Some(request) = self.confirmations.recv() => {
                     self.confirm_at.get_or_insert(Instant::now() + request.delay);
                     self.reflector.health.set_unconfirmed(Some(request.message));

@@ -1,5 +1,7 @@
 //! Plays of the engine, and of engines that are broken on purpose.
 
+mod replicas;
+
 use std::{
     collections::BTreeMap,
     time::{Duration, Instant},
@@ -22,7 +24,7 @@ use crate::{
 };
 
 fn played(seed: u64, faults: &[Fault]) -> Result<Played, Violation> {
-    play(&Schedule::generate(seed, faults), Instant::now(), Trace(false))
+    play(&Schedule::generate(seed, faults, None), Instant::now(), Trace(false))
 }
 
 /// The seed reproduces a play, whatever the order of hash maps.
@@ -53,7 +55,7 @@ fn schedules_without_foreign_writers_violate_nothing() {
 
 #[test]
 fn a_schedule_shrinks_to_the_steps_that_violate_an_invariant() {
-    let schedule = Schedule::generate(1, &[]);
+    let schedule = Schedule::generate(1, &[], None);
     let needed = [schedule.steps[3], schedule.steps[7]];
     let violation = Violation::new("I1", "both steps");
     let fails = |schedule: &Schedule, _| {
@@ -174,6 +176,18 @@ impl Engine for Broken {
     fn waiting_keys(&self, now: Instant) -> Vec<Key> {
         self.inner.waiting_keys(now)
     }
+
+    fn term(&self) -> Option<u64> {
+        self.inner.term()
+    }
+
+    fn set_term(&mut self, term: Option<u64>, now: Instant) {
+        self.inner.set_term(term, now);
+    }
+
+    fn may_sync(&self) -> bool {
+        self.inner.may_sync()
+    }
 }
 
 /// Plays steps with a broken engine. Returns the violated invariant.
@@ -183,7 +197,7 @@ fn violated(defect: Defect, listed: bool, steps: &[Step]) -> Option<&'static str
         listed,
         ..Setup::DEFAULT
     };
-    let mut play = Play::new(setup, Instant::now(), Trace(false));
+    let mut play = Play::new(setup, Instant::now(), Trace(false)).unwrap();
     let inner = std::mem::replace(
         &mut play.replicas[0].engine,
         crate::engine::Role::Services.start(&setup),
@@ -259,7 +273,7 @@ fn wrong_slices_at_the_end_are_found() {
         ..Setup::DEFAULT
     };
     let check = |change: &dyn Fn(&mut Play)| {
-        let mut play = Play::new(setup, start, Trace(false));
+        let mut play = Play::new(setup, start, Trace(false)).unwrap();
         play.run(start + Duration::from_secs(2)).unwrap();
         change(&mut play);
         let roles = [crate::engine::Role::Services];

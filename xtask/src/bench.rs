@@ -22,6 +22,8 @@ enum Benchmark {
     Library(Library),
     /// Time the start of the EndpointSlice controller by HTTP/2 and by HTTP/1.1, on a real control plane; needs Go
     ColdStart(Arguments),
+    /// Compare the memory of both controllers with that of kube-controller-manager, on a real control plane; needs Go
+    Memory(Arguments),
     /// Kill the API server of a real control plane for some minutes and measure both controllers; needs Go
     Outage(Arguments),
     /// Respond to every write with 429 and `Retry-After: 1`, on an API server in memory, and count the requests
@@ -48,6 +50,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     match &args.benchmark {
         Benchmark::Library(library) => library.run(),
         Benchmark::ColdStart(arguments) => exec(CONTROLLER_BENCH, &arguments.after("cold-start")),
+        Benchmark::Memory(arguments) => exec(CONTROLLER_BENCH, &arguments.after("memory")),
         Benchmark::Outage(arguments) => exec(CONTROLLER_BENCH, &arguments.after("outage")),
         Benchmark::Overload(arguments) => exec(CONTROLLER_BENCH, &arguments.after("overload")),
     }

@@ -39,6 +39,17 @@ fn bench_cold_start_measures_both_protocols() {
     }
 }
 
+#[test]
+fn bench_memory_measures_both_implementations() {
+    let text = bench_controllers(&["memory", "--pods", "60"]);
+    for name in ["kube-controller-manager", "both programs here"] {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+        let numbers = line.split_whitespace().map(|number| number.parse::<f64>().unwrap());
+        assert_eq!(numbers.count(), 3, "{text}");
+    }
+}
+
 /// The benchmark fails unless the slices converge after the outage.
 #[test]
 fn bench_outage_measures_both_controllers() {

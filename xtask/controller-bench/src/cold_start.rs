@@ -14,8 +14,6 @@ use crate::{
     objects,
 };
 
-const PODS_PER_SERVICE: usize = 50;
-
 /// Time the start of the EndpointSlice controller by HTTP/2 and by HTTP/1.1, on a real control plane; needs Go
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -50,17 +48,11 @@ struct Start {
 
 pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
     let program = args.build.programs(&CONTROLLERS[..1])?.remove(0);
-    let services = args.pods.div_ceil(PODS_PER_SERVICE);
-    println!(
-        "starting etcd and kube-apiserver, and creating {} pods of {services} Services",
-        args.pods
-    );
+    println!("starting etcd and kube-apiserver, and creating {} pods", args.pods);
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client()?;
     objects::create_all(&client, objects::cluster()).await?;
-    objects::create_all(&client, (0..services).map(objects::service)).await?;
-    let pods = (0..args.pods).map(|pod| objects::pod(pod / PODS_PER_SERVICE, pod % PODS_PER_SERVICE));
-    objects::create_all(&client, pods).await?;
+    let services = objects::create_pods(&client, args.pods).await?;
 
     let kubeconfig = control_plane.kubeconfig(control_plane.admin())?;
     // The first start writes all slices, so that the measured ones write nothing.
@@ -107,7 +99,7 @@ async fn measure(
     let synced = started_at.elapsed();
     let cpu = metric(&metrics(&controller).await?, "process_cpu_seconds_total");
     let server_cpu = cpu_seconds(server)? - server_cpu;
-    let memory = peak_memory(&controller)? / MIB;
+    let memory = peak_memory(controller.process.id())? / MIB;
     let services = f64::from(u32::try_from(services)?);
     let mut page = String::new();
     until("a sync of every Service", async || {

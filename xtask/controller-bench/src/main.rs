@@ -1,8 +1,9 @@
-//! `cargo xtask bench cold-start`, `outage` and `overload`: measures the controllers as processes.
+//! `cargo xtask bench cold-start`, `memory`, `outage` and `overload`: measures the controllers as processes.
 
 mod cold_start;
 mod convergence;
 mod measure;
+mod memory;
 mod objects;
 mod outage;
 mod overload;
@@ -17,6 +18,7 @@ use clap::Parser;
 #[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
 enum Command {
     ColdStart(cold_start::Args),
+    Memory(memory::Args),
     Outage(outage::Args),
     Overload(overload::Args),
 }
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         runtime.block_on(async {
             match command {
                 Command::ColdStart(args) => cold_start::run(args).await,
+                Command::Memory(args) => memory::run(args).await,
                 Command::Outage(args) => outage::run(args).await,
                 Command::Overload(args) => overload::run(args).await,
             }

@@ -24,9 +24,9 @@ pub(crate) async fn metrics(controller: &ControllerProcess) -> anyhow::Result<St
     Ok(controller.get("/metrics").await?.1)
 }
 
-/// The most memory that the process has had in RAM, in bytes.
-pub(crate) fn peak_memory(controller: &ControllerProcess) -> anyhow::Result<f64> {
-    let path = format!("/proc/{}/status", controller.process.id());
+/// The most memory that a process has had in RAM, in bytes.
+pub(crate) fn peak_memory(process: u32) -> anyhow::Result<f64> {
+    let path = format!("/proc/{process}/status");
     let status = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u32>().ok());

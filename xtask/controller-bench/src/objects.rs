@@ -14,6 +14,9 @@ const CONCURRENCY: usize = 32;
 const NODES: usize = 50;
 const ZONES: usize = 3;
 
+/// Pods of each Service of [`create_pods`].
+pub(crate) const PODS_PER_SERVICE: usize = 50;
+
 /// The names of the namespaces with the objects of a benchmark.
 const NAMESPACES: [&str; 4] = ["bench-a", "bench-b", "bench-c", "bench-d"];
 
@@ -43,9 +46,13 @@ fn node_name(number: usize) -> String {
     format!("node-{}", number % NODES)
 }
 
+pub(crate) fn service_name(number: usize) -> String {
+    format!("service-{number}")
+}
+
 /// A Service that selects its [`pod`]s.
 pub(crate) fn service(number: usize) -> Value {
-    let name = format!("service-{number}");
+    let name = service_name(number);
     json!({
         "kind": "Service",
         "metadata": {"name": name, "namespace": namespace(number), "labels": {"app": name}},
@@ -77,12 +84,12 @@ pub(crate) fn subsets(addresses: usize) -> Value {
 
 /// The name of a pod of a Service.
 pub(crate) fn pod_name(service: usize, replica: usize) -> String {
-    format!("service-{service}-{replica}")
+    format!("{}-{replica}", service_name(service))
 }
 
 /// A ready pod of a Service, of the size that pods of a Deployment usually have. `replica` is below 256.
 pub(crate) fn pod(service: usize, replica: usize) -> Value {
-    let app = format!("service-{service}");
+    let app = service_name(service);
     let address = format!("10.{}.{}.{replica}", service / 256, service % 256);
     let environment: Vec<Value> = (0..12)
         .map(|number| json!({"name": format!("SETTING_{number}"), "value": format!("value-{number}-of-{app}")}))
@@ -136,6 +143,15 @@ pub(crate) fn pod(service: usize, replica: usize) -> Value {
             "containerStatuses": [status("main"), status("sidecar")],
         },
     })
+}
+
+/// Creates Services with [`PODS_PER_SERVICE`] pods each; returns the number of Services.
+pub(crate) async fn create_pods(client: &Client, pods: usize) -> anyhow::Result<usize> {
+    let services = pods.div_ceil(PODS_PER_SERVICE);
+    create_all(client, (0..services).map(service)).await?;
+    let pods = (0..pods).map(|number| pod(number / PODS_PER_SERVICE, number % PODS_PER_SERVICE));
+    create_all(client, pods).await?;
+    Ok(services)
 }
 
 /// Creates objects with their status.

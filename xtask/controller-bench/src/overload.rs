@@ -73,7 +73,7 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
         "{} slices were created {:.1} s after the end; peak memory {:.1} MiB",
         args.services,
         start.elapsed().as_secs_f64(),
-        peak_memory(&controller)? / MIB
+        peak_memory(controller.process.id())? / MIB
     );
     controller.stop().await?;
     ensure!(

@@ -24,6 +24,9 @@ pub(crate) async fn run(client: &Client, objects: &[Object], dry_run: bool) -> a
     for (applied, object) in objects.iter().enumerate() {
         let result = apply(client, object, dry_run).await;
         let result = result.with_context(|| {
+            if dry_run {
+                return "nothing was applied".to_owned();
+            }
             format!(
                 "{applied} of {} objects were applied; run the command again to apply the others, or with --delete to remove them",
                 objects.len()

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use k8s_openapi::api::{apps::v1::Deployment, coordination::v1::Lease, core::v1::Pod};
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    core::v1::{Namespace, Pod},
+};
 use kube::{
     Api, Client,
     api::{DeleteParams, DynamicObject, ListParams, ObjectMeta},
@@ -12,6 +15,7 @@ use manifests::Controller;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    installed,
     objects::{Object, installable},
     print_object,
 };
@@ -28,8 +32,16 @@ pub(crate) async fn run(
 ) -> anyhow::Result<()> {
     let end = Instant::now() + timeout;
     let kept = kept(client, controllers).await?;
+    let served = client.list_api_groups().await;
+    let served = served.context("cannot read the APIs of the cluster; nothing was deleted")?;
     let mut objects = installable(controllers);
+    installed::check_namespace(client, &objects).await?;
     objects.retain(|object| !kept.iter().any(|kept| kept.is(object)));
+    // The Prometheus operator may not be installed, or not be visible to this user.
+    objects.retain(|object| {
+        let group = &object.resource.group;
+        group.is_empty() || served.groups.iter().any(|served| served.name == *group)
+    });
     objects.reverse();
     let (deployments, others): (Vec<_>, Vec<_>) = objects
         .into_iter()
@@ -45,7 +57,7 @@ pub(crate) async fn run(
     for object in leases.chain(others) {
         deleted += usize::from(delete(client, &object, dry_run).await?);
         if !dry_run && object.resource.kind == "Namespace" {
-            wait_until_gone(client, &object, end).await?;
+            wait_for_namespace(client, end).await?;
         }
     }
     println!(
@@ -60,14 +72,9 @@ pub(crate) async fn run(
 
 /// The objects of the other controllers that are installed.
 async fn kept(client: &Client, controllers: &[Controller]) -> anyhow::Result<Vec<Object>> {
-    let deployments: Api<Deployment> = Api::namespaced(client.clone(), manifests::NAMESPACE);
     let mut kept = Vec::new();
     for other in Controller::ALL.into_iter().filter(|other| !controllers.contains(other)) {
-        let deployment = deployments.get_opt(other.name()).await;
-        if deployment
-            .context("cannot read Deployments; nothing was deleted")?
-            .is_some()
-        {
+        if installed::deployment(client, other).await?.is_some() {
             kept.extend(installable(&[other]));
         }
     }
@@ -124,19 +131,31 @@ async fn wait_for_pods(client: &Client, controllers: &[Controller], end: Instant
     Ok(())
 }
 
-async fn wait_until_gone(client: &Client, object: &Object, end: Instant) -> anyhow::Result<()> {
+async fn wait_for_namespace(client: &Client, end: Instant) -> anyhow::Result<()> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
     loop {
-        let found = object.api(client).get_opt(&object.name).await;
-        if found.with_context(|| format!("cannot read {object}"))?.is_none() {
+        let namespace = namespaces.get_opt(manifests::NAMESPACE).await;
+        let Some(namespace) = namespace.context("cannot read namespaces")? else {
             return Ok(());
-        }
-        wait_a_moment(&object.to_string(), end).await?;
+        };
+        let conditions = namespace
+            .status
+            .iter()
+            .flat_map(|status| status.conditions.iter().flatten());
+        let obstacles = conditions.filter(|condition| condition.status == "True");
+        let obstacles: Vec<_> = obstacles.filter_map(|condition| condition.message.as_deref()).collect();
+        let obstacles = if obstacles.is_empty() {
+            "kube-controller-manager has not deleted it".to_owned()
+        } else {
+            obstacles.join("; ")
+        };
+        wait_a_moment(&format!("the namespace {} ({obstacles})", manifests::NAMESPACE), end).await?;
     }
 }
 
 async fn wait_a_moment(what: &str, end: Instant) -> anyhow::Result<()> {
     if Instant::now() >= end {
-        bail!("{what} are not gone in time; run the command again to delete the rest");
+        bail!("still there after the timeout: {what}; run the command again to delete the rest");
     }
     sleep(POLL_INTERVAL).await;
     Ok(())

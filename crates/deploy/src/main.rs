@@ -4,6 +4,7 @@ mod apply;
 mod built_in;
 mod connect;
 mod delete;
+mod installed;
 mod objects;
 mod preflight;
 mod rollout;
@@ -28,7 +29,8 @@ struct Args {
     /// Context of the kubeconfig. The current context if not given
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
-    /// Image of the controller, which the nodes pull. `{name}` in it is replaced by the controller's name
+    /// Image of the controller, which the nodes pull. `{name}` in it is replaced by the controller's name. The installed image, or
+    /// the one of `cargo xtask image`, if not given
     #[arg(long, value_name = "REFERENCE")]
     image: Option<String>,
     /// Only the EndpointSlice controller
@@ -103,7 +105,8 @@ async fn run(args: &Args) -> anyhow::Result<()> {
 
 async fn install(args: &Args, client: &Client) -> anyhow::Result<()> {
     let controllers = args.controllers();
-    let objects = objects::to_install(client, args, &controllers).await?;
+    let (objects, with_default_image) = objects::to_install(client, args, &controllers).await?;
+    installed::check_namespace(client, &objects).await?;
     preflight::check(client, &objects).await?;
     if args.shadow {
         preflight::check_shadow(client, &controllers).await?;
@@ -112,12 +115,10 @@ async fn install(args: &Args, client: &Client) -> anyhow::Result<()> {
     } else {
         built_in::check(client, &controllers).await?;
     }
+    print_how_to_load(&with_default_image);
     apply::run(client, &objects, args.dry_run).await?;
     if args.dry_run {
         return Ok(());
-    }
-    if args.image.is_none() {
-        print_how_to_load(&controllers);
     }
     rollout::wait(client, &controllers, args.timeout()).await?;
     if args.shadow {
@@ -127,6 +128,9 @@ async fn install(args: &Args, client: &Client) -> anyhow::Result<()> {
 }
 
 fn print_how_to_load(controllers: &[Controller]) {
+    if controllers.is_empty() {
+        return;
+    }
     println!("No --image was given, so the images must be on the nodes. `cargo xtask image` builds archives for:");
     for controller in controllers {
         let name = controller.name();
@@ -136,6 +140,7 @@ fn print_how_to_load(controllers: &[Controller]) {
     println!("  minikube:   minikube image load ARCHIVE");
     println!("  k3s:        k3s ctr images import ARCHIVE (on each node)");
     println!("  containerd: ctr --namespace k8s.io images import ARCHIVE (on each node)");
+    println!("  Talos:      push the images to a registry, and give --image");
 }
 
 fn print_how_to_compare(controllers: &[Controller]) {

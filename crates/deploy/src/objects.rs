@@ -11,7 +11,7 @@ use kube::{
 };
 use manifests::{Controller, Options};
 
-use crate::Args;
+use crate::{Args, installed};
 
 /// An object with its resource.
 #[derive(Clone, Debug)]
@@ -60,13 +60,13 @@ impl fmt::Display for Object {
     }
 }
 
-/// The objects of these controllers, in the order in which they are applied. One replica for each node, two at most: on the host
-/// network a node has the port of a controller once.
+/// The objects of these controllers, in the order in which they are applied, and the controllers with the default image. One
+/// replica for each node, two at most: on the host network a node has the port of a controller once.
 pub(crate) async fn to_install(
     client: &Client,
     args: &Args,
     controllers: &[Controller],
-) -> anyhow::Result<Vec<Object>> {
+) -> anyhow::Result<(Vec<Object>, Vec<Controller>)> {
     let nodes: Api<Node> = Api::all(client.clone());
     let nodes = nodes.list_metadata(&ListParams::default().limit(2)).await;
     let nodes = nodes.context("cannot list nodes, so that the number of replicas is unknown; nothing was changed")?;
@@ -74,28 +74,49 @@ pub(crate) async fn to_install(
     if replicas == 1 && !args.shadow {
         println!("one replica of each controller, since the cluster has less than two nodes");
     }
-    let of_controller = |&controller: &Controller| {
+    let mut contents = Vec::new();
+    let mut with_default_image = Vec::new();
+    for &controller in controllers {
+        let image = image(client, args, controller).await?;
+        if image.is_none() {
+            with_default_image.push(controller);
+        }
         let options = Options {
-            image: args.image(controller),
+            image,
             replicas,
             shadow: args.shadow,
         };
-        manifests::objects(&[controller], &options)
-    };
-    Ok(distinct(controllers.iter().flat_map(of_controller)))
+        contents.extend(manifests::objects(&[controller], &options));
+    }
+    Ok((distinct(contents), with_default_image))
 }
 
-/// All objects that may be installed for these controllers, in the order in which they are applied.
+/// The image of a controller: the given or the installed one. `None` is the default.
+async fn image(client: &Client, args: &Args, controller: Controller) -> anyhow::Result<Option<String>> {
+    if let Some(image) = args.image(controller) {
+        return Ok(Some(image));
+    }
+    let Some(installed) = installed::deployment(client, controller).await? else {
+        return Ok(None);
+    };
+    let kept = installed::kept_image(controller, &installed)?;
+    if let Some(image) = &kept {
+        println!("{}: keeps its image {image}; --image changes it", controller.name());
+    }
+    Ok(kept)
+}
+
+/// All objects that may be installed for these controllers, in the order in which they are applied; those for monitoring by
+/// other means.
 pub(crate) fn installable(controllers: &[Controller]) -> Vec<Object> {
     let options = [false, true].map(|shadow| Options {
         shadow,
         ..Options::default()
     });
-    distinct(
-        options
-            .iter()
-            .flat_map(|options| manifests::objects(controllers, options)),
-    )
+    let objects = options
+        .iter()
+        .flat_map(|options| manifests::objects(controllers, options));
+    distinct(objects.chain(manifests::monitoring_objects(controllers)))
 }
 
 /// Each object once: the controllers share some.
@@ -122,5 +143,9 @@ mod tests {
         let names: Vec<_> = objects.iter().map(ToString::to_string).collect();
         assert!(names.contains(&"deployments.apps/endpointslice-mirroring-controller".to_owned()));
         assert!(names.iter().any(|name| name.ends_with("(in kube-system)")), "{names:?}");
+        assert!(
+            names.contains(&"podmonitors.monitoring.coreos.com/endpointslice-rs".to_owned()),
+            "{names:?}"
+        );
     }
 }

@@ -9,6 +9,7 @@ use k8s_openapi::api::{
     coordination::v1::Lease,
     core::v1::{Namespace, Pod, Service},
     discovery::v1::EndpointSlice,
+    flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration},
     rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
 };
 use kube::{
@@ -47,7 +48,15 @@ async fn installed(client: &Client) -> Vec<String> {
             names
         }};
     }
-    names!(Namespace, ClusterRole, ClusterRoleBinding, Role, RoleBinding)
+    names!(
+        Namespace,
+        ClusterRole,
+        ClusterRoleBinding,
+        Role,
+        RoleBinding,
+        FlowSchema,
+        PriorityLevelConfiguration
+    )
 }
 
 /// Names and versions of all slices outside our namespace.
@@ -126,6 +135,15 @@ async fn controllers_are_installed_upgraded_and_removed() {
     assert!(success, "{output}");
     assert_eq!(changed, ["deployments.apps/endpointslice-controller would be changed"]);
 
+    let (success, output) = deploy(&admin, &["--image", "example.test/{name}:2"]).await;
+    assert!(success && !output.contains("target/images"), "{output}");
+    let (success, output) = deploy(&admin, &["--dry-run"]).await;
+    assert!(success && !output.contains("would be"), "{output}");
+    for program in PROGRAMS {
+        let kept = format!("{program}: keeps its image example.test/{program}:2; --image changes it");
+        assert!(output.contains(&kept), "{output}");
+    }
+
     let (success, output) = deploy(&admin, &["--shadow"]).await;
     assert!(!success && output.contains("--shadow would turn it off"), "{output}");
 
@@ -137,6 +155,12 @@ async fn controllers_are_installed_upgraded_and_removed() {
     );
     assert!(installed(&client).await.contains(&NAMESPACE.to_owned()));
 
+    // Of deploy/monitoring, which kubectl applies.
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "endpointslice-rs:metrics-reader"});
+    let labels = json!({"app.kubernetes.io/part-of": "endpointslice-rs"});
+    let binding = json!({"metadata": {"name": "endpointslice-rs:metrics-reader", "labels": labels}, "roleRef": role});
+    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    create(&bindings, binding).await.unwrap();
     let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-system");
     create(&leases, json!({"metadata": {"name": PROGRAMS[0]}}))
         .await
@@ -154,8 +178,15 @@ async fn controllers_are_installed_upgraded_and_removed() {
 fn documented_commands() -> Vec<Vec<&'static str>> {
     let blocks = include_str!("../../../docs/migrate.md").split("```sh\n").skip(1);
     let lines = blocks.flat_map(|block| block.split("```").next().unwrap().lines());
-    let ours = lines.filter_map(|line| line.strip_prefix("cargo xtask deploy"));
-    ours.map(|arguments| arguments.split_whitespace().collect()).collect()
+    // The images of the test need not exist: no node runs them.
+    let ours = lines.filter(|&line| line != "cargo xtask image");
+    let arguments = ours.map(|line| {
+        line.strip_prefix("cargo xtask deploy")
+            .unwrap_or_else(|| panic!("{line}"))
+    });
+    arguments
+        .map(|arguments| arguments.split_whitespace().collect())
+        .collect()
 }
 
 #[tokio::test]
@@ -281,4 +312,31 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_with_the_reason() {
         "{output}"
     );
     assert!(output.contains("cargo xtask deploy --delete"), "{output}");
+
+    // The pods with the missing image are still there.
+    cluster.kwok().start().await.unwrap();
+    let (success, output) = deploy(&admin, &["--mirroring", "--image", "example.test/present:1"]).await;
+    assert!(success, "{output}");
+}
+
+/// The chart can be installed in another namespace. What has no namespace would be shared.
+#[tokio::test]
+async fn controllers_in_another_namespace_are_not_changed() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = control_plane.kubeconfig(control_plane.admin()).unwrap();
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "endpointslice-rs:endpointslice-controller"});
+    let subject = json!({"kind": "ServiceAccount", "namespace": "elsewhere", "name": PROGRAMS[0]});
+    let binding = json!({"metadata": {"name": "endpointslice-rs:endpointslice-controller"}, "roleRef": role, "subjects": [subject]});
+    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    create(&bindings, binding).await.unwrap();
+    for args in [&[][..], &["--delete"]] {
+        let (success, output) = deploy(&admin, args).await;
+        assert!(!success, "{output}");
+        assert!(
+            output.contains("nothing was changed: the controllers are installed in the namespace elsewhere"),
+            "{output}"
+        );
+    }
+    assert_eq!(installed(&client).await, [""; 0]);
 }

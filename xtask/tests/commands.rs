@@ -89,7 +89,8 @@ fn without_cargo_fuzz_the_error_names_the_command_to_install_it() {
     assert!(line.contains("cargo install cargo-fuzz"), "{line}");
 }
 
-/// Every command in README.md and docs/migrate.md exists. A test of `deploy` runs those of the latter. The tests of the two controllers check their own commands (`testenv::documented`).
+/// Every command in README.md and docs/migrate.md exists with its arguments. They are run by steps of `cargo xtask test` and by the
+/// tests of the programs behind them; those of the two controllers by the tests of the controllers (`testenv::readme`).
 #[test]
 fn documented_commands_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

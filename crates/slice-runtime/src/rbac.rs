@@ -14,8 +14,9 @@ const COORDINATION: &str = "coordination.k8s.io";
 const READ_VERBS: [&str; 3] = ["get", "list", "watch"];
 
 /// The least rules with which [`program::run`](crate::program::run) works for this controller: its watches, writes of slices,
-/// and events. `owner` is the resource that owns the slices, in the core group: with the admission plugin
-/// `OwnerReferencesPermissionEnforcement`, owner references that block deletion need the right to set its finalizers.
+/// and events. `owner` is the resource that owns the slices, with its group as kubectl writes it (`services`,
+/// `pools.example.com`): with the admission plugin `OwnerReferencesPermissionEnforcement`, owner references that block deletion
+/// need the right to set its finalizers.
 pub fn policy_rules<C: Controller>(controller: &C, owner: &str) -> Vec<PolicyRule> {
     rules(controller, Some(owner))
 }
@@ -133,7 +134,10 @@ fn rules<C: Controller>(controller: &C, owner: Option<&str>) -> Vec<PolicyRule> 
         .into_iter()
         .map(|(group, resources)| rule(group, resources, ["list", "watch"]));
     let slices = ["get", "list", "watch", "create", "update", "delete"];
-    let finalizers = owner.map(|owner| rule(CORE, [format!("{owner}/finalizers")], ["update"]));
+    let finalizers = owner.map(|owner| {
+        let (resource, group) = owner.split_once('.').unwrap_or((owner, CORE));
+        rule(group, [format!("{resource}/finalizers")], ["update"])
+    });
     watched
         .chain([rule(DISCOVERY, ["endpointslices"], slices)])
         .chain(finalizers)
@@ -191,6 +195,17 @@ mod tests {
             shop create endpointslices/,shop update endpointslices/,shop delete endpointslices/,\
             shop update services/finalizers,shop create events/,shop patch events/";
         assert_eq!(required("shop", false).join(","), expected);
+    }
+
+    #[test]
+    fn the_owner_may_be_in_any_group() {
+        for (owner, group, resource) in [
+            ("services", "", "services/finalizers"),
+            ("pools.example.com", "example.com", "pools/finalizers"),
+        ] {
+            let rules = policy_rules(&controller(), owner);
+            assert!(rules.contains(&rule(group, [resource], ["update"])), "{rules:?}");
+        }
     }
 
     #[test]

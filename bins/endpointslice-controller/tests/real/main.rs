@@ -36,12 +36,14 @@ fn kubeconfig_flag(control_plane: &ControlPlane, user: &User) -> String {
     format!("--kubeconfig={}", kubeconfig.path.display())
 }
 
-/// Starts kube-controller-manager with the flag of README.md, so that it does not write slices.
+/// Starts kube-controller-manager with the addition of README.md to its flag, so that it does not write slices.
 async fn start_controller_manager(control_plane: &ControlPlane) -> Component {
     let readme = readme::text().unwrap();
-    let controllers = readme.split_once("--controllers=").unwrap().1;
-    let controllers: Vec<&str> = controllers.split_once('`').unwrap().0.split(',').collect();
-    assert!(controllers.contains(&"-endpointslice-controller"), "{controllers:?}");
+    let mut code = readme.split('`');
+    let turned_off = code
+        .find(|code| code.starts_with("-endpointslice-controller,"))
+        .unwrap();
+    let controllers: Vec<&str> = ["*"].into_iter().chain(turned_off.split(',')).collect();
     control_plane.controller_manager(&controllers, &[]).await.unwrap()
 }
 

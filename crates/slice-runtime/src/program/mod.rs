@@ -51,8 +51,8 @@ pub struct ProgramInfo {
     pub work_queue: &'static str,
     /// The target of its own log lines, which are shown from INFO on: the name of its crate. Dashes become underscores.
     pub log_target: &'static str,
-    /// The resource that owns its slices, in the core group, such as `services`: the permission to set its finalizers is
-    /// reviewed too (see [`policy_rules`](crate::policy_rules)).
+    /// The resource that owns its slices, such as `services`: the permission to set its finalizers is reviewed too (see
+    /// [`policy_rules`](crate::policy_rules)).
     pub owner: Option<&'static str>,
     /// Default of the flag `--secure-port`; 0 means that the port is not served.
     pub secure_port: u16,

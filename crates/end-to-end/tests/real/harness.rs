@@ -64,7 +64,13 @@ impl Harness {
         self.start_ours_at(self.control_plane.url()).await
     }
 
-    /// The same, with another address of the API server.
+    /// The same, with the flags of `cargo xtask deploy --shadow`.
+    pub(crate) async fn start_shadow(&self) -> OurControllers {
+        let flags = kubeconfig_flags(&self.control_plane, &self.accounts, self.control_plane.url());
+        OurControllers::start(&["--dry-run=true", "--leader-elect=false"], &[&flags[0]], &[&flags[1]]).await
+    }
+
+    /// Starts both with another address of the API server.
     pub(crate) async fn start_ours_at(&self, url: &str) -> OurControllers {
         let flags = kubeconfig_flags(&self.control_plane, &self.accounts, url);
         OurControllers::start(&[], &[&flags[0]], &[&flags[1]]).await

@@ -27,6 +27,7 @@ async fn i6_takeover_from_upstream_and_back_writes_nothing() {
     sync_counts::wait_for_upstream(&manager, &harness).await;
     harness.start_phase("from upstream to us", Window::NoWrites).await;
     let writes = harness.slice_writes().await;
+    assert_shadow_agrees(&harness).await;
     manager.stop().await.unwrap();
     let ours = harness.start_ours().await;
     sync_counts::wait_for_ours(&ours, &harness).await;
@@ -55,6 +56,16 @@ async fn i6_takeover_from_upstream_and_back_writes_nothing() {
     sync_counts::wait_for_upstream(&manager, &harness).await;
     harness.assert_clean().await;
     assert_eq!(harness.slice_writes().await, writes);
+}
+
+/// Ours, beside upstream and in a dry run, would write nothing, so that no difference can appear later.
+async fn assert_shadow_agrees(harness: &Harness) {
+    let shadow = harness.start_shadow().await;
+    sync_counts::wait_for_ours(&shadow, harness).await;
+    for process in [shadow.services, shadow.mirroring] {
+        let output = process.stop().await.unwrap();
+        assert!(!output.contains("dry run: would write"), "{output}");
+    }
 }
 
 async fn without_auto(harness: &Harness) {

@@ -49,7 +49,7 @@ impl Play {
     /// The candidate of a replica sends its next request, if one is due.
     pub(crate) fn send_lease(&mut self, replica: usize, fate: LeaseFate) {
         let time = self.time(replica);
-        let (held, found) = (self.held_now(replica), &mut self.replicas[replica]);
+        let found = &mut self.replicas[replica];
         let role = found.role;
         let Some(candidate) = &mut found.candidate else { return };
         let Some(step) = candidate.next_request(time) else {
@@ -58,6 +58,7 @@ impl Play {
         self.trace
             .print(|| format!("replica {replica} sends {}", describe(&step)));
         let response = self.request_lease(role, &step, fate);
+        let held = self.held_now(replica);
         if let Some(candidate) = &mut self.replicas[replica].candidate {
             candidate.send(response, held, time);
         }
@@ -68,7 +69,7 @@ impl Play {
         let resources = self.replicas[replica].resources();
         leadership::Held {
             renewed_at: self.now,
-            restores: self.restores,
+            lease_epoch: self.server.lease_epoch,
             positions: resources.map(|resource| self.server.position(resource)).collect(),
         }
     }
@@ -176,7 +177,7 @@ impl Play {
         for role in [Role::Services, Role::Mirroring] {
             let replicas = self.replicas.iter().filter(|replica| replica.role == role);
             let leaders = replicas.filter_map(|replica| replica.held());
-            leadership::check_leaders(leaders, self.restores, self.now)?;
+            leadership::check_leaders(leaders, self.server.lease_epoch, self.now)?;
         }
         Ok(())
     }

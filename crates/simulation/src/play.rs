@@ -47,8 +47,6 @@ pub(crate) struct Play {
     pub(crate) server: Server,
     pub(crate) replicas: Vec<Replica>,
     pub(crate) late: Vec<Late>,
-    /// How often the server was restored.
-    pub(crate) restores: u32,
     pub(crate) now: Instant,
     pub(crate) checks: Checks,
     pub(crate) played: Played,
@@ -82,7 +80,6 @@ impl Play {
             server,
             replicas: replicas.collect(),
             late: Vec::new(),
-            restores: 0,
             now: start,
             checks: Checks::default(),
             played: Played::default(),
@@ -252,7 +249,6 @@ impl Play {
             self.checks.rewrites.allow_changes(4);
             self.checks.gap.clear();
             self.late.clear();
-            self.restores += 1;
             for replica in 0..self.replicas.len() {
                 let now = self.time(replica).now;
                 self.replicas[replica].on_restore(now);

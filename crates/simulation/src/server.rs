@@ -97,6 +97,11 @@ struct State {
 pub(crate) struct Server {
     uids: u64,
     state: State,
+    /// The number of the last write of a lease, which is not restored.
+    lease_writes: i64,
+    /// How often leases have gone back: when the server was restored, and when a request based on a version from before a restore
+    /// replaced a later lease, which by chance had the same version.
+    pub(crate) lease_epoch: u32,
     log: BTreeMap<Resource, Vec<Change>>,
     pub(crate) webhook: Option<Rewrite>,
     pub(crate) overload: Option<Overload>,
@@ -287,6 +292,7 @@ impl Server {
             return false;
         };
         self.state = state;
+        self.lease_epoch += 1;
         self.log.clear();
         true
     }
@@ -381,8 +387,13 @@ impl Server {
         if !is_current {
             return LeaseResponse::Failed;
         }
+        // Not the write that the request is based on: its version has been repeated since a restore.
+        let is_other = stored.is_some_and(|stored| stored.metadata.generation != written.metadata.generation);
+        self.lease_epoch += u32::from(is_other);
+        self.lease_writes += 1;
         self.state.version += 1;
         let mut lease = Lease::clone(written);
+        lease.metadata.generation = Some(self.lease_writes);
         lease.metadata.resource_version = Some(self.state.version.to_string());
         self.state.leases.insert(role, lease.clone());
         LeaseResponse::Written(lease)

@@ -43,7 +43,7 @@ impl Play {
                     .print(|| format!("{} is planned: {}", plan.key, describe(&write.operation)));
             }
             plan::check(&plan, replica.is_synced(), &replica.seen)?;
-            self.checks.rewrites.planned(&plan.key, self.now)?;
+            self.checks.rewrites.planned(replica.role, &plan.key, self.now)?;
             replica.jobs.push(Job::new(plan, replica.epoch, replica.engine.term()));
         }
         Ok(progress || has_plans)

@@ -12,8 +12,8 @@ const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 pub(crate) struct Held {
     /// When the last request that renewed it was sent, in the time of the play.
     pub(crate) renewed_at: Instant,
-    /// How often the server had been restored when it was acquired.
-    pub(crate) restores: u32,
+    /// How often leases had gone back when it was acquired.
+    pub(crate) lease_epoch: u32,
     /// The position after the last change of each stream's resource when the lease was acquired.
     pub(crate) positions: Vec<usize>,
 }
@@ -59,14 +59,14 @@ pub(crate) fn check_plan(held: Option<&Held>, delivered: &[usize]) -> Result<(),
     )
 }
 
-/// Checks the leaders among the replicas of a controller. A lease that was restored may be that of another replica, and its versions
-/// may equal later ones by chance, so that a term from before is not compared.
+/// Checks the leaders among the replicas of a controller. A lease that has gone back may be that of another replica, so that a term
+/// from before is not compared.
 pub(crate) fn check_leaders<'a>(
     leaders: impl Iterator<Item = &'a Held>,
-    restores: u32,
+    lease_epoch: u32,
     now: Instant,
 ) -> Result<(), Violation> {
-    let leading = leaders.filter(|held| now < held.deadline() && held.restores == restores);
+    let leading = leaders.filter(|held| now < held.deadline() && held.lease_epoch == lease_epoch);
     let leading = leading.count();
     ensure(leading <= 1, "I8", || format!("{leading} replicas lead"))
 }
@@ -78,7 +78,7 @@ mod tests {
     fn held(start: Instant) -> Held {
         Held {
             renewed_at: start,
-            restores: 0,
+            lease_epoch: 0,
             positions: vec![2, 3],
         }
     }
@@ -112,7 +112,7 @@ mod tests {
         assert!(check_leaders(leaders(), 0, start + RENEW_DEADLINE).is_ok());
         assert!(
             check_leaders(leaders(), 1, start + Duration::from_secs(6)).is_ok(),
-            "before a restore"
+            "before the lease has gone back"
         );
     }
 }

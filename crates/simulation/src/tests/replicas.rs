@@ -148,6 +148,39 @@ fn one_of_two_writes_of_a_lease_succeeds() {
     assert!(matches!(server.execute_lease(role, &replace), LeaseResponse::Failed));
 }
 
+/// Versions repeat after a restore (F14), so that the precondition of a late renewal can be met by the lease of another replica. Then
+/// both lead until that one renews its lease, which is no violation.
+#[test]
+fn a_late_renewal_may_replace_a_lease_after_a_restore() {
+    let send = |replica, fate| Step::SendLease { replica, fate };
+    let respond = |replica| Step::RespondLease { replica };
+    let executed = |replica| [send(replica, LeaseFate::Executed), respond(replica)];
+    let pause = |ms| Step::Advance { ms };
+    let late = send(0, LeaseFate::Late);
+    let acquired_by_1 = [
+        &[Step::Copy, pause(2_000)][..],
+        &executed(0),
+        &[Step::Restore, pause(2_000), late, pause(12_000)],
+        &executed(1),
+        &executed(1),
+    ];
+    let mut play = played(&acquired_by_1.concat());
+    assert_eq!((leaders(&play), play.server.lease_epoch), ([false, true], 1));
+    let acquired_by_0 = [
+        &[Step::ExecuteLate { request: 0 }, Step::Process { replica: 0 }][..],
+        &[respond(0), pause(3_000)],
+        &executed(0),
+        &executed(0),
+    ];
+    for step in acquired_by_0.concat() {
+        play.step(step).unwrap();
+    }
+    assert_eq!((leaders(&play), play.server.lease_epoch), ([true, true], 2));
+    play.step(Step::Run { ms: 5_000 }).unwrap();
+    assert_eq!(leaders(&play), [true, false]);
+    play.finish().unwrap();
+}
+
 /// Also with two replicas, each step that is not needed is removed.
 #[test]
 fn a_schedule_with_two_replicas_shrinks() {

@@ -1,37 +1,23 @@
 //! Runs `cargo xtask` commands as processes and checks output and exit code.
 
-#![expect(clippy::unwrap_used, reason = "a panic fails the test")]
+use std::{fs, path::Path, process::Command};
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use devtools::error_line;
 
 fn xtask() -> Command {
     Command::new(env!("CARGO_BIN_EXE_xtask"))
-}
-
-/// The single error line of a failed command.
-fn one_line(output: &Output) -> String {
-    assert!(!output.status.success(), "{output:?}");
-    let text = String::from_utf8(output.stderr.clone()).unwrap();
-    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert_eq!(errors.len(), 1, "{text}");
-    assert!(text.trim_end().ends_with(errors[0]), "{text}");
-    errors[0].to_owned()
 }
 
 #[test]
 fn an_unknown_or_missing_command_is_a_one_line_error() {
     let output = xtask().arg("tset").output().unwrap();
     assert_eq!(
-        one_line(&output),
+        error_line(&output),
         "error: unrecognized subcommand 'tset'; see `cargo xtask --help`"
     );
     let output = xtask().output().unwrap();
     assert_eq!(
-        one_line(&output),
+        error_line(&output),
         "error: a command is required; see `cargo xtask --help`"
     );
 }
@@ -58,7 +44,7 @@ fn a_program_parses_its_own_arguments() {
     );
     let output = xtask().args(["vectors", "--seed", "1"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let line = one_line(&output);
+    let line = error_line(&output);
     assert!(line.ends_with("; see `cargo xtask vectors --help`"), "{line}");
 }
 
@@ -85,7 +71,7 @@ fn bench_overload_counts_requests() {
 #[test]
 fn without_cargo_fuzz_the_error_names_the_command_to_install_it() {
     let empty = tempfile::tempdir().unwrap();
-    let line = one_line(&xtask().arg("fuzz").env("PATH", empty.path()).output().unwrap());
+    let line = error_line(&xtask().arg("fuzz").env("PATH", empty.path()).output().unwrap());
     assert!(line.contains("cargo install cargo-fuzz"), "{line}");
 }
 

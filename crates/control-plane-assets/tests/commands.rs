@@ -9,6 +9,8 @@ use std::{
     process::{Command, Output},
 };
 
+use devtools::error_line;
+
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_control-plane-assets"))
 }
@@ -23,20 +25,10 @@ fn control_plane(cache: &Path, path: &Path) -> Output {
         .unwrap()
 }
 
-/// The single error line of a failed command.
-fn one_line(output: &Output) -> String {
-    assert!(!output.status.success(), "{output:?}");
-    let text = String::from_utf8(output.stderr.clone()).unwrap();
-    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert_eq!(errors.len(), 1, "{text}");
-    assert!(text.trim_end().ends_with(errors[0]), "{text}");
-    errors[0].to_owned()
-}
-
 #[test]
 fn without_go_the_error_names_the_remedies() {
     let empty = tempfile::tempdir().unwrap();
-    let line = one_line(&control_plane(empty.path(), empty.path()));
+    let line = error_line(&control_plane(empty.path(), empty.path()));
     assert!(line.contains("Go") && line.contains("KUBEBUILDER_ASSETS"), "{line}");
 }
 
@@ -47,7 +39,7 @@ fn a_failed_build_is_a_one_line_error_and_leaves_no_program() {
     let go = bin.path().join("go");
     fs::write(&go, "#!/bin/sh\necho 'no space left on device' >&2\nexit 1\n").unwrap();
     fs::set_permissions(&go, fs::Permissions::from_mode(0o755)).unwrap();
-    let line = one_line(&control_plane(cache.path(), bin.path()));
+    let line = error_line(&control_plane(cache.path(), bin.path()));
     assert!(
         line.contains("etcd") && line.contains("no space left on device"),
         "{line}"
@@ -64,7 +56,7 @@ fn a_missing_or_empty_assets_directory_is_named_in_the_error() {
     let empty = tempfile::tempdir().unwrap();
     for directory in [empty.path().to_owned(), empty.path().join("missing")] {
         let output = program().env("KUBEBUILDER_ASSETS", &directory).output().unwrap();
-        let line = one_line(&output);
+        let line = error_line(&output);
         assert!(
             line.contains("KUBEBUILDER_ASSETS") && line.contains(directory.to_str().unwrap()),
             "{line}"

@@ -1,6 +1,6 @@
 //! Command-line entry point of a program: argument parsing, one-line errors, exit codes.
 
-use std::process::ExitCode;
+use std::process::{ExitCode, Output};
 
 use clap::{Parser, error::ErrorKind};
 
@@ -36,4 +36,18 @@ fn usage(error: &clap::Error, program: &str) -> ExitCode {
     let line = lines.collect::<Vec<_>>().join(" ");
     eprintln!("{line}; see `{program} --help`");
     ExitCode::from(2)
+}
+
+/// The error line of a failed program that uses [`run`]: the last line of standard error, and the only one of its kind. For tests.
+///
+/// # Panics
+///
+/// If the program did not fail that way.
+#[must_use]
+pub fn error_line(output: &Output) -> String {
+    assert!(!output.status.success(), "the program has succeeded: {output:?}");
+    let text = String::from_utf8_lossy(&output.stderr);
+    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(errors.len() == 1 && text.trim_end().ends_with(errors[0]), "{text}");
+    errors[0].to_owned()
 }

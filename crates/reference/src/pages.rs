@@ -1,6 +1,6 @@
 //! The pages as Markdown.
 
-use std::{num::NonZeroUsize, process::Command, time::Duration};
+use std::{collections::BTreeMap, num::NonZeroUsize, process::Command, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -22,15 +22,16 @@ struct Program {
     rules: Vec<PolicyRule>,
 }
 
-/// Every page with its file name.
-pub(crate) fn all() -> anyhow::Result<Vec<(&'static str, String)>> {
+/// Every page by its file name.
+pub(crate) fn all() -> anyhow::Result<BTreeMap<String, String>> {
     let programs = programs();
-    Ok(vec![
+    let pages = [
         ("flags.md", flags(&programs)?),
         ("metrics.md", metrics(&programs)),
         ("events.md", events(&programs)),
         ("rbac.md", rbac(&programs)),
-    ])
+    ];
+    Ok(pages.map(|(name, page)| (name.to_owned(), page)).into())
 }
 
 fn programs() -> [Program; 2] {

@@ -6,24 +6,15 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     path::Path,
-    process::{Command, Output},
+    process::Command,
 };
 
+use devtools::error_line;
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_vectors"))
-}
-
-/// The only error line of a failed command.
-fn error_line(output: &Output) -> String {
-    assert!(!output.status.success(), "{output:?}");
-    let text = String::from_utf8(output.stderr.clone()).unwrap();
-    let errors: Vec<&str> = text.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert_eq!(errors.len(), 1, "{text}");
-    assert!(text.trim_end().ends_with(errors[0]), "{text}");
-    errors[0].to_owned()
 }
 
 #[test]

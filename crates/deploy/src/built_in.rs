@@ -3,39 +3,110 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use futures::future::try_join_all;
+use futures::future::join_all;
 use k8s_openapi::api::{
+    coordination::v1::Lease,
     core::v1::{Endpoints, Service},
     discovery::v1::EndpointSlice,
 };
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, ListParams, PostParams},
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, PostParams},
 };
 use manifests::Controller;
 use serde_json::{Value, json};
 use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 use tokio::time::{Instant, sleep};
 
+use crate::{
+    interrupt::interruptible,
+    lease::{Leadership, wait_for_renewal},
+    preflight::Access,
+};
+
 const NAMESPACE: &str = "default";
+/// Label of the Service and the Endpoints object, by which they are found again.
+const LABEL: &str = "endpointslice-rs/check";
 /// How long a built-in controller has to write a slice.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
+const LEASE_NAMESPACE: &str = "kube-system";
+const LEASE: &str = "kube-controller-manager";
+/// The Lease of a kube-controller-manager that was ended expires after 15 s by default; then another one acquires it and starts.
+const LEADER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What the check needs to be allowed.
+pub(crate) fn access() -> Vec<Access> {
+    let namespace = Some(NAMESPACE.to_owned());
+    let write = |resource: &str| Access::new(["create", "list", "delete"], "", resource, namespace.clone());
+    vec![
+        write("services"),
+        write("endpoints"),
+        Access::new(["list"], "discovery.k8s.io", "endpointslices", namespace.clone()),
+        Access::new(
+            ["get"],
+            "coordination.k8s.io",
+            "leases",
+            Some(LEASE_NAMESPACE.to_owned()),
+        ),
+    ]
+}
 
 /// Fails if slices with the managed-by value of a controller are written by another program than ours.
 pub(crate) async fn check(client: &Client, controllers: &[Controller]) -> anyhow::Result<()> {
-    println!("checking for 10 s whether the built-in controllers are turned off");
-    let probes = controllers.iter().map(|&controller| foreign_writer(client, controller));
-    let writers = try_join_all(probes).await?;
-    let found: Vec<_> = controllers
-        .iter()
-        .zip(writers)
-        .filter_map(|(&controller, writer)| Some((controller, writer?)))
-        .collect();
+    wait_for_kube_controller_manager(client).await?;
+    println!(
+        "checking for {} s whether the built-in controllers are turned off",
+        TIMEOUT.as_secs()
+    );
+    let found = interruptible(foreign_writers(client, controllers), "nothing was applied").await;
+    let deleted = delete_objects(client).await;
+    let found = found?;
+    deleted?;
     if !found.is_empty() {
         bail!("{}", refusal(&found));
     }
     Ok(())
+}
+
+/// While none leads, as after a change of its flags, its built-in controllers write nothing, whether they are turned on or not.
+async fn wait_for_kube_controller_manager(client: &Client) -> anyhow::Result<()> {
+    let leases: Api<Lease> = Api::namespaced(client.clone(), LEASE_NAMESPACE);
+    let lease = leases.get_opt(LEASE).await;
+    let lease =
+        lease.with_context(|| format!("nothing was applied: cannot read the Lease {LEASE_NAMESPACE}/{LEASE}"))?;
+    let seconds = LEADER_TIMEOUT.as_secs();
+    let leadership = if lease.is_some() {
+        let waiting = format!("waiting for up to {seconds} s until a kube-controller-manager leads");
+        wait_for_renewal(client, LEASE_NAMESPACE, LEASE, LEADER_TIMEOUT, &waiting)
+            .await
+            .context("nothing was applied")?
+    } else {
+        Leadership::Missing
+    };
+    let reason = match leadership {
+        Leadership::Held(_) => return Ok(()),
+        Leadership::NotRenewed => format!("no kube-controller-manager has renewed its Lease for {seconds} s"),
+        Leadership::Missing => "kube-controller-manager has no Lease".to_owned(),
+    };
+    println!(
+        "warning: {reason}. If it does not run, the following check cannot find out whether its built-in controllers are off"
+    );
+    Ok(())
+}
+
+/// The controllers whose slices another program writes, with the name of that program.
+async fn foreign_writers(client: &Client, controllers: &[Controller]) -> anyhow::Result<Vec<(Controller, String)>> {
+    let writers = controllers.iter().map(|&controller| foreign_writer(client, controller));
+    let mut found = Vec::new();
+    for (&controller, writer) in controllers.iter().zip(join_all(writers).await) {
+        found.extend(
+            writer
+                .context("nothing was applied")?
+                .map(|writer| (controller, writer)),
+        );
+    }
+    Ok(found)
 }
 
 /// The name of another program that writes slices for a new Service, if any.
@@ -43,33 +114,16 @@ async fn foreign_writer(client: &Client, controller: Controller) -> anyhow::Resu
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let service: Service = serde_json::from_value(service(controller))?;
     let created = services.create(&PostParams::default(), &service).await;
-    let created = created.with_context(|| {
-        format!("cannot create a Service in the namespace {NAMESPACE} to check for the built-in controllers; nothing was applied")
-    })?;
+    let created =
+        created.with_context(|| format!("cannot create a Service in the namespace {NAMESPACE} for the check"))?;
     let name = created.name_any();
-    let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
-    let writer = async {
-        if controller == Controller::Mirroring {
-            let object = serde_json::from_value(endpoints_object(&name))?;
-            let created = endpoints.create(&PostParams::default(), &object).await;
-            created.with_context(|| format!("cannot create Endpoints {NAMESPACE}/{name}; nothing was applied"))?;
-        }
-        wait_for_slice(client, controller, &name).await
-    };
-    let writer = writer.await;
-    // The slices have the Service as their owner.
-    let deleted = services.delete(&name, &DeleteParams::default()).await;
-    deleted.with_context(|| format!("cannot delete the Service {NAMESPACE}/{name}: delete it with kubectl"))?;
     if controller == Controller::Mirroring {
-        // In older versions of Kubernetes a controller deletes them with the Service.
-        let deleted = endpoints.delete(&name, &DeleteParams::default()).await;
-        if let Err(error) = deleted
-            && !is_not_found(&error)
-        {
-            bail!("cannot delete Endpoints {NAMESPACE}/{name}: delete them with kubectl: {error}");
-        }
+        let endpoints: Api<Endpoints> = Api::namespaced(client.clone(), NAMESPACE);
+        let object = serde_json::from_value(endpoints_object(&name))?;
+        let created = endpoints.create(&PostParams::default(), &object).await;
+        created.with_context(|| format!("cannot create Endpoints {NAMESPACE}/{name} for the check"))?;
     }
-    writer
+    wait_for_slice(client, controller, &name).await
 }
 
 async fn wait_for_slice(client: &Client, controller: Controller, service: &str) -> anyhow::Result<Option<String>> {
@@ -81,17 +135,48 @@ async fn wait_for_slice(client: &Client, controller: Controller, service: &str) 
     let end = Instant::now() + TIMEOUT;
     loop {
         let found = slices.list(&of_service).await;
-        let found = found.context("cannot list EndpointSlices; nothing was applied")?;
-        let managers = found.items.iter().flat_map(ResourceExt::managed_fields);
-        let mut names = managers.filter_map(|entry| entry.manager.as_deref());
-        if let Some(other) = names.find(|name| *name != controller.name()) {
-            return Ok(Some(other.to_owned()));
-        }
-        if Instant::now() >= end {
-            return Ok(None);
+        let is_last = Instant::now() >= end;
+        match found {
+            Ok(found) => {
+                let managers = found.items.iter().flat_map(ResourceExt::managed_fields);
+                let mut names = managers.filter_map(|entry| entry.manager.as_deref());
+                if let Some(other) = names.find(|name| *name != controller.name()) {
+                    return Ok(Some(other.to_owned()));
+                }
+                if is_last {
+                    return Ok(None);
+                }
+            }
+            // An API server may restart meanwhile.
+            Err(error) if is_last => return Err(error).context("cannot list EndpointSlices"),
+            Err(_) => {}
         }
         sleep(POLL_INTERVAL).await;
     }
+}
+
+/// Deletes the Services and Endpoints objects of this and of earlier checks. The slices have the Service as their owner.
+pub(crate) async fn delete_objects(client: &Client) -> anyhow::Result<()> {
+    let services = delete_all(client, &ApiResource::erase::<Service>(&())).await;
+    // In older versions of Kubernetes a controller deletes them with the Service.
+    let endpoints = delete_all(client, &ApiResource::erase::<Endpoints>(&())).await;
+    services.and(endpoints).with_context(|| {
+        format!(
+            "objects of the check for built-in controllers remain: `kubectl --namespace {NAMESPACE} delete services,endpoints \
+             --selector {LABEL}` deletes them"
+        )
+    })
+}
+
+async fn delete_all(client: &Client, resource: &ApiResource) -> Result<(), kube::Error> {
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), NAMESPACE, resource);
+    for object in api.list_metadata(&ListParams::default().labels(LABEL)).await? {
+        match api.delete(&object.name_any(), &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            result => drop(result?),
+        }
+    }
+    Ok(())
 }
 
 fn managed_by(controller: Controller) -> &'static str {
@@ -105,7 +190,7 @@ fn managed_by(controller: Controller) -> &'static str {
 fn service(controller: Controller) -> Value {
     let selector = (controller == Controller::EndpointSlice).then(|| json!({"endpointslice-rs/check": "none"}));
     json!({
-        "metadata": {"generateName": "endpointslice-rs-check-"},
+        "metadata": {"generateName": "endpointslice-rs-check-", "labels": {LABEL: ""}},
         "spec": {"clusterIP": "None", "selector": selector, "ports": [{"port": 80}]},
     })
 }
@@ -113,13 +198,9 @@ fn service(controller: Controller) -> Value {
 /// The address is reserved for documentation (RFC 5737).
 fn endpoints_object(name: &str) -> Value {
     json!({
-        "metadata": {"name": name},
+        "metadata": {"name": name, "labels": {LABEL: ""}},
         "subsets": [{"addresses": [{"ip": "192.0.2.1"}], "ports": [{"port": 80}]}],
     })
-}
-
-fn is_not_found(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_not_found())
 }
 
 /// Why nothing was applied, and what to do.
@@ -136,12 +217,12 @@ fn refusal(found: &[(Controller, String)]) -> String {
     format!(
         "nothing was applied: the built-in controller still works ({}), and two writers would undo each other's writes. \
          Add `{off}` to the flag --controllers of kube-controller-manager, then run this command again:\n\
-         \x20 kubeadm: in /etc/kubernetes/manifests/kube-controller-manager.yaml on each control-plane node, after the present value:\n\
-         \x20          --controllers=*,bootstrapsigner,tokencleaner,{off}\n\
+         \x20 kubeadm: --controllers=*,bootstrapsigner,tokencleaner,{off}\n\
+         \x20          in /etc/kubernetes/manifests/kube-controller-manager.yaml on each control-plane node, and in the ConfigMap kubeadm-config\n\
          \x20 kind:    the same file in the container of each control-plane node (docker exec)\n\
-         \x20 k3s:     k3s server --kube-controller-manager-arg=controllers=*,{off}\n\
-         \x20 Talos:   cluster.controllerManager.extraArgs.controllers: \"*,{off}\" in the machine configuration\n\
-         Or give --shadow to install beside it, without writes, and compare.",
+         \x20 k3s:     --kube-controller-manager-arg=controllers+={off} on each server\n\
+         \x20 Talos:   cluster.controllerManager.extraArgs.controllers: \"{off}\" in the machine configuration\n\
+         docs/migrate.md describes each. Or give --shadow to install beside it, without writes, and compare.",
         who.join(", ")
     )
 }
@@ -151,14 +232,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_refusal_names_the_writer_and_the_flag() {
+    fn the_refusal_names_the_writer_and_the_values_of_the_migration() {
         let text = refusal(&[
             (Controller::EndpointSlice, "kube-controller-manager".to_owned()),
             (Controller::Mirroring, "k3s".to_owned()),
         ]);
         assert!(text.contains("kube-controller-manager writes slices with the label endpointslice-controller.k8s.io"));
-        assert!(text.contains(
-            "--controllers=*,bootstrapsigner,tokencleaner,-endpointslice-controller,-endpointslice-mirroring-controller"
-        ));
+        let page = include_str!("../../../docs/migrate.md");
+        for cluster in ["kubeadm", "k3s", "Talos"] {
+            let row = page
+                .lines()
+                .find(|line| line.starts_with(&format!("| {cluster} |")))
+                .unwrap();
+            let values: Vec<_> = row
+                .split('`')
+                .filter(|span| span.contains("-endpointslice-controller,"))
+                .collect();
+            assert!(!values.is_empty(), "{row}");
+            for value in values {
+                assert!(text.contains(value), "{value} is missing in {text}");
+            }
+        }
     }
 }

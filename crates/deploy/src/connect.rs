@@ -1,10 +1,15 @@
 //! The client for a context of the kubeconfig.
 
+use std::time::Duration;
+
 use anyhow::{Context as _, bail};
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
+
+/// How long the API server may take to respond.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A client for this context, or for the current one.
 pub(crate) async fn client(context: Option<&str>) -> anyhow::Result<Client> {
@@ -15,11 +20,14 @@ pub(crate) async fn client(context: Option<&str>) -> anyhow::Result<Client> {
         ..KubeConfigOptions::default()
     };
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-    let config = config.context("cannot use the kubeconfig")?;
+    let mut config = config.context("cannot use the kubeconfig")?;
+    // No request of this command is a watch.
+    config.read_timeout = Some(TIMEOUT);
     let server = config.cluster_url.clone();
     let client = Client::try_from(config).with_context(|| format!("cannot build a client for {server}"))?;
     let version = client.apiserver_version().await;
-    let version = version.with_context(|| format!("the API server {server} does not respond; nothing was changed"))?;
+    let version =
+        version.with_context(|| format!("nothing was changed: cannot read the version of the API server {server}"))?;
     println!("cluster {server}, Kubernetes {}", version.git_version);
     Ok(client)
 }
@@ -30,7 +38,8 @@ fn check_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> anyhow::Resu
         Some(context) if !names.contains(&context) => {
             bail!("the kubeconfig has no context {context}; it has {}", list(&names))
         }
-        None if kubeconfig.current_context.is_none() => {
+        // kubectl writes an empty name if the current context is deleted.
+        None if kubeconfig.current_context.as_deref().unwrap_or_default().is_empty() => {
             bail!(
                 "the kubeconfig has no current context; give --context, one of {}",
                 list(&names)

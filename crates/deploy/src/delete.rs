@@ -5,17 +5,17 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::{
     coordination::v1::Lease,
-    core::v1::{Namespace, Pod},
+    core::v1::{Namespace, PersistentVolumeClaim, Pod, Service},
 };
 use kube::{
-    Api, Client,
-    api::{DeleteParams, DynamicObject, ListParams, ObjectMeta},
+    Api, Client, ResourceExt as _,
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta},
 };
-use manifests::Controller;
+use manifests::{Controller, PART_OF, PART_OF_LABEL};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    installed,
+    built_in, error, installed,
     objects::{Object, installable},
     print_object,
 };
@@ -31,43 +31,94 @@ pub(crate) async fn run(
     timeout: Duration,
 ) -> anyhow::Result<()> {
     let end = Instant::now() + timeout;
-    let kept = kept(client, controllers).await?;
-    let served = client.list_api_groups().await;
-    let served = served.context("cannot read the APIs of the cluster; nothing was deleted")?;
-    let mut objects = installable(controllers);
-    installed::check_namespace(client, &objects).await?;
-    objects.retain(|object| !kept.iter().any(|kept| kept.is(object)));
-    // The Prometheus operator may not be installed, or not be visible to this user.
-    objects.retain(|object| {
-        let group = &object.resource.group;
-        group.is_empty() || served.groups.iter().any(|served| served.name == *group)
-    });
-    objects.reverse();
-    let (deployments, others): (Vec<_>, Vec<_>) = objects
-        .into_iter()
-        .partition(|object| object.resource.kind == "Deployment");
-    let mut deleted = 0;
-    for object in &deployments {
-        deleted += usize::from(delete(client, object, dry_run).await?);
+    installed::check_installer(client, controllers).await?;
+    let (objects, foreign) = to_delete(client, controllers).await?;
+    let objects = existing(client, objects).await?;
+    if !foreign.is_empty() {
+        println!(
+            "the namespace {} remains: it has {}",
+            manifests::NAMESPACE,
+            foreign.join(", ")
+        );
     }
-    if !dry_run {
-        wait_for_pods(client, controllers, end).await?;
+    if dry_run {
+        for object in &objects {
+            print_object(object, "would be deleted");
+        }
+    } else {
+        delete_all(client, controllers, &objects, end).await?;
     }
-    let leases = controllers.iter().map(|&controller| lease(controller));
-    for object in leases.chain(others) {
-        deleted += usize::from(delete(client, &object, dry_run).await?);
-        if !dry_run && object.resource.kind == "Namespace" {
+    println!(
+        "{} objects {}deleted; EndpointSlices remain, but for those of the metrics Services",
+        objects.len(),
+        if dry_run { "would be " } else { "" }
+    );
+    Ok(())
+}
+
+async fn delete_all(
+    client: &Client,
+    controllers: &[Controller],
+    objects: &[Object],
+    end: Instant,
+) -> anyhow::Result<()> {
+    let writers = writers(client, controllers).await?;
+    let (deployments, others): (Vec<_>, Vec<_>) =
+        objects.iter().partition(|object| object.resource.kind == "Deployment");
+    for object in deployments {
+        delete(client, object).await?;
+    }
+    if !writers.is_empty() {
+        println!(
+            "{} will not write from now on: slices do not change until the built-in controllers are turned on",
+            writers.join(" and ")
+        );
+    }
+    wait_for_pods(client, controllers, end).await?;
+    for object in others {
+        delete(client, object).await?;
+        if object.resource.kind == "Namespace" {
             wait_for_namespace(client, end).await?;
         }
     }
-    println!(
-        "{deleted} objects {}; EndpointSlices remain",
-        if dry_run { "would be deleted" } else { "deleted" }
-    );
-    if deleted > 0 && !dry_run {
-        println!("The slices do not change until a controller writes them: turn the built-in ones on again.");
+    built_in::delete_objects(client).await
+}
+
+/// The installed controllers of these that write, in contrast to shadows.
+async fn writers(client: &Client, controllers: &[Controller]) -> anyhow::Result<Vec<&'static str>> {
+    let mut writers = Vec::new();
+    for &controller in controllers {
+        let deployment = installed::deployment(client, controller).await?;
+        if deployment.is_some_and(|deployment| !installed::is_shadow(&deployment)) {
+            writers.push(controller.name());
+        }
     }
-    Ok(())
+    Ok(writers)
+}
+
+/// What may exist of these controllers, in the order in which it is deleted, and the objects of others for which the namespace
+/// remains.
+async fn to_delete(client: &Client, controllers: &[Controller]) -> anyhow::Result<(Vec<Object>, Vec<String>)> {
+    let kept = kept(client, controllers).await?;
+    let served = client.list_api_groups().await;
+    let served = served.context("nothing was deleted: cannot read the APIs of the cluster")?;
+    // The Prometheus operator may not be installed, or not be visible to this user.
+    let is_served = |object: &Object| {
+        let group = &object.resource.group;
+        group.is_empty() || served.groups.iter().any(|served| served.name == *group)
+    };
+    let mut objects = installable(controllers);
+    let is_kept = |object: &Object| kept.iter().any(|kept| kept.is(object));
+    objects.retain(|object| is_served(object) && !is_kept(object));
+    let mut foreign = foreign_objects(client).await?;
+    if kept.is_empty() && !foreign.is_empty() {
+        objects.retain(|object| object.resource.kind != "Namespace");
+    } else {
+        foreign.clear();
+    }
+    objects.reverse();
+    let leases = controllers.iter().map(|&controller| lease(controller));
+    Ok((leases.chain(objects).collect(), foreign))
 }
 
 /// The objects of the other controllers that are installed.
@@ -79,6 +130,33 @@ async fn kept(client: &Client, controllers: &[Controller]) -> anyhow::Result<Vec
         }
     }
     Ok(kept)
+}
+
+/// Objects of others in our namespace, which would be deleted with it.
+async fn foreign_objects(client: &Client) -> anyhow::Result<Vec<String>> {
+    let others = ListParams::default().labels(&format!("{PART_OF_LABEL}!={PART_OF}"));
+    let mut found = Vec::new();
+    for resource in [
+        ApiResource::erase::<Service>(&()),
+        ApiResource::erase::<Pod>(&()),
+        ApiResource::erase::<PersistentVolumeClaim>(&()),
+    ] {
+        let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), manifests::NAMESPACE, &resource);
+        let objects = api.list_metadata(&others).await;
+        let objects = objects.with_context(|| {
+            format!(
+                "nothing was deleted: cannot list {} in {}",
+                resource.plural,
+                manifests::NAMESPACE
+            )
+        })?;
+        found.extend(
+            objects
+                .iter()
+                .map(|object| format!("the {} {}", resource.kind, object.name_any())),
+        );
+    }
+    Ok(found)
 }
 
 /// The Lease that a controller has created.
@@ -95,68 +173,120 @@ fn lease(controller: Controller) -> Object {
     })
 }
 
-/// Returns whether the object was there.
-async fn delete(client: &Client, object: &Object, dry_run: bool) -> anyhow::Result<bool> {
-    let params = DeleteParams {
-        dry_run,
+/// Those of the objects that exist, if the API server would delete them all.
+async fn existing(client: &Client, objects: Vec<Object>) -> anyhow::Result<Vec<Object>> {
+    let try_delete = DeleteParams {
+        dry_run: true,
         ..DeleteParams::background()
     };
-    match object.api(client).delete(&object.name, &params).await {
-        Ok(_) => {
-            print_object(object, if dry_run { "would be deleted" } else { "deleted" });
-            Ok(true)
-        }
-        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(false),
-        Err(error) => {
-            let error = anyhow::Error::new(error).context(format!("cannot delete {object}"));
-            Err(error.context("some objects remain; run the command again to delete them"))
+    let mut existing = Vec::new();
+    let mut rejected = Vec::new();
+    for object in objects {
+        match object.api(client).delete(&object.name, &try_delete).await {
+            Ok(_) => existing.push(object),
+            Err(kube::Error::Api(status)) if status.is_not_found() => {}
+            Err(error) => rejected.push(anyhow::Error::new(error).context(format!("cannot delete {object}"))),
         }
     }
+    if rejected.is_empty() {
+        return Ok(existing);
+    }
+    bail!("nothing was deleted: {}", error::first(&rejected));
+}
+
+async fn delete(client: &Client, object: &Object) -> anyhow::Result<()> {
+    match object
+        .api(client)
+        .delete(&object.name, &DeleteParams::background())
+        .await
+    {
+        Ok(_) => print_object(object, "deleted"),
+        Err(kube::Error::Api(status)) if status.is_not_found() => {}
+        Err(error) => {
+            let error = anyhow::Error::new(error).context(format!("cannot delete {object}"));
+            return Err(error.context("some objects remain; run the command again to delete them"));
+        }
+    }
+    Ok(())
 }
 
 async fn wait_for_pods(client: &Client, controllers: &[Controller], end: Instant) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), manifests::NAMESPACE);
+    let mut wait = Wait::new(end);
     for controller in controllers {
         let of_controller = ListParams::default().labels(&format!("{}={}", manifests::NAME_LABEL, controller.name()));
         loop {
-            let left = pods.list_metadata(&of_controller).await;
-            let left = left.with_context(|| format!("cannot list the pods of {}", controller.name()))?;
-            if left.items.is_empty() {
-                break;
-            }
-            let what = format!("{} pods of {}", left.items.len(), controller.name());
-            wait_a_moment(&what, end).await?;
+            let left = pods.list(&of_controller).await;
+            let left = left.with_context(|| format!("cannot list the pods of {}", controller.name()));
+            let left: Vec<_> = match left {
+                Ok(left) if left.items.is_empty() => break,
+                Ok(left) => left.iter().map(pod_and_node).collect(),
+                Err(error) => vec![error::line(&error)],
+            };
+            wait.next(&left.join(", ")).await?;
         }
     }
     Ok(())
 }
 
+fn pod_and_node(pod: &Pod) -> String {
+    let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
+    format!("the pod {} on the node {}", pod.name_any(), node.unwrap_or("none"))
+}
+
 async fn wait_for_namespace(client: &Client, end: Instant) -> anyhow::Result<()> {
     let namespaces: Api<Namespace> = Api::all(client.clone());
+    let mut wait = Wait::new(end);
     loop {
         let namespace = namespaces.get_opt(manifests::NAMESPACE).await;
-        let Some(namespace) = namespace.context("cannot read namespaces")? else {
-            return Ok(());
+        let obstacles = match namespace.context("cannot read namespaces") {
+            Ok(None) => return Ok(()),
+            Ok(Some(namespace)) => obstacles(&namespace),
+            Err(error) => error::line(&error),
         };
-        let conditions = namespace
-            .status
-            .iter()
-            .flat_map(|status| status.conditions.iter().flatten());
-        let obstacles = conditions.filter(|condition| condition.status == "True");
-        let obstacles: Vec<_> = obstacles.filter_map(|condition| condition.message.as_deref()).collect();
-        let obstacles = if obstacles.is_empty() {
-            "kube-controller-manager has not deleted it".to_owned()
-        } else {
-            obstacles.join("; ")
-        };
-        wait_a_moment(&format!("the namespace {} ({obstacles})", manifests::NAMESPACE), end).await?;
+        wait.next(&format!("the namespace {} ({obstacles})", manifests::NAMESPACE))
+            .await?;
     }
 }
 
-async fn wait_a_moment(what: &str, end: Instant) -> anyhow::Result<()> {
-    if Instant::now() >= end {
-        bail!("still there after the timeout: {what}; run the command again to delete the rest");
+/// What prevents the deletion of a namespace.
+fn obstacles(namespace: &Namespace) -> String {
+    let status = namespace.status.iter();
+    let conditions = status.flat_map(|status| status.conditions.iter().flatten());
+    let conditions = conditions.filter(|condition| condition.status == "True");
+    let obstacles: Vec<_> = conditions
+        .filter_map(|condition| condition.message.as_deref())
+        .collect();
+    if obstacles.is_empty() {
+        "kube-controller-manager has not deleted it yet".to_owned()
+    } else {
+        obstacles.join("; ")
     }
-    sleep(POLL_INTERVAL).await;
-    Ok(())
+}
+
+/// A wait for objects that are being deleted. Prints every change of what is left.
+struct Wait {
+    end: Instant,
+    printed: String,
+}
+
+impl Wait {
+    fn new(end: Instant) -> Self {
+        Self {
+            end,
+            printed: String::new(),
+        }
+    }
+
+    async fn next(&mut self, left: &str) -> anyhow::Result<()> {
+        if Instant::now() >= self.end {
+            bail!("still there after the timeout: {left}; run the command again to delete the rest");
+        }
+        if left != self.printed {
+            println!("waiting for {left}");
+            left.clone_into(&mut self.printed);
+        }
+        sleep(POLL_INTERVAL).await;
+        Ok(())
+    }
 }

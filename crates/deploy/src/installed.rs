@@ -1,11 +1,13 @@
 //! What an earlier run, or another way to install, has left in the cluster.
 
 use anyhow::{Context as _, bail};
-use k8s_openapi::api::{apps::v1::Deployment, rbac::v1::ClusterRoleBinding};
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Container, rbac::v1::ClusterRoleBinding};
 use kube::{Api, Client};
 use manifests::{Controller, VERSION, VERSION_LABEL};
 
-use crate::objects::Object;
+/// Annotations by which Helm knows the objects of a release.
+const HELM_RELEASE: &str = "meta.helm.sh/release-name";
+const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
 /// The installed Deployment of a controller.
 pub(crate) async fn deployment(client: &Client, controller: Controller) -> anyhow::Result<Option<Deployment>> {
@@ -14,10 +16,16 @@ pub(crate) async fn deployment(client: &Client, controller: Controller) -> anyho
     deployment.with_context(|| format!("cannot read the Deployment {}; nothing was changed", controller.name()))
 }
 
-/// The image that the pods of a Deployment run.
-pub(crate) fn image(deployment: &Deployment) -> Option<&str> {
+/// The container in the pods of a Deployment.
+pub(crate) fn container(deployment: &Deployment) -> Option<&Container> {
     let pod = deployment.spec.as_ref()?.template.spec.as_ref()?;
-    pod.containers.first()?.image.as_deref()
+    pod.containers.first()
+}
+
+/// Whether its pods only report what they would write.
+pub(crate) fn is_shadow(deployment: &Deployment) -> bool {
+    let arguments = container(deployment).and_then(|container| container.args.as_ref());
+    arguments.is_some_and(|arguments| arguments.iter().any(|argument| argument == "--dry-run=true"))
 }
 
 /// The image of an installed Deployment, if it is to be kept because no other was given. The default image is not: its tag is
@@ -25,10 +33,13 @@ pub(crate) fn image(deployment: &Deployment) -> Option<&str> {
 pub(crate) fn kept_image(controller: Controller, installed: &Deployment) -> anyhow::Result<Option<String>> {
     let labels = installed.metadata.labels.as_ref();
     let version = labels.and_then(|labels| labels.get(VERSION_LABEL));
-    let (Some(image), Some(version)) = (image(installed), version) else {
+    let (Some(image), Some(version)) = (
+        container(installed).and_then(|container| container.image.as_ref()),
+        version,
+    ) else {
         return Ok(None);
     };
-    if image == format!("{}:{version}", controller.name()) {
+    if *image == format!("{}:{version}", controller.name()) {
         return Ok(None);
     }
     if version != VERSION {
@@ -41,23 +52,39 @@ pub(crate) fn kept_image(controller: Controller, installed: &Deployment) -> anyh
     Ok(Some(image.to_owned()))
 }
 
-/// Checks that the controllers are not installed in another namespace, which the chart allows: both would share what has no
-/// namespace.
-pub(crate) async fn check_namespace(client: &Client, objects: &[Object]) -> anyhow::Result<()> {
+/// Checks that this command may change what is installed: it was installed neither by Helm nor in another namespace, which the
+/// chart allows; both would share what has no namespace.
+pub(crate) async fn check_installer(client: &Client, controllers: &[Controller]) -> anyhow::Result<()> {
     let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
-    for object in objects
-        .iter()
-        .filter(|object| object.resource.kind == "ClusterRoleBinding")
-    {
-        let binding = bindings.get_opt(&object.name).await;
-        let binding = binding.with_context(|| format!("cannot read {object}; nothing was changed"))?;
-        let mut subjects = binding.into_iter().filter_map(|binding| binding.subjects).flatten();
-        let elsewhere =
-            subjects.find_map(|subject| subject.namespace.filter(|namespace| namespace != manifests::NAMESPACE));
-        if let Some(namespace) = elsewhere {
+    for &controller in controllers {
+        let name = manifests::role_name(controller);
+        let binding = bindings.get_opt(&name).await;
+        let binding =
+            binding.with_context(|| format!("nothing was changed: cannot read the ClusterRoleBinding {name}"))?;
+        let Some(binding) = binding else {
+            continue;
+        };
+        let annotations = binding.metadata.annotations.unwrap_or_default();
+        if let Some(release) = annotations.get(HELM_RELEASE) {
+            let namespace = annotations.get(HELM_NAMESPACE).map_or("default", String::as_str);
             bail!(
-                "nothing was changed: the controllers are installed in the namespace {namespace}; remove them as they were installed, for \
-                 example by `helm uninstall`"
+                "nothing was changed: {} was installed by Helm as the release {release} in the namespace {namespace}; change it with \
+                 Helm, or remove it first with `helm uninstall {release} --namespace {namespace}`",
+                controller.name()
+            );
+        }
+        let namespaces = binding
+            .subjects
+            .into_iter()
+            .flatten()
+            .filter_map(|subject| subject.namespace);
+        if let Some(namespace) = namespaces
+            .into_iter()
+            .find(|namespace| namespace != manifests::NAMESPACE)
+        {
+            bail!(
+                "nothing was changed: {} is installed in the namespace {namespace}; remove it as it was installed",
+                controller.name()
             );
         }
     }

@@ -4,7 +4,10 @@ mod apply;
 mod built_in;
 mod connect;
 mod delete;
+mod error;
 mod installed;
+mod interrupt;
+mod lease;
 mod objects;
 mod preflight;
 mod rollout;
@@ -13,10 +16,11 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::bail;
 use clap::Parser;
+use devtools::LOAD_COMMANDS;
 use kube::Client;
 use manifests::Controller;
 
-use crate::objects::Object;
+use crate::{interrupt::interruptible, objects::Object};
 
 /// Stands for the name of the controller in `--image`.
 const NAME_IN_IMAGE: &str = "{name}";
@@ -52,7 +56,7 @@ struct Args {
     #[arg(long)]
     delete: bool,
     /// Seconds to wait until the controllers run, or are removed
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(..=86_400))]
     timeout: u64,
 }
 
@@ -89,7 +93,8 @@ impl Args {
 fn main() -> ExitCode {
     devtools::run(|args: &Args| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        runtime.block_on(run(args))
+        let result = runtime.block_on(run(args));
+        result.map_err(|error| anyhow::Error::msg(error::line(&error)))
     })
 }
 
@@ -97,7 +102,9 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     args.check_image()?;
     let client = connect::client(args.context.as_deref()).await?;
     if args.delete {
-        delete::run(&client, &args.controllers(), args.dry_run, args.timeout()).await
+        let controllers = args.controllers();
+        let delete = delete::run(&client, &controllers, args.dry_run, args.timeout());
+        interruptible(delete, "run the command again to delete the rest").await
     } else {
         install(args, &client).await
     }
@@ -106,8 +113,10 @@ async fn run(args: &Args) -> anyhow::Result<()> {
 async fn install(args: &Args, client: &Client) -> anyhow::Result<()> {
     let controllers = args.controllers();
     let (objects, with_default_image) = objects::to_install(client, args, &controllers).await?;
-    installed::check_namespace(client, &objects).await?;
-    preflight::check(client, &objects).await?;
+    installed::check_installer(client, &controllers).await?;
+    let is_checked = !args.shadow && !args.dry_run;
+    let access = if is_checked { built_in::access() } else { Vec::new() };
+    preflight::check(client, &objects, access).await?;
     if args.shadow {
         preflight::check_shadow(client, &controllers).await?;
     } else if args.dry_run {
@@ -116,11 +125,15 @@ async fn install(args: &Args, client: &Client) -> anyhow::Result<()> {
         built_in::check(client, &controllers).await?;
     }
     print_how_to_load(&with_default_image);
-    apply::run(client, &objects, args.dry_run).await?;
     if args.dry_run {
-        return Ok(());
+        return apply::run(client, &objects, true).await;
     }
-    rollout::wait(client, &controllers, args.timeout()).await?;
+    let rollout = async {
+        apply::run(client, &objects, false).await?;
+        rollout::wait(client, &controllers, args.shadow, args.timeout()).await
+    };
+    let remains = "what was applied remains: run the command again to go on, or with --delete to remove it";
+    interruptible(rollout, remains).await?;
     if args.shadow {
         print_how_to_compare(&controllers);
     }
@@ -136,18 +149,16 @@ fn print_how_to_load(controllers: &[Controller]) {
         let name = controller.name();
         println!("  {name}: target/images/{name}.tar");
     }
-    println!("  kind:       kind load image-archive ARCHIVE");
-    println!("  minikube:   minikube image load ARCHIVE");
-    println!("  k3s:        k3s ctr images import ARCHIVE (on each node)");
-    println!("  containerd: ctr --namespace k8s.io images import ARCHIVE (on each node)");
-    println!("  Talos:      push the images to a registry, and give --image");
+    for (cluster, command) in LOAD_COMMANDS {
+        println!("  {cluster}: {command}");
+    }
 }
 
 fn print_how_to_compare(controllers: &[Controller]) {
     println!("The controllers write nothing. What they would still write 30 s after a change is logged and counted:");
     for controller in controllers {
         println!(
-            "  kubectl --namespace {} logs deployment/{} | grep difference",
+            "  kubectl --namespace {} logs deployment/{} | grep 'dry run: difference'",
             manifests::NAMESPACE,
             controller.name()
         );

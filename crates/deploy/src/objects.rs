@@ -68,11 +68,14 @@ pub(crate) async fn to_install(
     controllers: &[Controller],
 ) -> anyhow::Result<(Vec<Object>, Vec<Controller>)> {
     let nodes: Api<Node> = Api::all(client.clone());
-    let nodes = nodes.list_metadata(&ListParams::default().limit(2)).await;
-    let nodes = nodes.context("cannot list nodes, so that the number of replicas is unknown; nothing was changed")?;
+    let usable = ListParams::default()
+        .fields("spec.unschedulable=false")
+        .labels("kubernetes.io/os=linux");
+    let nodes = nodes.list_metadata(&usable.limit(2)).await;
+    let nodes = nodes.context("nothing was changed: cannot list nodes, so that the number of replicas is unknown")?;
     let replicas = if nodes.items.len() < 2 { 1 } else { 2 };
     if replicas == 1 && !args.shadow {
-        println!("one replica of each controller, since the cluster has less than two nodes");
+        println!("one replica of each controller, since the cluster has less than two nodes for pods");
     }
     let mut contents = Vec::new();
     let mut with_default_image = Vec::new();

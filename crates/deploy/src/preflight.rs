@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::{
-    apps::v1::Deployment,
     authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec},
     core::v1::Namespace,
 };
@@ -12,33 +11,117 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroupList;
 use kube::{Api, Client, api::PostParams};
 use manifests::Controller;
 
-use crate::{apply, objects::Object};
+use crate::{apply, error, installed, objects::Object};
 
 /// The API that the controllers are for.
 const SLICES: &str = "discovery.k8s.io/v1";
 
-/// Checks that the cluster serves the APIs, and that the user may apply the objects.
-pub(crate) async fn check(client: &Client, objects: &[Object]) -> anyhow::Result<()> {
-    check_apis(client, objects).await?;
-    let namespaces: Api<Namespace> = Api::all(client.clone());
-    let is_installed = namespaces.get_opt(manifests::NAMESPACE).await;
-    let is_installed = is_installed
-        .context("cannot read namespaces; nothing was applied")?
-        .is_some();
-    let mut problems = BTreeSet::new();
-    for object in objects {
-        // The API server cannot try to apply an object in a namespace that does not exist yet.
-        let in_new_namespace = !is_installed && object.namespace.as_deref() == Some(manifests::NAMESPACE);
-        let result = if in_new_namespace {
-            review(client, object).await
-        } else {
-            apply::try_apply(client, object).await
-        };
-        problems.extend(result.err().map(|error| format!("{error:#}")));
+/// Access to a resource that the user needs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Access {
+    verbs: Vec<&'static str>,
+    group: String,
+    resource: String,
+    namespace: Option<String>,
+}
+
+impl Access {
+    pub(crate) fn new<const N: usize>(
+        verbs: [&'static str; N],
+        group: &str,
+        resource: &str,
+        namespace: Option<String>,
+    ) -> Self {
+        Self {
+            verbs: verbs.to_vec(),
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            namespace,
+        }
     }
-    if !problems.is_empty() {
-        let problems: Vec<_> = problems.into_iter().collect();
-        bail!("nothing was applied: {}", problems.join("; "));
+
+    /// Server-side apply needs `patch`, and `create` for an object that does not exist.
+    fn to_apply(object: &Object) -> Self {
+        let resource = &object.resource;
+        Self::new(
+            ["get", "create", "patch"],
+            &resource.group,
+            &resource.plural,
+            object.namespace.clone(),
+        )
+    }
+
+    /// The verbs that are not allowed, with the resource, as in `create, patch deployments.apps (in endpointslice-system)`.
+    async fn denied(&self, client: &Client) -> anyhow::Result<Option<String>> {
+        let mut denied = Vec::new();
+        for &verb in &self.verbs {
+            if !is_allowed(client, self, verb).await? {
+                denied.push(verb);
+            }
+        }
+        if denied.is_empty() {
+            return Ok(None);
+        }
+        let dot = if self.group.is_empty() { "" } else { "." };
+        let text = format!("{} {}{dot}{}", denied.join(", "), self.resource, self.group);
+        Ok(Some(match &self.namespace {
+            Some(namespace) => format!("{text} (in {namespace})"),
+            None => text,
+        }))
+    }
+}
+
+async fn is_allowed(client: &Client, access: &Access, verb: &str) -> anyhow::Result<bool> {
+    let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
+    let attributes = ResourceAttributes {
+        group: Some(access.group.clone()),
+        resource: Some(access.resource.clone()),
+        namespace: access.namespace.clone(),
+        verb: Some(verb.to_owned()),
+        ..ResourceAttributes::default()
+    };
+    let review = SelfSubjectAccessReview {
+        spec: SelfSubjectAccessReviewSpec {
+            resource_attributes: Some(attributes),
+            ..SelfSubjectAccessReviewSpec::default()
+        },
+        ..SelfSubjectAccessReview::default()
+    };
+    let response = reviews.create(&PostParams::default(), &review).await;
+    let response = response.context("nothing was applied: cannot review permissions")?;
+    Ok(response.status.is_some_and(|status| status.allowed))
+}
+
+/// Checks that the cluster serves the APIs, that the user has this access and may apply the objects, and that the API server would
+/// accept them.
+pub(crate) async fn check(client: &Client, objects: &[Object], access: Vec<Access>) -> anyhow::Result<()> {
+    check_apis(client, objects).await?;
+    let needed: BTreeSet<_> = objects.iter().map(Access::to_apply).chain(access).collect();
+    let mut denied = Vec::new();
+    for access in needed {
+        denied.extend(access.denied(client).await?);
+    }
+    if !denied.is_empty() {
+        bail!("nothing was applied: this user may not {}", denied.join("; "));
+    }
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let namespace = namespaces.get_opt(manifests::NAMESPACE).await;
+    let namespace = namespace.context("nothing was applied: cannot read namespaces")?;
+    let is_deleted = |namespace: &Namespace| namespace.metadata.deletion_timestamp.is_some();
+    if namespace.as_ref().is_some_and(is_deleted) {
+        bail!(
+            "nothing was applied: the namespace {} is being deleted; run the command again when it is gone",
+            manifests::NAMESPACE
+        );
+    }
+    // The API server cannot try to apply an object in a namespace that does not exist yet.
+    let is_tried = |object: &&Object| namespace.is_some() || object.namespace.as_deref() != Some(manifests::NAMESPACE);
+    let mut rejected = Vec::new();
+    for object in objects.iter().filter(is_tried) {
+        rejected.extend(apply::try_apply(client, object).await.err());
+    }
+    if !rejected.is_empty() {
+        bail!("nothing was applied: {}", error::first(&rejected));
     }
     Ok(())
 }
@@ -72,44 +155,11 @@ fn missing_apis<'a>(served: &'a APIGroupList, objects: &'a [Object]) -> Vec<&'a 
     needed.difference(&served).copied().collect()
 }
 
-/// Whether the user may apply an object: server-side apply needs `patch`, and `create` for an object that does not exist.
-async fn review(client: &Client, object: &Object) -> anyhow::Result<()> {
-    let reviews: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-    for verb in ["create", "patch"] {
-        let attributes = ResourceAttributes {
-            group: Some(object.resource.group.clone()),
-            resource: Some(object.resource.plural.clone()),
-            namespace: object.namespace.clone(),
-            verb: Some(verb.to_owned()),
-            ..ResourceAttributes::default()
-        };
-        let review = SelfSubjectAccessReview {
-            spec: SelfSubjectAccessReviewSpec {
-                resource_attributes: Some(attributes),
-                ..SelfSubjectAccessReviewSpec::default()
-            },
-            ..SelfSubjectAccessReview::default()
-        };
-        let response = reviews.create(&PostParams::default(), &review).await;
-        let response = response.context("cannot review permissions")?;
-        if !response.status.is_some_and(|status| status.allowed) {
-            bail!(
-                "this user may not {verb} {} in the namespace {}",
-                object.resource.plural,
-                object.namespace.as_deref().unwrap_or_default()
-            );
-        }
-    }
-    Ok(())
-}
-
 /// A shadow replaces the Deployment. It must not turn off a controller that writes.
 pub(crate) async fn check_shadow(client: &Client, controllers: &[Controller]) -> anyhow::Result<()> {
-    let deployments: Api<Deployment> = Api::namespaced(client.clone(), manifests::NAMESPACE);
-    for controller in controllers {
-        let deployment = deployments.get_opt(controller.name()).await;
-        let deployment = deployment.context("cannot read Deployments; nothing was applied")?;
-        if deployment.is_some_and(|deployment| !is_shadow(&deployment)) {
+    for &controller in controllers {
+        let deployment = installed::deployment(client, controller).await?;
+        if deployment.is_some_and(|deployment| !installed::is_shadow(&deployment)) {
             bail!(
                 "nothing was applied: {} is installed and writes slices; --shadow would turn it off. Remove it first (--delete), \
                  after the built-in controller is turned on",
@@ -120,16 +170,11 @@ pub(crate) async fn check_shadow(client: &Client, controllers: &[Controller]) ->
     Ok(())
 }
 
-fn is_shadow(deployment: &Deployment) -> bool {
-    let template = deployment.spec.iter().filter_map(|spec| spec.template.spec.as_ref());
-    let mut arguments = template
-        .flat_map(|pod| &pod.containers)
-        .flat_map(|container| container.args.iter().flatten());
-    arguments.any(|argument| argument == "--dry-run=true")
-}
-
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use kube::client::Body;
     use serde_json::json;
 
     use super::*;
@@ -155,6 +200,22 @@ mod tests {
         assert_eq!(
             missing_apis(&list(&versions), &objects),
             ["apps/v1", "discovery.k8s.io/v1"]
+        );
+    }
+
+    /// kube-apiserver does not start without this API, so that this is not played on a real one.
+    #[tokio::test]
+    async fn without_the_api_of_slices_no_other_request_is_sent() {
+        let respond = |request: http::Request<Body>| async move {
+            assert_eq!(request.uri().path(), "/apis");
+            let groups = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": []});
+            Ok::<_, Infallible>(http::Response::new(Body::from(groups.to_string().into_bytes())))
+        };
+        let client = Client::new(tower::service_fn(respond), "default");
+        let error = check(&client, &[], Vec::new()).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "nothing was applied: the cluster does not serve discovery.k8s.io/v1; Kubernetes 1.29 or later does"
         );
     }
 }

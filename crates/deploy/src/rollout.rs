@@ -1,17 +1,20 @@
-//! Waits until the Deployments are rolled out, and reports what they wait for.
+//! Waits until the Deployments are rolled out and an instance of each leads, and reports what they wait for.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::{
     apps::v1::{Deployment, DeploymentStatus},
-    core::v1::{ContainerStatus, Pod},
+    core::v1::{Container, ContainerStatus, Event, Pod},
 };
 use kube::{Api, Client, ResourceExt as _, api::ListParams};
 use manifests::Controller;
 use tokio::time::{Instant, sleep};
 
-use crate::installed;
+use crate::{
+    error, installed,
+    lease::{Leadership, wait_for_renewal},
+};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Reasons of a waiting container whose image is not on the node.
@@ -34,28 +37,45 @@ enum Rollout {
     WithoutImage(String),
 }
 
-/// Waits until all Deployments are rolled out. Prints every change of their state.
-pub(crate) async fn wait(client: &Client, controllers: &[Controller], timeout: Duration) -> anyhow::Result<()> {
+/// What was read of a Deployment.
+struct Observed {
+    deployment: Deployment,
+    pods: Vec<Pod>,
+    /// The last warning about each pod.
+    warnings: BTreeMap<String, String>,
+}
+
+/// Waits until all Deployments are rolled out and, unless they are shadows, an instance of each leads. Prints every change of
+/// their state.
+pub(crate) async fn wait(
+    client: &Client,
+    controllers: &[Controller],
+    shadow: bool,
+    timeout: Duration,
+) -> anyhow::Result<()> {
     let end = Instant::now() + timeout;
     for controller in controllers {
         wait_for(client, controller.name(), end).await?;
+    }
+    if !shadow {
+        for controller in controllers {
+            wait_for_leader(client, controller.name(), end).await?;
+        }
     }
     Ok(())
 }
 
 async fn wait_for(client: &Client, name: &str, end: Instant) -> anyhow::Result<()> {
-    let deployments: Api<Deployment> = Api::namespaced(client.clone(), manifests::NAMESPACE);
-    let pods: Api<Pod> = Api::namespaced(client.clone(), manifests::NAMESPACE);
-    let of_deployment = ListParams::default().labels(&format!("{}={name}", manifests::NAME_LABEL));
     let mut printed = String::new();
     let mut without_image_since = None;
     loop {
-        let deployment = deployments.get(name).await;
-        let deployment = deployment.with_context(|| format!("cannot read the Deployment {name}"))?;
-        let pods = pods.list(&of_deployment).await;
-        let pods = pods.with_context(|| format!("cannot list the pods of {name}"))?.items;
+        let rollout = match observe(client, name).await {
+            Ok(observed) => state(&observed),
+            // An API server may restart meanwhile.
+            Err(error) => Rollout::InProgress(error::line(&error)),
+        };
         let now = Instant::now();
-        let progress = match state(&deployment, &pods) {
+        let progress = match rollout {
             Rollout::Complete => {
                 println!("{name}: rolled out");
                 return Ok(());
@@ -83,6 +103,50 @@ async fn wait_for(client: &Client, name: &str, end: Instant) -> anyhow::Result<(
     }
 }
 
+async fn observe(client: &Client, name: &str) -> anyhow::Result<Observed> {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), manifests::NAMESPACE);
+    let deployment = deployments.get(name).await;
+    let deployment = deployment.with_context(|| format!("cannot read the Deployment {name}"))?;
+    let pods: Api<Pod> = Api::namespaced(client.clone(), manifests::NAMESPACE);
+    let of_deployment = ListParams::default().labels(&format!("{}={name}", manifests::NAME_LABEL));
+    let pods = pods.list(&of_deployment).await;
+    let pods = pods.with_context(|| format!("cannot list the pods of {name}"))?;
+    let events: Api<Event> = Api::namespaced(client.clone(), manifests::NAMESPACE);
+    let warnings = ListParams::default().fields("type=Warning,involvedObject.kind=Pod");
+    let events = events.list(&warnings).await.context("cannot list events")?;
+    Ok(Observed {
+        deployment,
+        pods: pods.items,
+        warnings: warnings_by_pod(events.items),
+    })
+}
+
+fn warnings_by_pod(mut events: Vec<Event>) -> BTreeMap<String, String> {
+    events.sort_by_key(|event| event.last_timestamp.clone());
+    let by_pod = events.into_iter().filter_map(|event| {
+        let (reason, message) = (event.reason?, event.message?);
+        Some((event.involved_object.name?, format!("{reason}: {message}")))
+    });
+    by_pod.collect()
+}
+
+/// A standby is ready as well, so that a complete rollout does not show that slices are written.
+async fn wait_for_leader(client: &Client, name: &str, end: Instant) -> anyhow::Result<()> {
+    let timeout = end.saturating_duration_since(Instant::now());
+    let waiting = format!("{name}: waiting until an instance acquires its Lease");
+    match wait_for_renewal(client, manifests::LEASE_NAMESPACE, name, timeout, &waiting).await? {
+        Leadership::Held(holder) => {
+            println!("{name}: {holder} leads");
+            Ok(())
+        }
+        Leadership::NotRenewed | Leadership::Missing => bail!(
+            "{name} is rolled out, but no instance has acquired its Lease in time, so that no slice is written: \
+             `kubectl --namespace {} logs deployment/{name}` shows why",
+            manifests::NAMESPACE
+        ),
+    }
+}
+
 fn remains() -> String {
     format!(
         "All objects are applied, and the rollout goes on when the cause is gone; `kubectl --namespace {} get pods` shows it, \
@@ -100,34 +164,40 @@ fn pull_again(name: &str) -> String {
     )
 }
 
-fn state(deployment: &Deployment, pods: &[Pod]) -> Rollout {
+fn state(observed: &Observed) -> Rollout {
+    let Observed { deployment, pods, .. } = observed;
     let desired = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
     let empty = DeploymentStatus::default();
     let status = deployment.status.as_ref().unwrap_or(&empty);
-    let observed = status.observed_generation == deployment.metadata.generation;
+    let is_observed = status.observed_generation == deployment.metadata.generation;
     let updated = status.updated_replicas.unwrap_or(0);
     let available = status.available_replicas.unwrap_or(0);
-    if observed && updated == desired && available == desired && status.replicas == Some(desired) {
+    if is_observed && updated == desired && available == desired && status.replicas == Some(desired) {
         return Rollout::Complete;
     }
     // Pods of an earlier template, or pods that terminate, are no obstacle.
-    let image = installed::image(deployment);
-    let pods = pods
-        .iter()
-        .filter(|pod| observed && pod.metadata.deletion_timestamp.is_none() && pod_image(pod) == image);
+    let template = program(installed::container(deployment));
+    let pods = pods.iter().filter(|pod| {
+        is_observed && pod.metadata.deletion_timestamp.is_none() && program(container_of(pod)) == template
+    });
     if let Some(reason) = pods.clone().find_map(missing_image) {
         return Rollout::WithoutImage(reason);
     }
     let rejected = status.conditions.iter().flatten();
     let rejected = rejected.filter(|condition| condition.type_ == "ReplicaFailure" && condition.status == "True");
     let mut reasons: Vec<_> = rejected.filter_map(|condition| condition.message.clone()).collect();
-    reasons.extend(pods.filter_map(waits_for));
+    reasons.extend(pods.filter_map(|pod| waits_for(pod, &observed.warnings)));
     let counts = format!("{updated} of {desired} replicas updated, {available} available");
     Rollout::InProgress([vec![counts], reasons].concat().join("; "))
 }
 
-fn pod_image(pod: &Pod) -> Option<&str> {
-    pod.spec.as_ref()?.containers.first()?.image.as_deref()
+/// What distinguishes the pods of two templates: image and arguments.
+fn program(container: Option<&Container>) -> Option<(&Option<String>, &Option<Vec<String>>)> {
+    container.map(|container| (&container.image, &container.args))
+}
+
+fn container_of(pod: &Pod) -> Option<&Container> {
+    pod.spec.as_ref()?.containers.first()
 }
 
 /// The status of the only container of a pod.
@@ -152,24 +222,31 @@ fn missing_image(pod: &Pod) -> Option<String> {
 }
 
 /// Why a pod is not ready.
-fn waits_for(pod: &Pod) -> Option<String> {
+fn waits_for(pod: &Pod, warnings: &BTreeMap<String, String>) -> Option<String> {
     let name = pod.name_any();
-    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let status = pod.status.as_ref()?;
+    let container = container(pod);
+    if container.is_some_and(|container| container.ready) {
+        return None;
+    }
+    if container
+        .and_then(|container| container.state.as_ref()?.running.as_ref())
+        .is_some()
+    {
+        return Some(format!(
+            "pod {name} runs, but is not ready: `kubectl --namespace {} logs {name}` shows why",
+            manifests::NAMESPACE
+        ));
+    }
+    let conditions = status.conditions.iter().flatten();
     let unscheduled = conditions
         .filter(|condition| condition.type_ == "PodScheduled" && condition.status == "False")
         .find_map(|condition| condition.message.clone());
-    let container = container(pod);
-    let is_running = container.is_some_and(|container| {
-        let state = container.state.as_ref();
-        !container.ready && state.is_some_and(|state| state.running.is_some())
-    });
-    if is_running {
-        let namespace = manifests::NAMESPACE;
-        return Some(format!(
-            "pod {name} runs, but is not ready: `kubectl --namespace {namespace} logs {name}` shows why"
-        ));
-    }
-    let reason = unscheduled.or_else(|| container_waits_for(container?))?;
+    let rejected = || Some(format!("{}: {}", status.reason.as_ref()?, status.message.as_ref()?));
+    let reason = unscheduled
+        .or_else(rejected)
+        .or_else(|| container_waits_for(container?))
+        .or_else(|| warnings.get(&name).cloned())?;
     Some(format!("pod {name}: {reason}"))
 }
 
@@ -212,6 +289,14 @@ mod tests {
 
     fn observed() -> Deployment {
         deployment(&json!({"observedGeneration": 2}))
+    }
+
+    fn state(deployment: &Deployment, pods: &[Pod]) -> Rollout {
+        super::state(&Observed {
+            deployment: deployment.clone(),
+            pods: pods.to_vec(),
+            warnings: BTreeMap::from([("p".to_owned(), "FailedMount: no secret".to_owned())]),
+        })
     }
 
     fn pod(status: &Value) -> Pod {
@@ -260,11 +345,13 @@ mod tests {
     fn pods_of_an_earlier_template_and_terminating_pods_are_ignored() {
         let mut earlier = waiting("ImagePullBackOff");
         earlier.spec.as_mut().unwrap().containers[0].image = Some("typo".to_owned());
+        let mut shadow = waiting("ImagePullBackOff");
+        shadow.spec.as_mut().unwrap().containers[0].args = Some(vec!["--dry-run=true".to_owned()]);
         let mut terminating: Value = serde_json::to_value(waiting("ImagePullBackOff")).unwrap();
         terminating["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z".into();
         let terminating = serde_json::from_value(terminating).unwrap();
         let in_progress = Rollout::InProgress("0 of 2 replicas updated, 0 available".to_owned());
-        assert_eq!(state(&observed(), &[earlier, terminating]), in_progress);
+        assert_eq!(state(&observed(), &[earlier, shadow, terminating]), in_progress);
         let not_observed = deployment(&json!({"observedGeneration": 1}));
         assert_eq!(state(&not_observed, &[waiting("ImagePullBackOff")]), in_progress);
     }
@@ -280,7 +367,11 @@ mod tests {
         let not_ready = container(&json!({"running": {}}), &json!({}));
         for (pod, reason) in [
             (pod(&json!({"conditions": [unscheduled]})), "; pod p: no nodes"),
-            (waiting("ContainerCreating"), ""),
+            (waiting("ContainerCreating"), "; pod p: FailedMount: no secret"),
+            (
+                pod(&json!({"phase": "Failed", "reason": "NodePorts", "message": "no free ports"})),
+                "; pod p: NodePorts: no free ports",
+            ),
             (waiting("CreateContainerError"), "; pod p: CreateContainerError: m"),
             (
                 crashed,
@@ -295,5 +386,21 @@ mod tests {
             let text = format!("0 of 2 replicas updated, 0 available; quota exceeded{reason}");
             assert_eq!(state(&deployment(&status), &[pod]), Rollout::InProgress(text));
         }
+    }
+
+    #[test]
+    fn the_last_warning_about_a_pod_counts() {
+        let event = |minute: u32, message: &str| {
+            serde_json::from_value(json!({
+                "metadata": {}, "involvedObject": {"name": "p"}, "reason": "FailedMount", "message": message,
+                "lastTimestamp": format!("2024-01-01T00:{minute:02}:00Z"),
+            }))
+            .unwrap()
+        };
+        let warnings = warnings_by_pod(vec![event(2, "second"), event(1, "first")]);
+        assert_eq!(
+            warnings,
+            BTreeMap::from([("p".to_owned(), "FailedMount: second".to_owned())])
+        );
     }
 }

@@ -1,5 +1,5 @@
 //! Shared by xtask, the programs that it runs, and tests: Cargo, Go and Git as processes, a command-line entry point, generated
-//! files, and a leak check for tests.
+//! files, commands that load images, and a leak check for tests.
 //!
 //! Few dependencies: a fresh clone builds this crate before any command runs.
 
@@ -7,6 +7,7 @@ mod cargo;
 mod command;
 mod files;
 mod generated;
+mod load_commands;
 pub mod recorder;
 mod test_sandbox;
 
@@ -14,4 +15,5 @@ pub use cargo::{build, build_with, cargo, quiet_unless_terminal};
 pub use command::{error_line, run};
 pub use files::{files, read, rust_files};
 pub use generated::Generated;
+pub use load_commands::{ARCHIVE, LOAD_COMMANDS};
 pub use test_sandbox::TestSandbox;

@@ -4,6 +4,7 @@ use std::{fs, path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
 use clap::Parser;
+use devtools::{ARCHIVE, LOAD_COMMANDS};
 use image::{
     PROGRAMS,
     image::{Image, Input, build},
@@ -62,10 +63,11 @@ fn run(args: &Args) -> anyhow::Result<()> {
         let bytes = image.archive()?;
         fs::write(&archive, &bytes).with_context(|| format!("cannot write {}", archive.display()))?;
         println!("{}", image.references.join(" "));
-        println!("  digest   {}", image.digest);
-        println!("  layout   {}", layout.display());
+        println!("  {:<11}{}", "digest", image.digest);
+        println!("  {:<11}{}", "layout", layout.display());
         println!(
-            "  archive  {} ({}, the program {})",
+            "  {:<11}{} ({}, the program {})",
+            "archive",
             archive.display(),
             megabytes(bytes.len()),
             megabytes(program.len())
@@ -77,21 +79,14 @@ fn run(args: &Args) -> anyhow::Result<()> {
 
 /// Prints how to load an archive.
 fn print_usage(image: &Image, archive: &str) {
-    let reference = image.references.first().map_or("", String::as_str);
-    for (to, command) in [
-        ("Docker", format!("docker load --input {archive}")),
-        ("kind", format!("kind load image-archive {archive}")),
-        (
-            "a node with containerd",
-            format!("ctr --namespace k8s.io images import {archive}"),
-        ),
-        (
-            "a registry",
-            format!("skopeo copy docker-archive:{archive} docker://REGISTRY/{reference}"),
-        ),
-    ] {
-        println!("  load into {to}: {command}");
+    for (cluster, command) in LOAD_COMMANDS {
+        println!("  {cluster:<11}{}", command.replace(ARCHIVE, archive));
     }
+    let reference = image.references.first().map_or("", String::as_str);
+    println!(
+        "  {:<11}skopeo copy docker-archive:{archive} docker://REGISTRY/{reference}",
+        "registry"
+    );
 }
 
 #[expect(clippy::cast_precision_loss, reason = "one digit after the point is printed")]

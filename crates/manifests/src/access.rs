@@ -89,6 +89,8 @@ pub(crate) fn service_account_subject(name: &str) -> Subject {
     }
 }
 
-fn role_name(controller: Controller) -> String {
+/// The name of the roles of a controller, and of their bindings.
+#[must_use]
+pub fn role_name(controller: Controller) -> String {
     format!("{PART_OF}:{}", controller.name())
 }

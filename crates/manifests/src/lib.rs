@@ -22,6 +22,7 @@ use k8s_openapi::{
 use kube::core::DynamicObject;
 use serde::Serialize;
 
+pub use access::role_name;
 pub use controller::Controller;
 pub use files::{GENERATED_DIRECTORIES, files};
 

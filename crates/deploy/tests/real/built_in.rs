@@ -1,0 +1,172 @@
+//! Beside the built-in controllers of kube-controller-manager.
+
+use k8s_openapi::api::{
+    coordination::v1::Lease,
+    core::v1::{Endpoints, ServiceAccount},
+};
+use kube::{Api, api::ListParams};
+use testenv::{Cluster, ControlPlane, Signal, until};
+
+use crate::harness::{Leaders, PROGRAMS, admin, arguments, deploy, deployment, installed, renew, services, start};
+
+/// The arguments of the commands in docs/migrate.md, in their order.
+fn documented_commands() -> Vec<Vec<&'static str>> {
+    let blocks = include_str!("../../../../docs/migrate.md").split("```sh\n").skip(1);
+    let lines = blocks.flat_map(|block| block.split("```").next().unwrap().lines());
+    // The images of the test need not exist: no node runs them.
+    let ours = lines.filter(|&line| line != "cargo xtask image");
+    let arguments = ours.map(|line| {
+        line.strip_prefix("cargo xtask deploy")
+            .unwrap_or_else(|| panic!("{line}"))
+    });
+    arguments
+        .map(|arguments| arguments.split_whitespace().collect())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_documented_migration_works_and_is_refused_beside_the_built_in_controllers() {
+    let cluster = Cluster::start().await.unwrap();
+    let control_plane = cluster.control_plane();
+    let built_in = control_plane.controller_manager(&PROGRAMS, &[]).await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = admin(control_plane);
+    let commands = documented_commands();
+    let [shadow, install, delete] = commands.as_slice() else {
+        panic!("{commands:?}");
+    };
+
+    let (success, output) = deploy(&admin, install).await;
+    assert!(!success, "{output}");
+    for text in [
+        "nothing was applied",
+        "kube-controller-manager writes slices",
+        "kubeadm",
+        "kind",
+        "k3s",
+        "Talos",
+        "--shadow",
+        "-endpointslice-controller,-endpointslice-mirroring-controller",
+    ] {
+        assert!(output.contains(text), "{text}: {output}");
+    }
+    assert_eq!(installed(&client).await, [""; 0]);
+    assert_eq!(
+        services(&client).await,
+        [""; 0],
+        "the Services of the check are deleted"
+    );
+
+    let (success, output) = deploy(&admin, shadow).await;
+    assert!(success && output.contains("grep 'dry run: difference'"), "{output}");
+    for program in PROGRAMS {
+        let deployment = deployment(&client, program).await.unwrap();
+        assert!(
+            arguments(&deployment).contains(&"--dry-run=true".to_owned()),
+            "{program}"
+        );
+        assert_eq!(deployment.status.unwrap().available_replicas, Some(1), "{program}");
+    }
+
+    built_in.stop().await.unwrap();
+    let leaders = Leaders::start(&client);
+    let (success, output) = deploy(&admin, install).await;
+    assert!(success, "{output}");
+    for program in PROGRAMS {
+        let deployment = deployment(&client, program).await.unwrap();
+        assert!(
+            !arguments(&deployment).contains(&"--dry-run=true".to_owned()),
+            "{program}"
+        );
+    }
+    leaders.stop().await;
+    let (success, output) = deploy(&admin, delete).await;
+    assert!(success, "{output}");
+    assert_eq!(installed(&client).await, [""; 0], "{output}");
+}
+
+/// While none leads, the absence of slices does not show that the built-in controllers are off.
+#[tokio::test]
+async fn the_check_waits_for_a_kube_controller_manager_that_leads() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = admin(&control_plane);
+    let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-system");
+    renew(&leases, "kube-controller-manager").await;
+
+    let process = start(&admin.path, &[]);
+    process
+        .wait_for_output("waiting for up to 60 s until a kube-controller-manager leads")
+        .await
+        .unwrap();
+    let built_in = control_plane.controller_manager(&PROGRAMS, &["--leader-elect=true"]);
+    let _built_in = built_in.await.unwrap();
+    assert!(!process.wait().await.unwrap().success());
+    let output = process.output();
+    assert!(output.contains("the built-in controller still works"), "{output}");
+    assert_eq!(installed(&client).await, [""; 0]);
+}
+
+/// The value of `--controllers` that docs/migrate.md names for kubeadm, which replaces the default value.
+fn documented_controllers() -> &'static str {
+    let row = include_str!("../../../../docs/migrate.md")
+        .lines()
+        .find(|line| line.starts_with("| kubeadm |"));
+    let (_, value) = row.unwrap().split_once("`--controllers=").unwrap();
+    value.split_once('`').unwrap().0
+}
+
+#[tokio::test]
+async fn the_documented_flag_turns_the_built_in_controllers_off_and_others_stay_on() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = admin(&control_plane);
+    let controllers = [documented_controllers()];
+    let manager = control_plane.controller_manager(&controllers, &["--leader-elect=true"]);
+    let _manager = manager.await.unwrap();
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
+    until("another controller works", async || {
+        accounts.get_opt("default").await.is_ok_and(|found| found.is_some())
+    })
+    .await
+    .unwrap();
+
+    let leaders = Leaders::start(&client);
+    let process = start(&admin.path, &["--timeout", "1"]);
+    process.wait().await.unwrap();
+    leaders.stop().await;
+    let output = process.output();
+    assert!(output.contains("checking for 10 s"), "{output}");
+    assert!(!output.contains("the built-in controller still works"), "{output}");
+    assert!(
+        !output.contains("warning: "),
+        "a kube-controller-manager leads: {output}"
+    );
+    assert_eq!(services(&client).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_interrupted_check_leaves_nothing() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = admin(&control_plane);
+    let endpoints: Api<Endpoints> = Api::default_namespaced(client.clone());
+    let checked = ListParams::default().labels("endpointslice-rs/check");
+    for signal in [Signal::INT, Signal::TERM] {
+        let process = start(&admin.path, &[]);
+        until("the objects of the check exist", async || {
+            services(&client).await.len() == 2 && !endpoints.list(&checked).await.unwrap().items.is_empty()
+        })
+        .await
+        .unwrap();
+        process.signal(signal).unwrap();
+        assert!(!process.wait().await.unwrap().success());
+        let output = process.output();
+        assert!(
+            output.ends_with("error: interrupted; nothing was applied\n"),
+            "{output}"
+        );
+        assert_eq!(services(&client).await, [""; 0]);
+        assert!(endpoints.list(&checked).await.unwrap().items.is_empty());
+    }
+}

@@ -1,0 +1,9 @@
+//! `cargo xtask deploy` on a real control plane with a scheduler and fake nodes.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
+
+mod built_in;
+mod errors;
+mod harness;
+mod install;
+mod rollout;

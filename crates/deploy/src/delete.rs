@@ -239,28 +239,28 @@ async fn wait_for_namespace(client: &Client, end: Instant) -> anyhow::Result<()>
     let mut wait = Wait::new(end);
     loop {
         let namespace = namespaces.get_opt(manifests::NAMESPACE).await;
-        let obstacles = match namespace.context("cannot read namespaces") {
+        let reasons = match namespace.context("cannot read namespaces") {
             Ok(None) => return Ok(()),
-            Ok(Some(namespace)) => obstacles(&namespace),
+            Ok(Some(namespace)) => reasons(&namespace),
             Err(error) => error::line(&error),
         };
-        wait.next(&format!("the namespace {} ({obstacles})", manifests::NAMESPACE))
+        wait.next(&format!("the namespace {} ({reasons})", manifests::NAMESPACE))
             .await?;
     }
 }
 
 /// What prevents the deletion of a namespace.
-fn obstacles(namespace: &Namespace) -> String {
+fn reasons(namespace: &Namespace) -> String {
     let status = namespace.status.iter();
     let conditions = status.flat_map(|status| status.conditions.iter().flatten());
     let conditions = conditions.filter(|condition| condition.status == "True");
-    let obstacles: Vec<_> = conditions
+    let reasons: Vec<_> = conditions
         .filter_map(|condition| condition.message.as_deref())
         .collect();
-    if obstacles.is_empty() {
+    if reasons.is_empty() {
         "kube-controller-manager has not deleted it yet".to_owned()
     } else {
-        obstacles.join("; ")
+        reasons.join("; ")
     }
 }
 

@@ -175,7 +175,7 @@ fn state(observed: &Observed) -> Rollout {
     if is_observed && updated == desired && available == desired && status.replicas == Some(desired) {
         return Rollout::Complete;
     }
-    // Pods of an earlier template, or pods that terminate, are no obstacle.
+    // Pods of an earlier template, and pods that terminate, do not count.
     let template = program(installed::container(deployment));
     let pods = pods.iter().filter(|pod| {
         is_observed && pod.metadata.deletion_timestamp.is_none() && program(container_of(pod)) == template

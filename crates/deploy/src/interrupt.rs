@@ -1,9 +1,9 @@
-//! SIGINT and SIGTERM: the command says what it leaves behind.
+//! SIGINT and SIGTERM: the error names what remains in the cluster.
 
 use anyhow::{Context as _, bail};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Runs a part of the command. On a signal the part ends with an error, which says what remains.
+/// Runs a part of the command. On a signal the part ends with an error, which names what remains.
 pub(crate) async fn interruptible<T>(
     part: impl Future<Output = anyhow::Result<T>>,
     remains: &str,

@@ -1,0 +1,129 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+const POD: &str =
+    r#"{"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}"#;
+
+fn deployment(status: &Value) -> Deployment {
+    let template = json!({"spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let spec = json!({"replicas": 2, "selector": {}, "template": template});
+    serde_json::from_value(json!({"metadata": {"generation": 2}, "spec": spec, "status": status})).unwrap()
+}
+
+fn observed() -> Deployment {
+    deployment(&json!({"observedGeneration": 2}))
+}
+
+fn state(deployment: &Deployment, pods: &[Pod]) -> Rollout {
+    super::state(&Observed {
+        deployment: deployment.clone(),
+        pods: pods.to_vec(),
+        warnings: BTreeMap::from([("p".to_owned(), "FailedMount: no secret".to_owned())]),
+    })
+}
+
+fn pod(status: &Value) -> Pod {
+    let mut pod: Value = serde_json::from_str(POD).unwrap();
+    pod["status"] = status.clone();
+    serde_json::from_value(pod).unwrap()
+}
+
+fn container(state: &Value, last_state: &Value) -> Pod {
+    pod(&json!({"containerStatuses": [
+        {"name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state, "lastState": last_state},
+    ]}))
+}
+
+fn waiting(reason: &str) -> Pod {
+    container(&json!({"waiting": {"reason": reason, "message": "m"}}), &json!({}))
+}
+
+#[test]
+fn complete_when_all_replicas_are_updated_and_available() {
+    let mut status = json!({"observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "availableReplicas": 2});
+    assert_eq!(state(&deployment(&status), &[]), Rollout::Complete);
+    for (field, value) in [
+        ("observedGeneration", 1),
+        ("replicas", 3),
+        ("updatedReplicas", 1),
+        ("availableReplicas", 1),
+    ] {
+        let before = status[field].take();
+        status[field] = value.into();
+        let state = state(&deployment(&status), &[]);
+        assert!(matches!(state, Rollout::InProgress(_)), "{field}");
+        status[field] = before;
+    }
+}
+
+#[test]
+fn an_image_that_cannot_be_pulled_is_named() {
+    let text = "the node n cannot pull the image i (ImagePullBackOff: m)";
+    let without_image = state(&observed(), &[waiting("ImagePullBackOff")]);
+    assert_eq!(without_image, Rollout::WithoutImage(text.to_owned()));
+}
+
+/// As after a second run with the right image.
+#[test]
+fn pods_of_an_earlier_template_and_terminating_pods_are_ignored() {
+    let mut earlier = waiting("ImagePullBackOff");
+    earlier.spec.as_mut().unwrap().containers[0].image = Some("typo".to_owned());
+    let mut shadow = waiting("ImagePullBackOff");
+    shadow.spec.as_mut().unwrap().containers[0].args = Some(vec!["--dry-run=true".to_owned()]);
+    let mut terminating: Value = serde_json::to_value(waiting("ImagePullBackOff")).unwrap();
+    terminating["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z".into();
+    let terminating = serde_json::from_value(terminating).unwrap();
+    let in_progress = Rollout::InProgress("0 of 2 replicas updated, 0 available".to_owned());
+    assert_eq!(state(&observed(), &[earlier, shadow, terminating]), in_progress);
+    let not_observed = deployment(&json!({"observedGeneration": 1}));
+    assert_eq!(state(&not_observed, &[waiting("ImagePullBackOff")]), in_progress);
+}
+
+#[test]
+fn progress_names_what_pods_and_replica_sets_wait_for() {
+    let rejected = json!({"type": "ReplicaFailure", "status": "True", "message": "quota exceeded"});
+    let unscheduled = json!({"type": "PodScheduled", "status": "False", "message": "no nodes"});
+    let crashed = container(
+        &json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}),
+        &json!({"terminated": {"exitCode": 2, "message": "error: unknown flag\n"}}),
+    );
+    let not_ready = container(&json!({"running": {}}), &json!({}));
+    for (pod, reason) in [
+        (pod(&json!({"conditions": [unscheduled]})), "; pod p: no nodes"),
+        (waiting("ContainerCreating"), "; pod p: FailedMount: no secret"),
+        (
+            pod(&json!({"phase": "Failed", "reason": "NodePorts", "message": "no free ports"})),
+            "; pod p: NodePorts: no free ports",
+        ),
+        (waiting("CreateContainerError"), "; pod p: CreateContainerError: m"),
+        (
+            crashed,
+            "; pod p: CrashLoopBackOff: it ended with exit code 2: error: unknown flag",
+        ),
+        (
+            not_ready,
+            "; pod p runs, but is not ready: `kubectl --namespace endpointslice-system logs p` shows why",
+        ),
+    ] {
+        let status = json!({"observedGeneration": 2, "conditions": [rejected]});
+        let text = format!("0 of 2 replicas updated, 0 available; quota exceeded{reason}");
+        assert_eq!(state(&deployment(&status), &[pod]), Rollout::InProgress(text));
+    }
+}
+
+#[test]
+fn the_last_warning_about_a_pod_counts() {
+    let event = |minute: u32, message: &str| {
+        serde_json::from_value(json!({
+            "metadata": {}, "involvedObject": {"name": "p"}, "reason": "FailedMount", "message": message,
+            "lastTimestamp": format!("2024-01-01T00:{minute:02}:00Z"),
+        }))
+        .unwrap()
+    };
+    let warnings = warnings_by_pod(vec![event(2, "second"), event(1, "first")]);
+    assert_eq!(
+        warnings,
+        BTreeMap::from([("p".to_owned(), "FailedMount: second".to_owned())])
+    );
+}

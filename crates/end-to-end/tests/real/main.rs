@@ -14,6 +14,7 @@ mod harness;
 mod metrics;
 mod restart;
 mod rolling;
+mod shadow;
 mod sync_counts;
 mod takeover;
 

@@ -33,6 +33,7 @@
 //! ```
 
 mod access;
+mod audit;
 mod block_watches;
 mod cluster;
 mod component;
@@ -58,6 +59,7 @@ mod webhook;
 mod workspace_binaries;
 
 pub use access::{Credentials, KubeconfigFile, User};
+pub use audit::{AuditLog, AuditedRequest};
 pub use block_watches::block_watches;
 pub use cluster::{Cluster, ClusterBuilder};
 pub use component::Component;

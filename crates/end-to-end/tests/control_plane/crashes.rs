@@ -44,11 +44,12 @@ async fn f17_a_crash_after_any_write_is_repaired_after_the_restart() {
 async fn play(k: usize) -> usize {
     let environment = shared().await;
     let control_plane = &environment.control_plane;
+    let accounts = environment.accounts();
     let client = control_plane.client().unwrap();
     let namespace = format!("f17-{k}");
     let recorder = create_inputs(&client, &namespace).await;
     let proxy = FaultProxy::start(control_plane).await.unwrap();
-    let kubeconfig = proxy.kubeconfig(environment.account(Tested::Services)).unwrap();
+    let kubeconfig = proxy.kubeconfig(&accounts.users[Tested::Services as usize]).unwrap();
     let arguments = [
         format!("--kubeconfig={}", kubeconfig.path.display()),
         format!("--namespace={namespace}"),

@@ -1,11 +1,13 @@
 //! The control planes that tests share, each with the accounts of the controllers.
 
+use std::sync::Arc;
+
 use manifests::{Controller, LEASE_NAMESPACE};
-use testenv::{ControlPlane, User};
+use testenv::ControlPlane;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 use crate::{
-    accounts::{self, ENFORCE_OWNER_REFERENCES},
+    accounts::{self, Accounts},
     fixtures::{self, NODE},
     harness::{Tested, put},
 };
@@ -22,47 +24,55 @@ static RESTORED_TURN: Mutex<()> = Mutex::const_new(());
 /// A control plane, and the accounts of the controllers.
 pub(crate) struct Environment {
     pub(crate) control_plane: ControlPlane,
-    accounts: [User; 2],
+    accounts: Accounts,
+    /// Whether tests stop the API server.
+    apiserver_restarts: bool,
 }
 
 impl Environment {
-    /// The account of a controller, with the permissions of the manifests.
-    pub(crate) fn account(&self, tested: Tested) -> &User {
-        &self.accounts[tested as usize]
+    /// The accounts of the controllers, for one test.
+    pub(crate) fn accounts(&self) -> Accounts {
+        let users = Arc::clone(&self.accounts.users);
+        Accounts::new(&self.control_plane, users, self.apiserver_restarts)
     }
 
     /// Allows the controller for Services to have its Lease in another namespace.
     pub(crate) async fn allow_lease_in(&self, namespace: &str) {
-        let account = self.account(Tested::Services);
+        let account = &self.accounts.users[Tested::Services as usize];
         let client = self.control_plane.client().unwrap();
         let lease_permissions =
-            accounts::permissions().filter(|object| object.metadata.namespace.as_deref() == Some(LEASE_NAMESPACE));
+            accounts::permissions(false).filter(|object| object.metadata.namespace.as_deref() == Some(LEASE_NAMESPACE));
         for mut object in lease_permissions {
             object.metadata.namespace = Some(namespace.to_owned());
             accounts::apply(&client, object).await;
         }
-        let lease = accounts::access(
+        let lease = accounts::update_of(
             "coordination.k8s.io",
             "leases",
             namespace,
             Controller::EndpointSlice.name(),
         );
-        accounts::wait_until_allowed(&self.control_plane, account, lease).await;
+        accounts::wait_until_allowed(&self.control_plane, account, lease, true).await;
     }
 }
 
 /// A control plane with one node, started once.
-async fn start_once(cell: &'static OnceCell<Environment>, arguments: &[&str]) -> &'static Environment {
+async fn start_once(
+    cell: &'static OnceCell<Environment>,
+    apiserver_restarts: bool,
+    arguments: &[&str],
+) -> &'static Environment {
     cell.get_or_init(async || {
-        let builder = ControlPlane::builder().apiserver_arg(ENFORCE_OWNER_REFERENCES);
+        let builder = accounts::control_plane(ControlPlane::builder());
         let builder = arguments
             .iter()
             .fold(builder, |builder, argument| builder.apiserver_arg(*argument));
         let control_plane = builder.start().await.unwrap();
         put(&control_plane.client().unwrap(), "", &fixtures::node(NODE)).await;
         Environment {
-            accounts: accounts::deploy(&control_plane).await,
+            accounts: Accounts::deploy(&control_plane).await,
             control_plane,
+            apiserver_restarts,
         }
     })
     .await
@@ -70,18 +80,18 @@ async fn start_once(cell: &'static OnceCell<Environment>, arguments: &[&str]) ->
 
 /// The environment of tests that only inject faults into their own requests.
 pub(crate) async fn shared() -> &'static Environment {
-    start_once(&SHARED, &[]).await
+    start_once(&SHARED, false, &[]).await
 }
 
 /// The environment of tests that stop its components, with their turn.
 pub(crate) async fn disrupted() -> (&'static Environment, MutexGuard<'static, ()>) {
     let turn = DISRUPTED_TURN.lock().await;
     // With a watch cache, the recorder could not continue after a restart.
-    (start_once(&DISRUPTED, &["--watch-cache=false"]).await, turn)
+    (start_once(&DISRUPTED, true, &["--watch-cache=false"]).await, turn)
 }
 
 /// The environment of tests that replace the data of etcd, with their turn.
 pub(crate) async fn restored() -> (&'static Environment, MutexGuard<'static, ()>) {
     let turn = RESTORED_TURN.lock().await;
-    (start_once(&RESTORED, &[]).await, turn)
+    (start_once(&RESTORED, true, &[]).await, turn)
 }

@@ -16,6 +16,7 @@ use testenv::{
 use tokio::time::Instant;
 
 use crate::{
+    accounts::Accounts,
     environment::{Environment, shared},
     fixtures::{self, address},
     harness::{MAX_ENDPOINTS, SERVICE, Tested, config, programs, put, slice_writes},
@@ -35,6 +36,7 @@ const SHORT: [&str; 3] = [
 /// A namespace with the Lease, the Service and pods.
 struct Cluster {
     environment: &'static Environment,
+    accounts: Accounts,
     client: Client,
     namespace: String,
     recorder: Recorder,
@@ -59,6 +61,7 @@ impl Cluster {
         environment.allow_lease_in(namespace).await;
         let cluster = Self {
             recorder: Recorder::start_namespaced(client.clone(), namespace).await.unwrap(),
+            accounts: environment.accounts(),
             environment,
             client,
             namespace: namespace.to_owned(),
@@ -77,7 +80,8 @@ impl Cluster {
     async fn start(&self, arguments: &[&str]) -> Replica {
         let Environment { control_plane, .. } = self.environment;
         let proxy = FaultProxy::start(control_plane).await.unwrap();
-        let kubeconfig = proxy.kubeconfig(self.environment.account(Tested::Services)).unwrap();
+        let account = &self.accounts.users[Tested::Services as usize];
+        let kubeconfig = proxy.kubeconfig(account).unwrap();
         let own = [
             format!("--kubeconfig={}", kubeconfig.path.display()),
             format!("--namespace={}", self.namespace),

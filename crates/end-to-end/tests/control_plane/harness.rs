@@ -28,6 +28,7 @@ use testenv::{
 use tokio::{sync::MutexGuard, time::Instant};
 
 use crate::{
+    accounts::Accounts,
     environment::{self, Environment, shared},
     fixtures::{self, address, pod_name},
 };
@@ -73,7 +74,7 @@ pub(crate) async fn programs() -> &'static [PathBuf] {
 /// A controller behind the fault proxy, and a recorder beside it.
 pub(crate) struct Harness {
     pub(crate) control_plane: &'static ControlPlane,
-    environment: &'static Environment,
+    accounts: Accounts,
     /// A client without faults.
     pub(crate) client: Client,
     pub(crate) namespace: String,
@@ -103,16 +104,18 @@ impl Harness {
         harness
     }
 
-    /// Only the objects. The controller is yet to be started, with these arguments in addition.
+    /// Only the objects. The controller is yet to be started, with these arguments in addition and for all namespaces.
     pub(crate) async fn prepare(tested: Tested, row: &str, protocol: Protocol, arguments: Vec<String>) -> Self {
         let mut harness = Self::on(shared().await, row, protocol, None).await;
         harness.tested = tested;
+        harness.scope = Scope::AllNamespaces;
         harness.arguments = arguments;
         harness.put_objects().await;
         harness
     }
 
-    /// The same, with a controller that also watches other namespaces, where [`put_in`](Self::put_in) creates Services.
+    /// As [`start`](Self::start), with a controller that also watches other namespaces, where [`put_in`](Self::put_in) creates
+    /// Services.
     pub(crate) async fn start_for_all_namespaces(row: &str, protocol: Protocol) -> Self {
         let mut harness = Self::on(shared().await, row, protocol, None).await;
         harness.scope = Scope::AllNamespaces;
@@ -120,7 +123,7 @@ impl Harness {
         harness
     }
 
-    /// The same, on a control plane whose components the test may stop.
+    /// As [`start`](Self::start), on a control plane whose components the test may stop.
     pub(crate) async fn start_disrupted(row: &str, protocol: Protocol) -> Self {
         let (environment, turn) = environment::disrupted().await;
         let mut harness = Self::on(environment, row, protocol, Some(turn)).await;
@@ -158,7 +161,7 @@ impl Harness {
         let recorder = Recorder::start_namespaced(client.clone(), &namespace).await.unwrap();
         Self {
             control_plane,
-            environment,
+            accounts: environment.accounts(),
             client,
             proxy: FaultProxy::start_with(control_plane, protocols).await.unwrap(),
             recorder,
@@ -206,7 +209,7 @@ impl Harness {
 
     /// The account of a controller.
     pub(crate) fn account(&self, tested: Tested) -> &User {
-        self.environment.account(tested)
+        &self.accounts.users[tested as usize]
     }
 
     /// Starts the controller with another kubeconfig.

@@ -20,13 +20,15 @@ use kube::{
     api::{DeleteParams, ListParams},
     config::{KubeConfigOptions, Kubeconfig},
 };
-use testenv::{ApiserverReplica, Credentials, Protocol, objects::api, pki::Pki, rule, until};
+use manifests::Controller;
+use testenv::{ApiserverReplica, Credentials, Protocol, objects::api, pki::Pki, until};
 use tokio::{
     sync::{Mutex, OnceCell},
     time::Instant,
 };
 
 use crate::{
+    accounts,
     environment::shared,
     fixtures::{self, pod_name},
     harness::{Harness, SERVICE, is_list},
@@ -181,10 +183,15 @@ pub(crate) async fn f21_replaced_certificates_are_reloaded(protocol: Protocol) {
     let mut harness = Harness::start("f21", protocol).await;
     harness.stop_controller().await;
     let control_plane = harness.control_plane;
-    let everything = || vec![rule(&["*"], &["*"], &["*"])];
+    // The account has no certificate, so users have its rules. Without leader election, none of a namespace are needed.
+    let rules = || {
+        let rules = accounts::access::rules(Controller::EndpointSlice).into_iter();
+        let of_cluster = rules.filter(|(namespace, _)| namespace.is_empty());
+        of_cluster.map(|(_, rule)| rule).collect()
+    };
     let names = ["first", "second"].map(|user| format!("{}-{user}", harness.namespace));
-    let first = control_plane.user(&names[0], everything()).await.unwrap();
-    let second = control_plane.user(&names[1], everything()).await.unwrap();
+    let first = control_plane.user(&names[0], rules()).await.unwrap();
+    let second = control_plane.user(&names[1], rules()).await.unwrap();
 
     // The files belong to this test.
     let directory = control_plane.directory().join(&harness.namespace);

@@ -9,13 +9,13 @@ use kube::{
 use serde_json::{Value, json};
 use slice_oracle::{CheckConfig, Recorder, Window, assert_clean};
 use testenv::{
-    ControlPlane, ControlPlaneBuilder, User,
+    ControlPlane, ControlPlaneBuilder,
     objects::{api, create, ready_addresses, slices_of},
     until,
 };
 
 use crate::{
-    accounts::{self, ENFORCE_OWNER_REFERENCES},
+    accounts::{self, Accounts},
     controllers::OurControllers,
     fixtures,
     sync_counts::total,
@@ -27,8 +27,9 @@ const NAMESPACE: &str = "default";
 
 /// A control plane with Services of every kind.
 pub(crate) struct Harness {
+    /// Before the control plane, whose files are removed when it is dropped.
+    pub(crate) accounts: Accounts,
     pub(crate) control_plane: ControlPlane,
-    accounts: [User; 2],
     pub(crate) recorder: Recorder,
     pub(crate) client: Client,
     /// Number of Services.
@@ -40,7 +41,7 @@ pub(crate) struct Harness {
 impl Harness {
     /// Starts a control plane and creates all inputs, without a slice controller.
     pub(crate) async fn new(builder: ControlPlaneBuilder) -> Self {
-        let control_plane = builder.apiserver_arg(ENFORCE_OWNER_REFERENCES).start().await.unwrap();
+        let control_plane = accounts::control_plane(builder).start().await.unwrap();
         let client = control_plane.client().unwrap();
         let recorder = Recorder::start(client.clone()).await.unwrap();
         let objects = fixtures::all();
@@ -49,7 +50,7 @@ impl Harness {
         }
         let count = |kind: &str| objects.iter().filter(|object| object["kind"] == kind).count();
         Self {
-            accounts: accounts::deploy(&control_plane).await,
+            accounts: Accounts::deploy(&control_plane).await,
             control_plane,
             recorder,
             client,
@@ -62,12 +63,6 @@ impl Harness {
     /// Starts both of our controllers with their own accounts.
     pub(crate) async fn start_ours(&self) -> OurControllers {
         self.start_ours_at(self.control_plane.url()).await
-    }
-
-    /// The same, with the flags of `cargo xtask deploy --shadow`.
-    pub(crate) async fn start_shadow(&self) -> OurControllers {
-        let flags = kubeconfig_flags(&self.control_plane, &self.accounts, self.control_plane.url());
-        OurControllers::start(&["--dry-run=true", "--leader-elect=false"], &[&flags[0]], &[&flags[1]]).await
     }
 
     /// Starts both with another address of the API server.
@@ -118,16 +113,28 @@ impl Harness {
     }
 }
 
-/// Applies the permissions of the manifests, and starts both of our controllers with their own accounts.
-pub(crate) async fn start_deployed(control_plane: &ControlPlane) -> OurControllers {
-    let accounts = accounts::deploy(control_plane).await;
-    let flags = kubeconfig_flags(control_plane, &accounts, control_plane.url());
+/// Starts both of our controllers with their own accounts.
+pub(crate) async fn start_deployed(control_plane: &ControlPlane, accounts: &Accounts) -> OurControllers {
+    let flags = kubeconfig_flags(control_plane, accounts, control_plane.url());
     OurControllers::start(&[], &[&flags[0]], &[&flags[1]]).await
 }
 
+/// The same, with the permissions and flags of `cargo xtask deploy --shadow`.
+pub(crate) async fn start_shadow(control_plane: &ControlPlane, accounts: &Accounts) -> OurControllers {
+    grant(control_plane, accounts, true).await;
+    let flags = kubeconfig_flags(control_plane, accounts, control_plane.url());
+    OurControllers::start(&["--dry-run=true", "--leader-elect=false"], &[&flags[0]], &[&flags[1]]).await
+}
+
+/// Replaces the permissions of both controllers: by those of a shadow, or by those that they had before.
+pub(crate) async fn grant(control_plane: &ControlPlane, accounts: &Accounts, shadow: bool) {
+    accounts::apply_all(control_plane, shadow).await;
+    accounts.wait_until_granted(control_plane, shadow).await;
+}
+
 /// The `--kubeconfig` flags of both controllers.
-pub(crate) fn kubeconfig_flags(control_plane: &ControlPlane, accounts: &[User; 2], url: &str) -> [String; 2] {
-    accounts.each_ref().map(|account| {
+pub(crate) fn kubeconfig_flags(control_plane: &ControlPlane, accounts: &Accounts, url: &str) -> [String; 2] {
+    accounts.users.each_ref().map(|account| {
         let kubeconfig = control_plane.kubeconfig_at(account, url).unwrap();
         format!("--kubeconfig={}", kubeconfig.path.display())
     })

@@ -14,6 +14,7 @@ mod harness;
 mod metrics;
 mod restart;
 mod rolling;
+mod shadow;
 mod sync_counts;
 mod takeover;
 
@@ -21,15 +22,17 @@ use std::time::Duration;
 
 use testenv::ControlPlane;
 
+use crate::accounts::Accounts;
+
 /// One minute of random churn; `CHURN_SECONDS` for more.
 #[tokio::test]
 async fn random_churn_violates_no_invariant() {
-    let builder = ControlPlane::builder().apiserver_arg(accounts::ENFORCE_OWNER_REFERENCES);
+    let builder = accounts::control_plane(ControlPlane::builder());
     let control_plane = builder.start().await.unwrap();
     // The garbage collector deletes slices of deleted Services.
     let collector = ["garbage-collector-controller"];
     let _manager = control_plane.controller_manager(&collector, &[]).await.unwrap();
-    let accounts = accounts::deploy(&control_plane).await;
+    let accounts = Accounts::deploy(&control_plane).await;
     let flags = harness::kubeconfig_flags(&control_plane, &accounts, control_plane.url());
     churn::churn(control_plane.client().unwrap(), &flags, 60, Duration::from_millis(40)).await;
 }

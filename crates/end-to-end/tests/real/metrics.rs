@@ -15,6 +15,7 @@ use testenv::{
 };
 
 use crate::{
+    accounts::{self, Accounts},
     fixtures::{node, pod},
     harness::{IDLE, put, start_deployed},
     takeover::FAST,
@@ -183,7 +184,8 @@ async fn delete_services(client: &Client, namespace: &str) {
 /// Our metrics have upstream's names, types, help texts, labels and buckets (R127, R131, M112–M120, M125).
 #[tokio::test]
 async fn r127_the_metrics_are_those_of_upstream() {
-    let control_plane = ControlPlane::start().await.unwrap();
+    let builder = accounts::control_plane(ControlPlane::builder());
+    let control_plane = builder.start().await.unwrap();
     let client = control_plane.client().unwrap();
     let recorder = Recorder::start(client.clone()).await.unwrap();
     put(&client, "", &node("zone-b")).await;
@@ -194,7 +196,8 @@ async fn r127_the_metrics_are_those_of_upstream() {
     manager.stop().await.unwrap();
     delete_services(&client, "upstream").await;
 
-    let ours = start_deployed(&control_plane).await;
+    let accounts = Accounts::deploy(&control_plane).await;
+    let ours = start_deployed(&control_plane, &accounts).await;
     run_workload(&client, "ours", &recorder).await;
     let mut found = families(&ours.services.get("/metrics").await.unwrap().1);
     for (name, family) in families(&ours.mirroring.get("/metrics").await.unwrap().1) {

@@ -10,11 +10,14 @@ use kube::{
 use serde_json::json;
 use slice_oracle::{CheckConfig, Invariant, Recorder, Window, assert_clean};
 use testenv::{
-    Cluster, RollingDeployment,
+    Cluster, ControlPlane, RollingDeployment,
     objects::{create, slices_of},
 };
 
-use crate::harness::{IDLE, start_deployed};
+use crate::{
+    accounts::{self, Accounts},
+    harness::{IDLE, start_deployed},
+};
 
 const SERVICES: [&str; 6] = ["plain", "headless", "both", "zone", "unready", "auto"];
 
@@ -67,7 +70,9 @@ async fn drain(client: &Client, deployment: &RollingDeployment) -> String {
 /// A pod that stays ready is never missing, and there are no spurious writes (I4, I6, I7).
 #[tokio::test]
 async fn i4_i6_rolling_updates_have_no_gap_and_no_spurious_writes() {
-    let cluster = Cluster::builder().nodes_per_zone(2).start().await.unwrap();
+    let builder = accounts::control_plane(ControlPlane::builder());
+    let builder = Cluster::builder().control_plane(builder).nodes_per_zone(2);
+    let cluster = builder.start().await.unwrap();
     let control_plane = cluster.control_plane();
     let client = control_plane.client().unwrap();
     let nodes: Api<Node> = Api::all(client.clone());
@@ -76,7 +81,8 @@ async fn i4_i6_rolling_updates_have_no_gap_and_no_spurious_writes() {
         recorder.wait_quiescent(IDLE).await.unwrap();
         recorder.mark(next, window).await.unwrap();
     };
-    let ours = start_deployed(control_plane).await;
+    let accounts = Accounts::deploy(control_plane).await;
+    let ours = start_deployed(control_plane, &accounts).await;
     create_services(&client).await;
     let deployment = RollingDeployment::start(&client, "web", "web:1", 12).await.unwrap();
     start_phase("a new template", Window::Any).await;

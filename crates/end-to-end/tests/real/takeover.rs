@@ -9,7 +9,11 @@ use serde_json::json;
 use slice_oracle::Window;
 use testenv::{CONTROLLERS, ControlPlane};
 
-use crate::{fixtures::AUTO, harness::Harness, sync_counts};
+use crate::{
+    fixtures::AUTO,
+    harness::{Harness, grant, start_shadow},
+    sync_counts,
+};
 
 /// Raises upstream's client rate limits.
 pub(crate) const FAST: [&str; 2] = ["--kube-api-qps=1000", "--kube-api-burst=1000"];
@@ -60,12 +64,13 @@ async fn i6_takeover_from_upstream_and_back_writes_nothing() {
 
 /// Ours, beside upstream and in a dry run, would write nothing, so that no difference can appear later.
 async fn assert_shadow_agrees(harness: &Harness) {
-    let shadow = harness.start_shadow().await;
+    let shadow = start_shadow(&harness.control_plane, &harness.accounts).await;
     sync_counts::wait_for_ours(&shadow, harness).await;
     for process in [shadow.services, shadow.mirroring] {
         let output = process.stop().await.unwrap();
         assert!(!output.contains("dry run: would write"), "{output}");
     }
+    grant(&harness.control_plane, &harness.accounts, false).await;
 }
 
 async fn without_auto(harness: &Harness) {

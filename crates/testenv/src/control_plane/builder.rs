@@ -5,6 +5,7 @@ use kube::Api;
 
 use super::{ControlPlane, flags};
 use crate::assets::Program;
+use crate::audit;
 use crate::component::ComponentSpec;
 use crate::error::Error;
 use crate::files::{Files, ensure_programs};
@@ -19,6 +20,7 @@ const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kub
 pub struct ControlPlaneBuilder {
     etcd: Vec<String>,
     apiserver: Vec<String>,
+    audited: Option<String>,
 }
 
 impl ControlPlaneBuilder {
@@ -31,6 +33,12 @@ impl ControlPlaneBuilder {
     /// Adds an argument of kube-apiserver; the last value of a repeated flag is used.
     pub fn apiserver_arg(mut self, argument: impl Into<String>) -> Self {
         self.apiserver.push(argument.into());
+        self
+    }
+
+    /// Records the requests of the users of this group, for [`ControlPlane::audit_log`].
+    pub fn audit(mut self, group: impl Into<String>) -> Self {
+        self.audited = Some(group.into());
         self
     }
 
@@ -50,9 +58,13 @@ impl ControlPlaneBuilder {
                 })
             })
             .await?;
+        let audit = match &self.audited {
+            Some(group) => audit::arguments(&files, group)?,
+            None => Vec::new(),
+        };
         let (apiserver, port) = files
             .launch(Program::KubeApiserver, |port| {
-                let args = flags::apiserver(&files, &server, etcd_port, port);
+                let args = with(flags::apiserver(&files, &server, etcd_port, port), &audit);
                 Ok(ComponentSpec {
                     program: assets.path(Program::KubeApiserver).to_owned(),
                     args: with(args, &self.apiserver),
@@ -65,6 +77,7 @@ impl ControlPlaneBuilder {
             etcd_config: files.config(&admin, "https", etcd_port)?,
             etcd_port,
             apiserver,
+            audit,
             url: format!("https://127.0.0.1:{port}"),
             admin,
             files,

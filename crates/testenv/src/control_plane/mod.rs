@@ -29,6 +29,8 @@ pub struct ControlPlane {
     etcd_config: Config,
     etcd_port: u16,
     apiserver: Component,
+    /// Arguments of kube-apiserver for the audit log, if there is one.
+    audit: Vec<String>,
     url: String,
     admin: User,
 }

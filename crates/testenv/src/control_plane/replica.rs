@@ -41,6 +41,7 @@ impl ControlPlane {
                 let mut args = flags::apiserver(files, &etcd_client, etcd.port(), port);
                 args.push(format!("--tls-cert-file={}", text(&certificate.cert)));
                 args.push(format!("--tls-private-key-file={}", text(&certificate.key)));
+                args.extend_from_slice(&self.audit);
                 args.extend(arguments.iter().map(|&argument| argument.to_owned()));
                 Ok(ComponentSpec {
                     program: assets.path(Program::KubeApiserver).to_owned(),

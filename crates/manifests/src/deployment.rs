@@ -151,6 +151,8 @@ fn container(controller: Controller, options: &Options) -> Container {
             protocol: Some("TCP".to_owned()),
             ..ContainerPort::default()
         }]),
+        // The last lines of the log, since no termination message is written: of a program that ended, nothing else may be left.
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         // The endpoints are served from the start on, also without an API server.
         startup_probe: Some(probe("/livez", 5, 24)),
         liveness_probe: Some(probe("/livez", 10, 6)),

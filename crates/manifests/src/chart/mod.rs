@@ -59,7 +59,8 @@ fn shared() -> String {
     for object in shared_objects() {
         let document = template(&object).render();
         text += &match kind(&object) {
-            "Namespace" => condition(".Values.createNamespace", &document),
+            // The quota would count the pods of others in a namespace that is not ours alone.
+            "Namespace" | "ResourceQuota" => condition(".Values.createNamespace", &document),
             _ => document,
         };
     }

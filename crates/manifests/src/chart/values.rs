@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use crate::{Controller, NAMESPACE, VERSION, yaml::HEADER};
 
 const SHARED: &str = r#"
-# Whether the chart creates the namespace, with the labels that allow the host network. If so, install the release in another
-# namespace, such as kube-system.
+# Whether the chart creates the namespace, with the labels that allow the host network, and a ResourceQuota that allows the
+# priority class system-cluster-critical where it is limited, as by GKE. If so, install the release in another namespace, such as
+# kube-system.
 createNamespace: true
 
 imagePullPolicy: IfNotPresent

@@ -210,7 +210,7 @@ fn container(controller: Controller, options: &Options) -> Container {
 }
 
 /// The flags that other objects depend on: the port, and the Lease that the Role names.
-fn args(controller: Controller, shadow: bool) -> Vec<String> {
+pub(crate) fn args(controller: Controller, shadow: bool) -> Vec<String> {
     let port = format!("--secure-port={}", controller.secure_port());
     if shadow {
         return vec![port, "--dry-run=true".to_owned(), "--leader-elect=false".to_owned()];

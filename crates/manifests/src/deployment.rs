@@ -7,7 +7,8 @@ use k8s_openapi::{
         apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment},
         core::v1::{
             Affinity, Capabilities, Container, ContainerPort, HTTPGetAction, PodAffinityTerm, PodAntiAffinity,
-            PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile, SecurityContext,
+            PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceQuota, ResourceQuotaSpec,
+            ResourceRequirements, ScopeSelector, ScopedResourceSelectorRequirement, SeccompProfile, SecurityContext,
             Toleration, TopologySpreadConstraint, WeightedPodAffinityTerm,
         },
         policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec},
@@ -16,17 +17,26 @@ use k8s_openapi::{
 };
 use kube::core::DynamicObject;
 
-use crate::{Controller, LEASE_NAMESPACE, Options, PORT_NAME, VERSION, dynamic, labels, namespaced, selector};
+use crate::{
+    Controller, LEASE_NAMESPACE, Options, PART_OF, PORT_NAME, VERSION, dynamic, labels, namespaced, selector, shared,
+};
 
 /// User and group of the process: `nonroot` of common base images.
 const USER: i64 = 65532;
 /// Writes in flight get 10 s after SIGTERM, then the Lease is released.
 const TERMINATION_GRACE_SECONDS: i64 = 30;
-/// Taints of nodes that are not ready, which they may be only because their network plugin waits for a Service.
-const TOLERATED_TAINTS: [&str; 3] = [
+/// Evicted after all other pods, since no traffic is published without a controller.
+const PRIORITY_CLASS: &str = "system-cluster-critical";
+/// Far more than the pods of both controllers, so that it limits nothing.
+const MAX_PODS: &str = "20";
+/// Taints of nodes of the control plane, of nodes for critical add-ons, such as these, and of nodes that are not ready. The latter
+/// may be so only because their network plugin, or the cloud-controller-manager, waits for a Service.
+pub(crate) const TOLERATED_TAINTS: [&str; 5] = [
     "node-role.kubernetes.io/control-plane",
+    "CriticalAddonsOnly",
     "node.kubernetes.io/not-ready",
     "node.kubernetes.io/network-unavailable",
+    "node.cloudprovider.kubernetes.io/uninitialized",
 ];
 
 pub(crate) fn deployment(controller: Controller, options: &Options) -> DynamicObject {
@@ -56,6 +66,26 @@ pub(crate) fn deployment(controller: Controller, options: &Options) -> DynamicOb
     })
 }
 
+/// Where the priority class is limited, as by GKE, only a namespace with such a quota may have pods of it. `kube-system` has one
+/// there.
+pub(crate) fn quota() -> DynamicObject {
+    dynamic(&ResourceQuota {
+        metadata: shared(PART_OF),
+        spec: Some(ResourceQuotaSpec {
+            hard: Some([("pods".to_owned(), Quantity(MAX_PODS.to_owned()))].into()),
+            scope_selector: Some(ScopeSelector {
+                match_expressions: Some(vec![ScopedResourceSelectorRequirement {
+                    scope_name: "PriorityClass".to_owned(),
+                    operator: "In".to_owned(),
+                    values: Some(vec![PRIORITY_CLASS.to_owned()]),
+                }]),
+            }),
+            ..ResourceQuotaSpec::default()
+        }),
+        ..ResourceQuota::default()
+    })
+}
+
 /// At most one replica is evicted at a time; one that is not ready never blocks the drain of its node.
 pub(crate) fn disruption_budget(controller: Controller) -> DynamicObject {
     dynamic(&PodDisruptionBudget {
@@ -79,7 +109,7 @@ fn pod(controller: Controller, options: &Options) -> PodSpec {
         dns_policy: Some("Default".to_owned()),
         // Variables of Services could be taken for flags, which are variables with the prefix ENDPOINTSLICE_ too.
         enable_service_links: Some(false),
-        priority_class_name: Some("system-cluster-critical".to_owned()),
+        priority_class_name: Some(PRIORITY_CLASS.to_owned()),
         node_selector: Some(map([("kubernetes.io/os", "linux")])),
         tolerations: Some(tolerations()),
         affinity: Some(anti_affinity(controller)),
@@ -151,6 +181,8 @@ fn container(controller: Controller, options: &Options) -> Container {
             protocol: Some("TCP".to_owned()),
             ..ContainerPort::default()
         }]),
+        // The last lines of the log, since no termination message is written: of a program that ended, nothing else may be left.
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         // The endpoints are served from the start on, also without an API server.
         startup_probe: Some(probe("/livez", 5, 24)),
         liveness_probe: Some(probe("/livez", 10, 6)),
@@ -178,7 +210,7 @@ fn container(controller: Controller, options: &Options) -> Container {
 }
 
 /// The flags that other objects depend on: the port, and the Lease that the Role names.
-fn args(controller: Controller, shadow: bool) -> Vec<String> {
+pub(crate) fn args(controller: Controller, shadow: bool) -> Vec<String> {
     let port = format!("--secure-port={}", controller.secure_port());
     if shadow {
         return vec![port, "--dry-run=true".to_owned(), "--leader-elect=false".to_owned()];

@@ -7,12 +7,16 @@ use k8s_openapi::api::flowcontrol::v1::{
 };
 use kube::core::DynamicObject;
 
-use crate::{Controller, NAMESPACE, PART_OF, cluster_scoped, dynamic};
+use crate::{Controller, LEASE_NAMESPACE, NAMESPACE, PART_OF, cluster_scoped, dynamic};
 
 /// The default levels of kube-apiserver have 245 shares, so that ours is about one of 13: 45 seats of 600, 15 of 200.
 const SHARES: i32 = 20;
 /// Before the `FlowSchemas` of kube-apiserver for all `ServiceAccounts` (9000) and for kube-controller-manager (800).
 const PRECEDENCE: i32 = 700;
+/// Built into kube-apiserver.
+const LEASE_LEVEL: &str = "leader-election";
+/// Before that of all requests.
+const LEASE_PRECEDENCE: i32 = PRECEDENCE - 100;
 
 pub(crate) fn priority_level_configuration() -> DynamicObject {
     dynamic(&PriorityLevelConfiguration {
@@ -39,42 +43,74 @@ pub(crate) fn priority_level_configuration() -> DynamicObject {
     })
 }
 
-/// All requests of a controller: its watches, writes, reviews and the renewals of its Lease.
+/// Requests for the Lease of a controller: on the level that kube-apiserver has for those of its own components, so that they
+/// wait neither behind the writes of the controller nor are rejected with them. A `FlowSchema` cannot name the Lease.
+pub(crate) fn lease_flow_schema(controller: Controller) -> DynamicObject {
+    let text = |value: &str| vec![value.to_owned()];
+    let rules = PolicyRulesWithSubjects {
+        subjects: vec![subject(controller)],
+        resource_rules: Some(vec![ResourcePolicyRule {
+            api_groups: text("coordination.k8s.io"),
+            resources: text("leases"),
+            verbs: ["create", "get", "update"].map(str::to_owned).to_vec(),
+            namespaces: Some(text(LEASE_NAMESPACE)),
+            ..ResourcePolicyRule::default()
+        }]),
+        ..PolicyRulesWithSubjects::default()
+    };
+    let name = format!("{}-leader-election", controller.name());
+    schema(controller, &name, LEASE_LEVEL, LEASE_PRECEDENCE, "ByUser", rules)
+}
+
+/// All other requests of a controller: its watches, writes and reviews.
 pub(crate) fn flow_schema(controller: Controller) -> DynamicObject {
     let all = || vec!["*".to_owned()];
-    let subject = Subject {
+    let rules = PolicyRulesWithSubjects {
+        subjects: vec![subject(controller)],
+        resource_rules: Some(vec![ResourcePolicyRule {
+            api_groups: all(),
+            resources: all(),
+            verbs: all(),
+            namespaces: Some(all()),
+            cluster_scope: Some(true),
+        }]),
+        non_resource_rules: Some(vec![NonResourcePolicyRule {
+            non_resource_urls: all(),
+            verbs: all(),
+        }]),
+    };
+    // Writes in one namespace do not delay those in others.
+    schema(controller, controller.name(), PART_OF, PRECEDENCE, "ByNamespace", rules)
+}
+
+fn subject(controller: Controller) -> Subject {
+    Subject {
         kind: "ServiceAccount".to_owned(),
         service_account: Some(ServiceAccountSubject {
             name: controller.name().to_owned(),
             namespace: NAMESPACE.to_owned(),
         }),
         ..Subject::default()
-    };
+    }
+}
+
+fn schema(
+    controller: Controller,
+    name: &str,
+    level: &str,
+    precedence: i32,
+    distinguisher: &str,
+    rules: PolicyRulesWithSubjects,
+) -> DynamicObject {
     dynamic(&FlowSchema {
-        metadata: cluster_scoped(controller.name(), controller.name()),
+        metadata: cluster_scoped(controller.name(), name),
         spec: Some(FlowSchemaSpec {
-            priority_level_configuration: PriorityLevelConfigurationReference {
-                name: PART_OF.to_owned(),
-            },
-            matching_precedence: Some(PRECEDENCE),
-            // Writes in one namespace do not delay those in others.
+            priority_level_configuration: PriorityLevelConfigurationReference { name: level.to_owned() },
+            matching_precedence: Some(precedence),
             distinguisher_method: Some(FlowDistinguisherMethod {
-                type_: "ByNamespace".to_owned(),
+                type_: distinguisher.to_owned(),
             }),
-            rules: Some(vec![PolicyRulesWithSubjects {
-                subjects: vec![subject],
-                resource_rules: Some(vec![ResourcePolicyRule {
-                    api_groups: all(),
-                    resources: all(),
-                    verbs: all(),
-                    namespaces: Some(all()),
-                    cluster_scope: Some(true),
-                }]),
-                non_resource_rules: Some(vec![NonResourcePolicyRule {
-                    non_resource_urls: all(),
-                    verbs: all(),
-                }]),
-            }]),
+            rules: Some(vec![rules]),
         }),
         ..FlowSchema::default()
     })

@@ -87,6 +87,7 @@ pub fn monitoring_objects(controllers: &[Controller]) -> Vec<DynamicObject> {
 fn shared_objects() -> Vec<DynamicObject> {
     vec![
         namespace(),
+        deployment::quota(),
         access::metrics_reader(),
         flow_control::priority_level_configuration(),
     ]
@@ -95,6 +96,9 @@ fn shared_objects() -> Vec<DynamicObject> {
 /// The objects of one controller; the Deployment is last, so that its pods find everything.
 fn controller_objects(controller: Controller, options: &Options) -> Vec<DynamicObject> {
     let mut objects = access::objects(controller, options);
+    if !options.shadow {
+        objects.push(flow_control::lease_flow_schema(controller));
+    }
     objects.extend([
         flow_control::flow_schema(controller),
         network::metrics_service(controller),
@@ -146,6 +150,14 @@ fn namespaced(controller: Controller, name: &str) -> ObjectMeta {
     ObjectMeta {
         namespace: Some(NAMESPACE.to_owned()),
         ..cluster_scoped(controller.name(), name)
+    }
+}
+
+/// Metadata of an object in [`NAMESPACE`] that both controllers share.
+fn shared(name: &str) -> ObjectMeta {
+    ObjectMeta {
+        namespace: Some(NAMESPACE.to_owned()),
+        ..cluster_scoped(PART_OF, name)
     }
 }
 

@@ -133,7 +133,9 @@ fn flags(programs: &[Program]) -> anyhow::Result<String> {
 }
 
 fn metrics(programs: &[Program]) -> String {
-    let introduction = "Served as text at `/metrics`. The metrics `workqueue_…` have the label `name`.";
+    let introduction = "Served as text at `/metrics`. The metrics `workqueue_…` have the label `name`. On a standby, \
+                        `workqueue_depth` and the gauges of the controller (`num_endpoint_slices` and others) are 0: what they \
+                        count is the work of the leader.";
     let mut page = Page::new("Metrics", introduction);
     for program in programs {
         page.section(program);

@@ -14,13 +14,14 @@ use crate::control_plane::{ControlPlane, ControlPlaneBuilder};
 use crate::error::Error;
 use crate::files::ensure_programs;
 
-/// Controllers that roll Deployments and delete namespaces, without the controllers under test.
-const CONTROLLERS: [&str; 5] = [
+/// Controllers that roll Deployments, also in a namespace with a quota, and delete namespaces, without the controllers under test.
+const CONTROLLERS: [&str; 6] = [
     "deployment-controller",
     "garbage-collector-controller",
     "namespace-controller",
     "pod-garbage-collector-controller",
     "replicaset-controller",
+    "resourcequota-controller",
 ];
 const PROGRAMS: [Program; 5] = [
     Program::Etcd,
@@ -97,7 +98,7 @@ impl ClusterBuilder {
     }
 
     /// Adds a controller of kube-controller-manager. The default ones are those for Deployments, `ReplicaSets`,
-    /// namespaces, and both kinds of garbage collection; none for `EndpointSlices`.
+    /// quotas, namespaces, and both kinds of garbage collection; none for `EndpointSlices`.
     pub fn controller(mut self, name: impl Into<String>) -> Self {
         self.controllers.push(name.into());
         self

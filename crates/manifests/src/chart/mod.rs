@@ -23,6 +23,14 @@ The built-in controllers of kube-controller-manager must be off, because two wri
   --controllers=*,-endpointslice-controller,-endpointslice-mirroring-controller
 ";
 
+/// Helm reports only that the namespace exists and has another owner.
+const NAMESPACE_CHECK: &str = "\
+{{- if and .Values.createNamespace (eq .Release.Namespace .Values.namespace) }}
+{{- fail (printf \"the chart creates the namespace %s with labels that its pods need: install the release in another one \
+(--namespace kube-system), or set createNamespace=false\" .Values.namespace) }}
+{{- end }}
+";
+
 /// The files of the chart.
 pub(crate) fn files() -> Vec<(String, String)> {
     let mut files = vec![
@@ -55,11 +63,12 @@ fn metadata() -> Value {
 }
 
 fn shared() -> String {
-    let mut text = yaml::HEADER.to_owned();
+    let mut text = yaml::HEADER.to_owned() + NAMESPACE_CHECK;
     for object in shared_objects() {
         let document = template(&object).render();
         text += &match kind(&object) {
-            "Namespace" => condition(".Values.createNamespace", &document),
+            // The quota would count the pods of others in a namespace that is not ours alone.
+            "Namespace" | "ResourceQuota" => condition(".Values.createNamespace", &document),
             _ => document,
         };
     }

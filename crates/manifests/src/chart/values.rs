@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::{Controller, NAMESPACE, VERSION, yaml::HEADER};
+use crate::{Controller, NAMESPACE, VERSION, deployment::args, yaml::HEADER};
 
 const SHARED: &str = r#"
-# Whether the chart creates the namespace, with the labels that allow the host network. If so, install the release in another
-# namespace, such as kube-system.
+# Whether the chart creates the namespace, with the labels that allow the host network, and a ResourceQuota that allows the
+# priority class system-cluster-critical where it is limited, as by GKE. If so, install the release in another namespace, such as
+# kube-system.
 createNamespace: true
 
 imagePullPolicy: IfNotPresent
@@ -36,6 +37,7 @@ pub(super) fn yaml() -> String {
     text += &SHARED[1..];
     for controller in Controller::ALL {
         let (key, name) = (controller.short_name(), controller.name());
+        let fixed = fixed_flags(controller).join(", ");
         let [cpu, memory] = controller.requests().map(|(_, quantity)| quantity);
         write!(
             text,
@@ -46,7 +48,9 @@ pub(super) fn yaml() -> String {
   image: {name}:{VERSION}
   # Each replica needs a node of its own, because it uses port {} of the node: 1 in a cluster with one node.
   replicas: 2
-  # Further flags, such as --v=4; see `{name} --help`.
+  # Further flags, such as --v=4; see `{name} --help`. A flag that is given twice ends the program, so not
+  # {fixed},
+  # on which probes, ports and the Role depend, and not the flag of a scope that is set above.
   flags: []
   resources:
     requests:
@@ -64,13 +68,18 @@ pub(super) fn yaml() -> String {
 pub(super) fn schema() -> Value {
     let text = json!({"type": "string"});
     let flag = json!({"type": "boolean"});
-    let controller = object(&json!({
-        "enabled": flag,
-        "image": {"type": "string", "minLength": 1},
-        "replicas": {"type": "integer", "minimum": 0},
-        "flags": {"type": "array", "items": {"type": "string", "pattern": "^-"}},
-        "resources": {"type": "object"},
-    }));
+    let controller = |controller| {
+        object(&json!({
+            "enabled": flag,
+            "image": {"type": "string", "minLength": 1},
+            "replicas": {"type": "integer", "minimum": 0},
+            "flags": {
+                "type": "array",
+                "items": {"type": "string", "pattern": "^-", "not": repeats(&fixed_flags(controller))},
+            },
+            "resources": {"type": "object"},
+        }))
+    };
     let mut schema = object(&json!({
         "namespace": {"type": "string", "minLength": 1},
         "createNamespace": flag,
@@ -81,11 +90,36 @@ pub(super) fn schema() -> Value {
         // Values of a parent chart.
         "global": {"type": "object"},
     }));
-    for name in Controller::ALL.map(Controller::short_name) {
-        schema["properties"][name] = controller.clone();
+    for one in Controller::ALL {
+        schema["properties"][one.short_name()] = controller(one);
     }
+    schema["allOf"] = json!([
+        scope_or_flag("namespace", "--namespace"),
+        scope_or_flag("serviceSelector", "--service-selector")
+    ]);
     schema["$schema"] = json!("https://json-schema.org/draft-07/schema#");
     schema
+}
+
+/// The flags that the Deployment has.
+fn fixed_flags(controller: Controller) -> Vec<String> {
+    let name = |argument: &String| argument.split('=').next().unwrap_or_default().to_owned();
+    args(controller, false).iter().map(name).collect()
+}
+
+/// Matches an argument with one of these flags.
+fn repeats(flags: &[String]) -> Value {
+    json!({"pattern": format!("^({})(=|$)", flags.join("|"))})
+}
+
+/// If a scope is set, its flag is not given in addition.
+fn scope_or_flag(scope: &str, flag: &str) -> Value {
+    let flags = json!({"properties": {"flags": {"items": {"not": repeats(&[flag.to_owned()])}}}});
+    let controllers = Controller::ALL.map(|controller| (controller.short_name().to_owned(), flags.clone()));
+    json!({
+        "if": {"properties": {"scope": {"properties": {scope: {"minLength": 1}}}}},
+        "then": {"properties": serde_json::Map::from_iter(controllers)},
+    })
 }
 
 fn object(properties: &Value) -> Value {

@@ -8,6 +8,9 @@ use crate::{Controller, PART_OF};
 const WIDTH: usize = 8;
 const HEIGHT: usize = 8;
 
+/// Grafana replaces it by the step of the panel, and at least four scrape intervals, so that no change is skipped.
+pub(super) const RATE_INTERVAL: &str = "$__rate_interval";
+
 /// A query: an expression of Prometheus and the name of its lines.
 struct Query {
     expression: String,
@@ -62,6 +65,11 @@ fn panels() -> Vec<Panel> {
         panel("Failed syncs by reason", "ops", rate("sync_retries_total", "reason")),
         panel("Changes by other clients", "ops", rate("foreign_changes_total", "")),
         panel(
+            "Differences of a dry run",
+            "short",
+            each("max", "dry_run_differences", ""),
+        ),
+        panel(
             "Work queue depth",
             "short",
             vec![query(
@@ -80,7 +88,7 @@ fn panels() -> Vec<Panel> {
             "Requests by status code",
             "reqps",
             vec![query(
-                format!("sum by (job, code) (rate(rest_client_requests_total{{job=~\"{jobs}\"}}[5m]))"),
+                format!("sum by (job, code) (rate(rest_client_requests_total{{job=~\"{jobs}\"}}[{RATE_INTERVAL}]))"),
                 "{{job}} {{code}}",
             )],
         ),
@@ -102,7 +110,7 @@ fn panels() -> Vec<Panel> {
             "CPU",
             "short",
             vec![query(
-                format!("rate(process_cpu_seconds_total{{job=~\"{jobs}\"}}[5m])"),
+                format!("rate(process_cpu_seconds_total{{job=~\"{jobs}\"}}[{RATE_INTERVAL}])"),
                 "{{pod}}",
             )],
         ),
@@ -130,13 +138,15 @@ fn each(aggregation: &str, metric: &str, label: &str) -> Vec<Query> {
 
 fn rate(metric: &str, label: &str) -> Vec<Query> {
     of_each(label, |prefix| {
-        format!("sum {}(rate({prefix}_{metric}[5m]))", by(label))
+        format!("sum {}(rate({prefix}_{metric}[{RATE_INTERVAL}]))", by(label))
     })
 }
 
 fn quantile(quantile: &str) -> Vec<Query> {
     of_each("", |prefix| {
-        format!("histogram_quantile({quantile}, sum by (le) (rate({prefix}_change_to_write_seconds_bucket[5m])))")
+        format!(
+            "histogram_quantile({quantile}, sum by (le) (rate({prefix}_change_to_write_seconds_bucket[{RATE_INTERVAL}])))"
+        )
     })
 }
 

@@ -14,9 +14,9 @@ use kube::core::DynamicObject;
 use serde_json::{Value, json};
 
 use crate::{
-    Controller, NAME_LABEL, NAMESPACE, PART_OF, PART_OF_LABEL, PORT_NAME,
+    Controller, NAME_LABEL, PART_OF, PART_OF_LABEL, PORT_NAME,
     access::{METRICS_READER, role_ref, service_account_subject},
-    cluster_scoped, dynamic, namespaced,
+    cluster_scoped, dynamic, namespaced, shared,
 };
 
 /// The `ServiceAccount` whose token Prometheus sends, and the Secret with the token.
@@ -84,14 +84,6 @@ fn pod_monitor() -> DynamicObject {
         }],
     });
     custom("PodMonitor", &shared(PART_OF), &spec)
-}
-
-/// Metadata of an object in [`NAMESPACE`] that both controllers share.
-fn shared(name: &str) -> ObjectMeta {
-    ObjectMeta {
-        namespace: Some(NAMESPACE.to_owned()),
-        ..cluster_scoped(PART_OF, name)
-    }
 }
 
 /// An object of the Prometheus operator.

@@ -21,12 +21,14 @@ pub(super) fn alerts(controller: Controller) -> Vec<Value> {
         alert(
             "NoLeader",
             "critical",
-            // Also if no instance is scraped at all.
-            format!("absent(leader_election_master_status{{name=\"{name}\"}} == 1)"),
+            // Without leader election, as in a dry run, instances have no status, but a version.
+            format!("absent({prefix}_build_info) or max(leader_election_master_status{{name=\"{name}\"}}) < 1"),
             "2m",
-            "no instance leads, so that no EndpointSlice is written",
-            "New pods receive no traffic, and terminated pods still receive it. Check that the pods run, that Prometheus \
-             scrapes them, and that they may update their Lease.",
+            "no instance leads, or none is scraped: no EndpointSlice may be written",
+            &format!(
+                "{} Check that the pods run, that Prometheus scrapes them, and that they may update their Lease.",
+                without_leader(controller)
+            ),
         ),
         alert(
             "KeysFailing",
@@ -49,13 +51,25 @@ pub(super) fn alerts(controller: Controller) -> Vec<Value> {
         alert(
             "ForeignChanges",
             "warning",
-            format!("sum(rate({prefix}_foreign_changes_total[10m])) > 0.1"),
-            "10m",
-            "another client changes the same EndpointSlices",
+            // In more than three of twelve intervals: a second writer changes slices as often as their inputs change, which is
+            // seldom in a quiescent cluster, while a takeover or a repair is a burst in one or two intervals.
+            format!("count_over_time((sum(increase({prefix}_foreign_changes_total[5m])) > 0)[1h:5m]) > 3"),
+            "1m",
+            "another client changes the same EndpointSlices again and again",
             "Another instance or the built-in controller writes EndpointSlices with the same managed-by label. Turn one of \
              them off.",
         ),
     ]
+}
+
+/// What happens while no instance leads.
+const fn without_leader(controller: Controller) -> &'static str {
+    match controller {
+        Controller::EndpointSlice => "New pods receive no traffic, and terminated pods still receive it.",
+        Controller::Mirroring => {
+            "Changes of Endpoints objects have no effect: traffic still goes to the addresses that were mirrored last."
+        }
+    }
 }
 
 /// `endpoint_slice_controller` → `EndpointSliceController`.

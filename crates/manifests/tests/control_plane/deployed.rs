@@ -3,10 +3,10 @@
 use std::{fs, path::PathBuf};
 
 use k8s_openapi::api::{
-    authentication::v1::TokenRequest,
+    authentication::v1::{TokenRequest, TokenReview, TokenReviewSpec},
     authorization::v1::{NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
     coordination::v1::Lease,
-    core::v1::ServiceAccount,
+    core::v1::{Secret, ServiceAccount},
 };
 use kube::{
     Api, Client,
@@ -19,7 +19,7 @@ use testenv::{ControlPlane, ControllerProcess, SecureClient, until};
 
 use super::{
     api_server::{apply, create_monitoring_kinds},
-    fixtures,
+    fixtures, id,
 };
 
 /// The `ServiceAccount` whose token Prometheus sends.
@@ -150,6 +150,49 @@ async fn programs_run(shadow: bool) {
     let found = leases.iter().filter_map(|lease| lease.metadata.name.as_deref());
     let found: Vec<&str> = found.filter(|name| names.contains(name)).collect();
     assert_eq!(found, if shadow { vec![] } else { names.to_vec() });
+}
+
+/// kube-controller-manager writes the token into the Secret, and kube-apiserver authenticates it as the account that may read
+/// metrics.
+#[tokio::test]
+async fn the_secret_of_the_pod_monitor_gets_the_token_of_the_reader() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let key = control_plane.service_account_key_file();
+    let argument = format!("--service-account-private-key-file={}", key.display());
+    let controller = ["serviceaccount-token-controller"];
+    let _controllers = control_plane
+        .controller_manager(&controller, &[&argument])
+        .await
+        .unwrap();
+    deploy(&client, false).await;
+    let monitor = monitoring_objects(&Controller::ALL);
+    let monitor = monitor
+        .iter()
+        .find(|object| id(object).starts_with("PodMonitor"))
+        .unwrap();
+    let credentials = &monitor.data["spec"]["podMetricsEndpoints"][0]["authorization"]["credentials"];
+    let [name, field] = ["name", "key"].map(|part| credentials[part].as_str().unwrap());
+    let secrets: Api<Secret> = Api::namespaced(client.clone(), NAMESPACE);
+    let mut token = None;
+    until("a token in the Secret", async || {
+        let data = secrets.get(name).await.unwrap().data.unwrap_or_default();
+        token = data.get(field).map(|token| String::from_utf8(token.0.clone()).unwrap());
+        token.is_some()
+    })
+    .await
+    .unwrap();
+    let review = TokenReview {
+        spec: TokenReviewSpec {
+            token: token.unwrap(),
+            ..TokenReviewSpec::default()
+        },
+        ..TokenReview::default()
+    };
+    let reviews: Api<TokenReview> = Api::all(client);
+    let review = reviews.create(&PostParams::default(), &review).await.unwrap();
+    let user = review.status.unwrap().user.unwrap().username;
+    assert_eq!(user, Some(format!("system:serviceaccount:{NAMESPACE}:{READER}")));
 }
 
 #[tokio::test]

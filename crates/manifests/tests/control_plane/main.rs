@@ -6,6 +6,8 @@ mod api_server;
 mod deployed;
 #[path = "../fixtures/mod.rs"]
 mod fixtures;
+mod flow_control;
+mod pods;
 mod readme;
 mod tools;
 

@@ -1,8 +1,11 @@
 //! The commands and the kustomization in `deploy/README.md` work.
 
-use std::{fs, path::Path, process::Command};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
-use manifests::{Controller, Options, objects};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::{Api, ResourceExt, api::ListParams};
+use manifests::{Controller, Options, monitoring_objects, objects};
+use serde_json::{Value, json};
 use testenv::{ControlPlane, assets::Program};
 
 use super::{
@@ -21,55 +24,77 @@ fn blocks(language: &str) -> Vec<String> {
         .collect()
 }
 
-/// Each block has a control plane of its own.
-#[tokio::test]
-async fn documented_commands_succeed() {
-    let blocks = blocks("sh");
-    assert_eq!(blocks.len(), 2, "{blocks:?}");
-    for block in blocks {
-        let control_plane = ControlPlane::start().await.unwrap();
-        // Deletes namespaces, which kubectl waits for.
-        let _controllers = control_plane
-            .controller_manager(&["namespace-controller"], &[])
-            .await
-            .unwrap();
-        create_monitoring_kinds(&control_plane.client().unwrap()).await;
-        let kubeconfig = control_plane.kubeconfig(control_plane.admin()).unwrap();
-        let home = tempfile::tempdir().unwrap();
-        tokio::task::spawn_blocking(move || {
-            for line in block.lines() {
-                let mut words = line.split_whitespace();
-                let mut command = match words.next() {
-                    Some("kubectl") => program(Program::Kubectl),
-                    Some("helm") => program(Program::Helm),
-                    _ => panic!("{line} is not covered by this test"),
-                };
-                command.args(words).current_dir(deploy(".."));
-                command.env("KUBECONFIG", &kubeconfig.path).env("HOME", home.path());
-                let output = command.output().unwrap();
-                assert!(
-                    output.status.success(),
-                    "{line}: {}",
-                    String::from_utf8_lossy(&output.stderr)
-                );
-            }
-        })
+/// A control plane on which the commands of a block have succeeded.
+async fn executed(block: String) -> ControlPlane {
+    let control_plane = ControlPlane::start().await.unwrap();
+    // Deletes namespaces, which kubectl waits for.
+    let _controllers = control_plane
+        .controller_manager(&["namespace-controller"], &[])
         .await
         .unwrap();
+    create_monitoring_kinds(&control_plane.client().unwrap()).await;
+    let kubeconfig = control_plane.kubeconfig(control_plane.admin()).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    tokio::task::spawn_blocking(move || {
+        for line in block.lines() {
+            let mut words = line.split_whitespace();
+            let mut command = match words.next() {
+                Some("kubectl") => program(Program::Kubectl),
+                Some("helm") => program(Program::Helm),
+                _ => panic!("{line} is not covered by this test"),
+            };
+            command.args(words).current_dir(deploy(".."));
+            command.env("KUBECONFIG", &kubeconfig.path).env("HOME", home.path());
+            let output = command.output().unwrap();
+            assert!(
+                output.status.success(),
+                "{line}: {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+        }
+    })
+    .await
+    .unwrap();
+    control_plane
+}
+
+/// The names of all Deployments of the cluster.
+async fn deployments(control_plane: &ControlPlane) -> Vec<String> {
+    let deployments: Api<Deployment> = Api::all(control_plane.client().unwrap());
+    let deployments = deployments.list(&ListParams::default()).await.unwrap();
+    deployments.iter().map(ResourceExt::name_any).collect()
+}
+
+/// Each block has a control plane of its own. What it installs, it removes, except for the block that removes one controller.
+#[tokio::test]
+async fn documented_commands_succeed() {
+    let mut left = Vec::new();
+    for block in blocks("sh") {
+        left.push(deployments(&executed(block).await).await);
     }
+    assert_eq!(
+        left,
+        [vec![], vec![Controller::EndpointSlice.name().to_owned()], vec![]]
+    );
+}
+
+/// The objects of a kustomization in a directory beside `deploy`.
+fn own_kustomization(content: &str) -> BTreeMap<String, Value> {
+    let directory = tempfile::tempdir().unwrap();
+    let own = directory.path().join("own");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("kustomization.yaml"), content).unwrap();
+    copy(&deploy(""), &directory.path().join("deploy"));
+    by_id(parse(
+        &program(Program::Kubectl).arg("kustomize").arg(own).output().unwrap(),
+    ))
 }
 
 #[test]
 fn documented_kustomization_changes_images_and_replicas() {
-    let directory = tempfile::tempdir().unwrap();
-    let own = directory.path().join("own");
-    fs::create_dir(&own).unwrap();
     let snippets = blocks("yaml");
-    assert_eq!(snippets.len(), 1);
-    fs::write(own.join("kustomization.yaml"), &snippets[0]).unwrap();
-    copy(&deploy(""), &directory.path().join("deploy"));
-    let output = program(Program::Kubectl).arg("kustomize").arg(own).output().unwrap();
-    let rendered = by_id(parse(&output));
+    assert_eq!(snippets.len(), 2);
+    let rendered = own_kustomization(&snippets[0]);
     for controller in Controller::ALL {
         let name = controller.name();
         let options = Options {
@@ -81,6 +106,16 @@ fn documented_kustomization_changes_images_and_replicas() {
             assert_eq!(rendered[&id], object);
         }
     }
+}
+
+#[test]
+fn documented_kustomization_adds_the_label_by_which_prometheus_selects() {
+    let rendered = own_kustomization(&blocks("yaml")[1]);
+    let mut expected = by_id(monitoring_objects(&Controller::ALL));
+    for object in expected.values_mut() {
+        object["metadata"]["labels"]["release"] = json!("kube-prometheus-stack");
+    }
+    assert_eq!(rendered, expected);
 }
 
 fn copy(from: &Path, to: &Path) {

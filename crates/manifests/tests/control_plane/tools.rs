@@ -6,11 +6,11 @@ use std::{
 };
 
 use kube::core::DynamicObject;
-use manifests::{Controller, Options, VERSION, monitoring_objects, objects};
+use manifests::{Controller, NAMESPACE, Options, VERSION, monitoring_objects, objects};
 use serde_json::Value;
 use testenv::assets::{self, Program};
 
-use super::by_id;
+use super::{by_id, id};
 
 /// A path in `deploy/`.
 pub(crate) fn deploy(path: &str) -> PathBuf {
@@ -67,6 +67,27 @@ fn kustomizations_have_the_objects_of_the_library() {
         ("monitoring", monitoring_objects(&Controller::ALL)),
     ] {
         assert_eq!(by_id(kustomize(path)), by_id(expected), "{path}");
+    }
+}
+
+/// What is removed, or added, for one of two controllers.
+#[test]
+fn directories_of_one_controller_have_its_objects_only() {
+    for (name, controller) in [
+        ("endpointslice", Controller::EndpointSlice),
+        ("mirroring", Controller::Mirroring),
+    ] {
+        let own = kustomize(&format!("{name}/controller"));
+        let all = own.iter().cloned().chain(kustomize("shared"));
+        assert_eq!(by_id(all), by_id(objects(&[controller], &Options::default())), "{name}");
+        assert!(
+            own.iter().all(|object| id(object).contains(controller.name())),
+            "{name}"
+        );
+
+        let monitoring = kustomize("monitoring/shared").into_iter();
+        let monitoring = monitoring.chain(kustomize(&format!("monitoring/{name}")));
+        assert_eq!(by_id(monitoring), by_id(monitoring_objects(&[controller])), "{name}");
     }
 }
 
@@ -150,6 +171,60 @@ fn unknown_and_invalid_values_are_rejected() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(error.contains(key), "{value}: {error}");
     }
+}
+
+/// The program would end at its start: clap rejects a flag that is given twice.
+#[test]
+fn flags_that_the_chart_sets_are_rejected() {
+    let rejected = |values: &[&str]| {
+        let arguments: Vec<&str> = values.iter().flat_map(|value| ["--set", value]).collect();
+        let output = helm(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            output.status.success() || error.contains("flags/0"),
+            "{values:?}: {error}"
+        );
+        !output.status.success()
+    };
+    for (controller, name) in Controller::ALL.into_iter().zip(["endpointslice", "mirroring"]) {
+        let (args, _) = super::fixtures::args(controller, false);
+        for flag in ["--secure-port", "--leader-elect", "--leader-elect-resource-name"] {
+            assert!(
+                args.iter().any(|argument| argument.split('=').next() == Some(flag)),
+                "{flag}"
+            );
+            assert!(rejected(&[&format!("{name}.flags={{{flag}=x}}")]), "{flag}");
+            assert!(rejected(&[&format!("{name}.flags={{{flag}}}")]), "{flag}");
+        }
+        assert!(!rejected(&[&format!(
+            "{name}.flags={{--leader-elect-lease-duration=30s}}"
+        )]));
+        for (scope, flag) in [
+            ("scope.namespace", "--namespace"),
+            ("scope.serviceSelector", "--service-selector"),
+        ] {
+            let flag = format!("{name}.flags={{{flag}=a}}");
+            assert!(!rejected(&[&flag]), "{flag}");
+            assert!(rejected(&[&flag, &format!("{scope}=b")]), "{flag}");
+        }
+    }
+}
+
+#[test]
+fn a_release_in_the_namespace_that_the_chart_creates_is_rejected() {
+    let output = helm(&["--namespace", NAMESPACE]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && error.contains("createNamespace=false"),
+        "{error}"
+    );
+    let rendered = by_id(render(&["--namespace", NAMESPACE, "--set", "createNamespace=false"]));
+    assert!(
+        !rendered
+            .keys()
+            .any(|id| id.starts_with("Namespace") || id.starts_with("ResourceQuota"))
+    );
+    assert_eq!(by_id(render(&["--namespace", "kube-system"])), by_id(render(&[])));
 }
 
 #[test]

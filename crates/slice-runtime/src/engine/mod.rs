@@ -231,9 +231,11 @@ impl<C: Controller> Engine<C> {
     pub(crate) fn set_term(&mut self, term: Option<u64>, now: Instant) {
         self.term = term;
         if term.is_some() {
-            // Latencies are measured from now on, as after a restart.
+            // Latencies and failures are measured from now on, as after a restart.
             self.queue.restart(now);
+            self.update_gauges(now);
         }
+        self.metrics.standby(term.is_none(), self.controller.metrics());
     }
 
     /// Whether a list of any watch has started and is not complete.

@@ -25,7 +25,14 @@ pub(super) struct Exposition {
 }
 
 #[derive(Debug, Default)]
-struct Values(Mutex<MetricValues>);
+struct Values(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    values: MetricValues,
+    /// Gauges that are written as 0, whatever their values.
+    zeroed: Vec<&'static MetricSpec>,
+}
 
 impl Exposition {
     pub(super) fn new<const N: usize>(prefix: &str, labels: [(&'static str, Cow<'static, str>); N]) -> Self {
@@ -37,16 +44,22 @@ impl Exposition {
     }
 
     pub(super) fn register(&self, metrics: &[&'static MetricSpec]) {
-        let mut values = self.values.lock();
+        let mut state = self.values.lock();
         for metric in metrics {
-            values.register(metric);
+            state.values.register(metric);
         }
     }
 
+    /// Writes the gauges among these metrics as 0, and all others with their values.
+    pub(super) fn zero(&self, metrics: impl IntoIterator<Item = &'static MetricSpec>) {
+        let gauges = metrics.into_iter().filter(|metric| metric.kind == MetricKind::Gauge);
+        self.values.lock().zeroed = gauges.collect();
+    }
+
     pub(super) fn apply(&self, measurements: impl IntoIterator<Item = Measurement>) {
-        let mut values = self.values.lock();
+        let mut state = self.values.lock();
         for measurement in measurements {
-            values.apply(measurement);
+            state.values.apply(measurement);
         }
     }
 
@@ -62,7 +75,7 @@ impl Exposition {
 
 impl Values {
     /// The values stay valid if another thread panics while it holds the lock.
-    fn lock(&self) -> MutexGuard<'_, MetricValues> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,7 +84,9 @@ impl Values {
 /// counter, which upstream's metrics lack.
 impl Collector for Values {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        for MetricFamily { metric, series } in self.lock().families() {
+        let state = self.lock();
+        for MetricFamily { metric, series } in state.values.families() {
+            let is_zeroed = state.zeroed.contains(metric);
             let metric_type = match metric.kind {
                 MetricKind::Counter => MetricType::Counter,
                 MetricKind::Gauge => MetricType::Gauge,
@@ -79,6 +94,7 @@ impl Collector for Values {
             };
             let mut encoder = encoder.encode_descriptor(metric.name, metric.help, None, metric_type)?;
             for (values, value) in series {
+                let value = if is_zeroed { &MetricValue::Number(0.0) } else { value };
                 let labels: Vec<_> = metric.labels.iter().copied().zip(values.iter().copied()).collect();
                 if labels.is_empty() {
                     encode_value(value, &mut encoder)?;

@@ -52,13 +52,14 @@ static CHANGE_TO_WRITE: MetricSpec = MetricSpec {
 };
 static KEYS_FAILING: MetricSpec = MetricSpec {
     name: "keys_failing",
-    help: "Number of owners of slices whose last sync failed",
+    help: "Number of owners of slices whose last sync failed; 0 on a standby",
     kind: MetricKind::Gauge,
     labels: &[],
 };
 static OLDEST_FAILING_KEY: MetricSpec = MetricSpec {
     name: "oldest_failing_key_seconds",
-    help: "Time since the owner of slices that has been failing longest started to fail",
+    help: "Time since the owner of slices that has been failing longest started to fail, or since this instance leads; 0 on a \
+           standby",
     kind: MetricKind::Gauge,
     labels: &[],
 };
@@ -304,6 +305,15 @@ impl Metrics {
             Measurement::of_count(&SLOTS_IN_USE, &["stalled"], state.stalled),
             Measurement::new(&GATE_CLOSED, &[], closed.unwrap_or_default().as_secs_f64()),
         ]);
+    }
+
+    /// Whether this instance stands by: it syncs nothing, so that the gauges of its keys, and those of the controller, would keep
+    /// what its last term has left, or count what the leader does.
+    pub(crate) fn standby(&self, standby: bool, controller: &'static [&'static MetricSpec]) {
+        let own = [&KEYS_FAILING, &OLDEST_FAILING_KEY, &DRY_RUN_DIFFERENCES];
+        let gauges = controller.iter().copied().chain(own);
+        self.controller.zero(gauges.filter(|_| standby));
+        self.queue.0.zero(standby.then_some(&DEPTH));
     }
 
     /// Whether this instance leads, by the lease with this name.

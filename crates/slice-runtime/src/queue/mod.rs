@@ -210,10 +210,11 @@ impl WorkQueue {
         }
     }
 
-    /// Counts the time of every queued key from now on.
+    /// Counts the time of every queued key from now on. A key fails from its next failure on; its backoff goes on.
     pub(crate) fn restart(&mut self, now: Instant) {
-        for added_at in self.keys.values_mut().filter_map(|entry| entry.added_at.as_mut()) {
-            *added_at = now;
+        for entry in self.keys.values_mut() {
+            entry.added_at = entry.added_at.map(|_| now);
+            entry.failing_since = None;
         }
     }
 
@@ -222,7 +223,7 @@ impl WorkQueue {
         self.keys.get(key).map_or(0, |entry| entry.failures)
     }
 
-    /// The failing keys, each with the time of its first failure in a row.
+    /// The failing keys, each with the time of its first failure in a row since the last [`restart`](Self::restart).
     pub(crate) fn failing(&self) -> impl Iterator<Item = (&Key, Instant)> {
         let entries = self.keys.iter();
         entries.filter_map(|(key, entry)| Some((key, entry.failing_since?)))

@@ -161,7 +161,9 @@ impl ControlPlane {
         etcd::compact(&component::client(&self.etcd_config)?).await
     }
 
-    pub(crate) fn service_account_key_file(&self) -> PathBuf {
+    /// The private key that signs tokens of service accounts.
+    #[must_use]
+    pub fn service_account_key_file(&self) -> PathBuf {
         self.files.path(flags::SERVICE_ACCOUNT_KEY)
     }
 

@@ -257,7 +257,7 @@ impl Harness {
             let written = (0..self.jobs.len()).any(|job| {
                 (0..self.jobs[job].writes.len()).any(|write| self.send(job, write, fault) || self.report(job, write))
             });
-            let due = self.engine.is_synced() && self.engine.queue.depth() > 0;
+            let due = self.engine.may_sync() && self.engine.queue.depth() > 0;
             if !delivered && !written && !due {
                 return;
             }

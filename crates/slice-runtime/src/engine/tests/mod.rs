@@ -13,3 +13,4 @@ mod responses;
 mod scenarios;
 mod scheduling;
 mod stub;
+mod terms;

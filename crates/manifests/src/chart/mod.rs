@@ -19,8 +19,9 @@ const NOTES: &str = "\
 The controllers work when their pods are ready:
   kubectl --namespace {{ .Values.namespace }} get pods
 
-The built-in controllers of kube-controller-manager must be off, because two writers overwrite each other's EndpointSlices:
-  --controllers=*,-endpointslice-controller,-endpointslice-mirroring-controller
+The built-in controllers must be off, because two writers overwrite each other's EndpointSlices. Add to the value of the flag
+--controllers of kube-controller-manager:
+  -endpointslice-controller,-endpointslice-mirroring-controller
 ";
 
 /// Helm reports only that the namespace exists and has another owner.

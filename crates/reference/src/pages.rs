@@ -133,8 +133,7 @@ fn flags(programs: &[Program]) -> anyhow::Result<String> {
 }
 
 fn metrics(programs: &[Program]) -> String {
-    let introduction = "Served as text at `/metrics`. The metrics `workqueue_…` have the label `name`.";
-    let mut page = Page::new("Metrics", introduction);
+    let mut page = Page::new("Metrics", "Served as text at `/metrics`.");
     for program in programs {
         page.section(program);
         page.table(["name", "type", "labels", "meaning"]);
@@ -146,10 +145,15 @@ fn metrics(programs: &[Program]) -> String {
                 MetricKind::Gauge => "gauge",
                 MetricKind::Histogram { .. } => "histogram",
             };
+            // One value for the whole process: the name of the work queue, or of the lease.
+            let common = ["workqueue_", "leader_election_"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
+            let labels = common.then_some("name").into_iter().chain(spec.labels.iter().copied());
             page.row(&[
                 format!("`{name}`"),
                 kind.to_owned(),
-                code_list(spec.labels),
+                code_list(&labels.collect::<Vec<_>>()),
                 spec.help.to_owned(),
             ]);
         }

@@ -5,6 +5,7 @@
 mod commands;
 mod figures;
 mod links;
+mod log_lines;
 mod markdown;
 mod names;
 

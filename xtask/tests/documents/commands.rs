@@ -4,9 +4,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
+    fmt::Debug,
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::{Mutex, PoisonError},
 };
 
 use serde_json::Value;
@@ -134,17 +137,23 @@ fn is_identifier(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
+/// The help text of `cargo xtask` with these arguments, which fails if one of them is not valid. One at a time: each builds a
+/// program.
+pub(crate) fn help<S: AsRef<OsStr> + Debug>(arguments: &[S]) -> String {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
+    let output = xtask.args(arguments).arg("--help").output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 #[test]
 fn every_documented_xtask_command_accepts_its_arguments() {
     for (command, document) in commands() {
         if command.words[0] == "xtask" {
-            let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
-            let output = xtask.args(&command.words[1..]).arg("--help").output().unwrap();
-            assert!(
-                output.status.success(),
-                "{}: {command:?}: {output:?}",
-                document.display()
-            );
+            println!("{}", document.display());
+            help(&command.words[1..]);
         }
     }
 }

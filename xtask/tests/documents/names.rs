@@ -1,8 +1,11 @@
 //! Flags, environment variables, metrics and alerts that documents name exist.
 
-use std::{collections::BTreeSet, fs, process::Command};
+use std::{collections::BTreeSet, fs};
 
-use crate::markdown::{Document, document, documents, root};
+use crate::{
+    commands::help,
+    markdown::{Document, document, documents, root},
+};
 
 /// Flags of other programs: Cargo, libtest, rustc, and kube-controller-manager's that the controllers lack.
 const FOREIGN_FLAGS: [&str; 7] = [
@@ -35,20 +38,8 @@ fn words<'a>(text: &'a str, start: &str) -> BTreeSet<&'a str> {
 #[test]
 fn every_documented_flag_exists() {
     let reference = document("docs/reference/flags.md").text;
-    let commands = [
-        &["test"][..],
-        &["conformance"],
-        &["demo"],
-        &["deploy"],
-        &["image"],
-        &["simulate"],
-        &["soak"],
-    ];
-    let help = commands.map(|command| {
-        let mut xtask = Command::new(env!("CARGO_BIN_EXE_xtask"));
-        let output = xtask.args(command).arg("--help").output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    });
+    let commands = ["test", "conformance", "demo", "deploy", "image", "simulate", "soak"];
+    let help = commands.map(|command| help(&[command]));
     let texts = [&[reference][..], &help].concat().join("\n");
     let known = words(&texts, "--");
     let mut found = BTreeSet::new();

@@ -1,6 +1,6 @@
 //! Runs `cargo xtask` commands as processes and checks output and exit code.
 
-use std::{fs, path::Path, process::Command};
+use std::process::Command;
 
 use devtools::error_line;
 
@@ -48,6 +48,31 @@ fn a_program_parses_its_own_arguments() {
     assert!(line.ends_with("; see `cargo xtask vectors --help`"), "{line}");
 }
 
+/// As CONTRIBUTING.md shows it.
+#[test]
+fn a_random_schedule_is_repeated_by_its_seed() {
+    let arguments = ["simulate", "--schedules", "1", "--seed", "7", "--trace"];
+    let [first, second] = [(); 2].map(|()| xtask().args(arguments).output().unwrap());
+    assert!(first.status.success(), "{first:?}");
+    assert_eq!(first.stdout, second.stdout);
+    let text = String::from_utf8(first.stdout).unwrap();
+    assert!(
+        text.contains("schedules 1, ") && text.contains("violations 0"),
+        "{text}"
+    );
+}
+
+#[test]
+fn conformance_lists_its_scenarios() {
+    let output = xtask().args(["conformance", "--list"]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.lines().any(|line| line.starts_with("two-services-share-pods: ")),
+        "{text}"
+    );
+}
+
 /// The benchmark fails if there are too many requests, or if keys are lost.
 #[test]
 fn bench_overload_counts_requests() {
@@ -73,36 +98,4 @@ fn without_cargo_fuzz_the_error_names_the_command_to_install_it() {
     let empty = tempfile::tempdir().unwrap();
     let line = error_line(&xtask().arg("fuzz").env("PATH", empty.path()).output().unwrap());
     assert!(line.contains("cargo install cargo-fuzz"), "{line}");
-}
-
-/// Every command in README.md and docs/migrate.md exists with its arguments. They are run by steps of `cargo xtask test` and by the
-/// tests of the programs behind them; those of the two controllers by the tests of the controllers (`testenv::readme`).
-#[test]
-fn documented_commands_exist() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let documents = ["README.md", "docs/migrate.md"].map(|name| fs::read_to_string(root.join(name)).unwrap());
-    let documents = documents.concat();
-    let blocks = documents
-        .split("```sh\n")
-        .skip(1)
-        .map(|rest| rest.split("```").next().unwrap());
-    let (ours, programs): (Vec<&str>, Vec<&str>) = blocks
-        .flat_map(str::lines)
-        .partition(|line| line.starts_with("cargo xtask "));
-    assert!(
-        ours.contains(&"cargo xtask test") && ours.contains(&"cargo xtask demo"),
-        "{ours:?}"
-    );
-    for command in ours {
-        let arguments = command.split_whitespace().skip(2);
-        let output = xtask().args(arguments).arg("--help").output().unwrap();
-        assert!(output.status.success(), "{command}");
-    }
-    let packages = ["endpointslice-controller", "endpointslice-mirroring-controller"];
-    let known = packages.map(|package| format!("cargo run --release -p {package} -- "));
-    for command in programs {
-        assert!(known.iter().any(|known| command.starts_with(known)), "{command}");
-    }
-    let ci = fs::read_to_string(root.join(".ci/run")).unwrap();
-    assert_eq!(ci.lines().last(), Some("exec cargo xtask test"));
 }

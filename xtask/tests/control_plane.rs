@@ -2,19 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
-use std::{collections::BTreeSet, fs, process::Command};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use serde_json::Value;
 
-/// Runs a benchmark of the controllers, in a debug build; returns its output.
-fn bench_controllers(arguments: &[&str]) -> String {
-    bench(&[arguments, &["--profile", "dev"]].concat())
-}
-
-/// Runs a benchmark; returns its output.
-fn bench(arguments: &[&str]) -> String {
+/// Runs a command that succeeds; returns its output.
+fn xtask(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_xtask"))
-        .arg("bench")
         .args(arguments)
         .output()
         .unwrap();
@@ -25,6 +19,35 @@ fn bench(arguments: &[&str]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     text
+}
+
+/// Runs a benchmark of the controllers, in a debug build; returns its output.
+fn bench_controllers(arguments: &[&str]) -> String {
+    bench(&[arguments, &["--profile", "dev"]].concat())
+}
+
+/// Runs a benchmark; returns its output.
+fn bench(arguments: &[&str]) -> String {
+    xtask(&[&["bench"], arguments].concat())
+}
+
+#[test]
+fn control_plane_prints_the_directory_of_its_binaries() {
+    let text = xtask(&["control-plane", "--print-path"]);
+    let [directory] = text.lines().collect::<Vec<_>>()[..] else {
+        panic!("{text}")
+    };
+    assert!(Path::new(directory).join("kube-apiserver").is_file(), "{text}");
+}
+
+/// As CONTRIBUTING.md shows it: a past failure that does not depend on timing, with both implementations.
+#[test]
+fn upstream_failures_has_a_row_with_the_result_of_each_implementation() {
+    let text = xtask(&["upstream-failures", "141592"]);
+    let row = text.lines().find(|line| line.starts_with("| 141592 | "));
+    let cells: Vec<&str> = row.unwrap_or_else(|| panic!("{text}")).split(" | ").collect();
+    assert_eq!(cells[2], "ok", "{text}");
+    assert!(cells[3].starts_with("fails: no publication"), "{text}");
 }
 
 /// A restart writes nothing, which the benchmark checks, and every figure is printed for both protocols.

@@ -5,7 +5,7 @@
 mod scenarios;
 
 use apisim::{Config, Denied};
-use testenv::{ControllerProcess, SimServer, readme};
+use testenv::{ControllerProcess, SimServer, metric_differences, readme};
 
 /// Changes of Endpoints are mirrored, and a restart causes no writes (S16).
 #[tokio::test]
@@ -23,6 +23,22 @@ async fn the_documented_dry_run_logs_the_planned_writes() {
     let (program, _kubeconfig) = readme::start(scenarios::PROGRAM, env!("CARGO_PKG_NAME"), &server).unwrap();
     let plan = program.wait_for_output("would write").await.unwrap();
     assert!(plan.contains("shop/db"), "{plan}");
+}
+
+#[tokio::test]
+async fn metrics_are_those_of_the_reference() {
+    let server = SimServer::start().await.unwrap();
+    scenarios::prepare(&server.client()).await;
+    let program = ControllerProcess::start(scenarios::PROGRAM, &[&server.flag(), "--leader-elect=true"])
+        .await
+        .unwrap();
+    program
+        .wait_for_page("/metrics", "leader_election_master_status{")
+        .await
+        .unwrap();
+    let written = "endpoint_slice_mirroring_controller_changes{";
+    let (_, page) = program.wait_for_page("/metrics", written).await.unwrap();
+    assert_eq!(metric_differences(env!("CARGO_PKG_NAME"), &page).unwrap(), [""; 0]);
 }
 
 /// Slices are watched twice, our own and those with pods, but their permissions are reviewed once.

@@ -133,9 +133,8 @@ fn flags(programs: &[Program]) -> anyhow::Result<String> {
 }
 
 fn metrics(programs: &[Program]) -> String {
-    let introduction = "Served as text at `/metrics`. The metrics `workqueue_…` have the label `name`. On a standby, \
-                        `workqueue_depth` and the gauges of the controller (`num_endpoint_slices` and others) are 0: what they \
-                        count is the work of the leader.";
+    let introduction = "Served as text at `/metrics`. On a standby, `workqueue_depth` and the gauges of the controller \
+                        (`num_endpoint_slices` and others) are 0: what they count is the work of the leader.";
     let mut page = Page::new("Metrics", introduction);
     for program in programs {
         page.section(program);
@@ -148,10 +147,15 @@ fn metrics(programs: &[Program]) -> String {
                 MetricKind::Gauge => "gauge",
                 MetricKind::Histogram { .. } => "histogram",
             };
+            // One value for the whole process: the name of the work queue, or of the lease.
+            let common = ["workqueue_", "leader_election_"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
+            let labels = common.then_some("name").into_iter().chain(spec.labels.iter().copied());
             page.row(&[
                 format!("`{name}`"),
                 kind.to_owned(),
-                code_list(spec.labels),
+                code_list(&labels.collect::<Vec<_>>()),
                 spec.help.to_owned(),
             ]);
         }

@@ -42,6 +42,11 @@ impl EventContext {
         self.enqueue_after(key, Duration::ZERO);
     }
 
+    /// Enqueues keys without delay, such as the one that a change of an [`ObjectStore`](crate::ObjectStore) returns.
+    pub fn enqueue_all(&mut self, keys: impl IntoIterator<Item = Key>) {
+        keys.into_iter().for_each(|key| self.enqueue(key));
+    }
+
     /// Enqueues a key after this delay, or earlier if another enqueue of the key is due first.
     pub fn enqueue_after(&mut self, key: Key, delay: Duration) {
         self.enqueued.push(Enqueued::after(key, delay));

@@ -108,6 +108,16 @@ impl From<Plan> for SyncResult {
     }
 }
 
+/// No writes: the slices stay as they are, and the event reports why.
+impl From<Event> for SyncResult {
+    fn from(event: Event) -> Self {
+        Self {
+            events: vec![event],
+            ..Self::default()
+        }
+    }
+}
+
 /// The outcome of a sync and its writes.
 #[derive(Debug, Default)]
 pub struct SyncOutcome {

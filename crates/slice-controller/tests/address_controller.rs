@@ -28,15 +28,11 @@ impl Controller for AddressController {
     }
 
     fn apply(&mut self, service: ObjectMeta, context: &mut EventContext) {
-        if let Some(key) = self.services.apply(Key::from(&service), service) {
-            context.enqueue(key);
-        }
+        context.enqueue_all(self.services.apply(Key::from(&service), service));
     }
 
     fn delete(&mut self, _watch: (), service: &ObjectRef, context: &mut EventContext) {
-        if let Some(key) = self.services.delete(Key::from(service)) {
-            context.enqueue(key);
-        }
+        context.enqueue_all(self.services.delete(Key::from(service)));
     }
 
     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {

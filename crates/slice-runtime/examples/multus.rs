@@ -1,7 +1,7 @@
 //! Publishes the addresses that pods have on a secondary network, as Multus reports them in an annotation of the pod.
 //!
 //! A Service without a selector names the network, `namespace/name`, in the annotation `k8s.v1.cni.cncf.io/service-network`, and
-//! selects pods of its namespace by labels in `example.com/pod-selector`. `docs/library.md` explains the program step by step.
+//! selects pods of its namespace by a label in `example.com/pod-selector`. `docs/library.md` explains the program step by step.
 
 use std::{collections::BTreeMap, process::ExitCode};
 
@@ -61,8 +61,6 @@ pub(crate) struct NetworkPod {
 struct Attachment {
     name: String,
     ips: Option<Vec<String>>,
-    #[serde(default)]
-    default: bool,
 }
 
 impl From<Pod> for NetworkPod {
@@ -75,13 +73,15 @@ impl From<Pod> for NetworkPod {
     }
 }
 
-/// An endpoint for each address on a secondary network. A pod that has finished has none.
+/// An endpoint for each address. A pod that has finished has none.
 fn endpoints(pod: &Pod) -> serde_json::Result<Vec<(String, EndpointSpec)>> {
     let attachments: Vec<Attachment> = serde_json::from_str(annotation(&pod.metadata, STATUS).unwrap_or("[]"))?;
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    let finished = matches!(phase, Some("Succeeded" | "Failed"));
     let mut endpoints = Vec::new();
-    for attachment in attachments.iter().filter(|attachment| !attachment.default && !finished) {
+    if matches!(phase, Some("Succeeded" | "Failed")) {
+        return Ok(endpoints);
+    }
+    for attachment in &attachments {
         for ip in attachment.ips.iter().flatten() {
             // Some plugins add the length of the prefix: 192.0.2.17/24.
             let ip = ip.split_once('/').map_or(&**ip, |(ip, _)| ip);
@@ -104,19 +104,18 @@ impl Controller for Multus {
     }
 
     fn apply(&mut self, object: Object, context: &mut EventContext) {
-        let (watch, changed) = match object {
-            Object::Service(new) => (Watch::Services, self.services.apply(Key::from(&new.metadata), *new)),
-            Object::Pod(key, new) => (Watch::Pods, self.pods.apply(key, new)),
-        };
-        self.enqueue(watch, changed, context);
+        match object {
+            Object::Service(new) => context.enqueue_all(self.services.apply(Key::from(&new.metadata), *new)),
+            Object::Pod(key, new) => context.enqueue_all(services_of(self.pods.apply(key, new), &self.services)),
+        }
     }
 
     fn delete(&mut self, watch: Watch, object: &ObjectRef, context: &mut EventContext) {
-        let changed = match watch {
-            Watch::Services => self.services.delete(Key::from(object)),
-            Watch::Pods => self.pods.delete(Key::from(object)),
-        };
-        self.enqueue(watch, changed, context);
+        let key = Key::from(object);
+        match watch {
+            Watch::Services => context.enqueue_all(self.services.delete(key)),
+            Watch::Pods => context.enqueue_all(services_of(self.pods.delete(key), &self.services)),
+        }
     }
 
     fn sync(&mut self, key: &Key, context: &SyncContext<'_>) -> Result<SyncResult, SyncError> {
@@ -128,21 +127,16 @@ impl Controller for Multus {
         let owner = Owner::from_meta("v1", "Service", &service.metadata);
         let warning = |reason: &'static str, message: String| Event::warning(&owner, reason, message);
         let selector = annotation(&service.metadata, SELECTOR).unwrap_or_default();
-        let Some(selector) = parse_selector(selector) else {
-            let message = format!("slices stay: {SELECTOR} is {selector:?}, and not like app=rtp,tier=media");
-            let events = vec![warning("InvalidSelector", message)];
-            return Ok(SyncResult {
-                events,
-                ..SyncResult::default()
-            });
+        let Some((label, value)) = selector.split_once('=').filter(|(_, value)| !value.contains(',')) else {
+            let message = format!("slices stay: {SELECTOR} is {selector:?}, and not like app=rtp");
+            return Ok(warning("InvalidSelector", message).into());
         };
 
         let spec = service.spec.clone().unwrap_or_default();
         let (mut desired, mut events) = (Vec::new(), Vec::new());
         for (name, pod) in self.pods.in_namespace(&key.namespace) {
-            let has = |&(label, value): &(&str, &str)| pod.labels.get(label).is_some_and(|found| found == value);
             match &pod.endpoints {
-                _ if !selector.iter().all(has) => {}
+                _ if pod.labels.get(label).is_none_or(|found| found != value) => {}
                 Err(error) => events.push(warning("InvalidNetworkStatus", format!("pod {name}: {error}"))),
                 Ok(endpoints) => {
                     let ports = spec.ports.iter().flatten();
@@ -162,23 +156,11 @@ impl Controller for Multus {
     }
 }
 
-impl Multus {
-    /// Enqueues the Services that a change affects: a pod may be selected by any Service of its namespace.
-    fn enqueue(&self, watch: Watch, changed: Option<Key>, context: &mut EventContext) {
-        let Some(key) = changed else { return };
-        match watch {
-            Watch::Services => context.enqueue(key),
-            Watch::Pods => {
-                let services = self.services.in_namespace(&key.namespace);
-                services.for_each(|(service, _)| context.enqueue(service.clone()));
-            }
-        }
-    }
-}
-
-/// The labels of a selector such as `app=rtp,tier=media`.
-fn parse_selector(selector: &str) -> Option<Vec<(&str, &str)>> {
-    selector.split(',').map(|label| label.trim().split_once('=')).collect()
+/// The Services that a changed pod affects: any of its namespace may select it.
+fn services_of(pod: Option<Key>, services: &ObjectStore<Service>) -> Vec<Key> {
+    let Some(pod) = pod else { return Vec::new() };
+    let affected = services.in_namespace(&pod.namespace);
+    affected.map(|(service, _)| service.clone()).collect()
 }
 
 fn annotation<'a>(metadata: &'a ObjectMeta, key: &str) -> Option<&'a str> {

@@ -53,6 +53,8 @@ mod event_channel;
 mod events;
 mod failure_log;
 mod file_hashes;
+#[cfg(test)]
+mod fixtures;
 mod health;
 pub mod leader_election;
 mod metrics;

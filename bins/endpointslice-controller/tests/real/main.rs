@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod operate;
 #[path = "../scenarios/mod.rs"]
 mod scenarios;
 mod secure_port;

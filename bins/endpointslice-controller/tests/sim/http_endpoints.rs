@@ -5,7 +5,7 @@ use apisim::{
     request::Verb,
 };
 use serde_json::{Value, json};
-use testenv::{Signal, TestProcess};
+use testenv::{Signal, TestProcess, metric_differences};
 
 use crate::{
     scenarios::{PROGRAM, start},
@@ -49,6 +49,23 @@ async fn readyz_passes_when_all_initial_lists_are_complete() {
         )
     );
     assert_eq!(program.get("/nothing").await.unwrap().0, 404);
+}
+
+#[tokio::test]
+async fn metrics_are_those_of_the_reference() {
+    let (server, cluster) = start_server().await;
+    let program = start(&[&server.flag(), "--leader-elect=true"]).await;
+    cluster.service("web", "web", json!({})).await;
+    cluster.wait_published("web", &[]).await;
+    program
+        .wait_for_page("/metrics", "leader_election_master_status{")
+        .await
+        .unwrap();
+    let (_, page) = program
+        .wait_for_page("/metrics", "endpoint_slice_controller_changes{")
+        .await
+        .unwrap();
+    assert_eq!(metric_differences(env!("CARGO_PKG_NAME"), &page).unwrap(), [""; 0]);
 }
 
 #[tokio::test]

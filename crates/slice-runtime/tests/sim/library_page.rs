@@ -37,6 +37,15 @@ fn the_page_shows_the_whole_example_and_only_compiled_code() {
     assert_eq!(not_shown.trim(), "", "code of the example that the page does not show");
 }
 
+/// Without comments and empty lines.
+#[test]
+fn the_page_has_the_number_of_lines_of_the_example() {
+    let code = EXAMPLE.lines().map(str::trim_start);
+    let lines = code.filter(|line| !line.is_empty() && !line.starts_with("//")).count();
+    let link = "[`multus.rs`](../crates/slice-runtime/examples/multus.rs): ";
+    assert!(PAGE.contains(&format!("{link}{lines} lines of code.")), "{lines} lines");
+}
+
 /// The manifest is that of the program outside the workspace, which `cargo xtask test` builds.
 #[test]
 fn the_page_shows_the_dependencies_of_a_program_outside_the_workspace() {

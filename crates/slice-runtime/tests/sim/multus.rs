@@ -36,6 +36,16 @@ async fn the_documented_dry_run_logs_the_planned_writes() {
     assert_eq!(server.writes(), 0);
 }
 
+/// Runs the command of the README of the crate.
+#[test]
+fn the_documented_help_lists_the_flags() {
+    let command = "`cargo run -p slice-runtime --example multus -- --help`";
+    assert!(include_str!("../../README.md").contains(command), "{command}");
+    let output = std::process::Command::new(program()).arg("--help").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("--dry-run"), "{text}");
+}
+
 /// The Service of the page, as the API server returns it.
 fn service() -> Value {
     let mut service = page::service();
@@ -104,5 +114,26 @@ fn pods_are_published_once() {
         for write in plan.writes {
             write.operation.apply_to(&mut slices);
         }
+    }
+}
+
+#[test]
+fn invalid_selector_keeps_the_slices_and_is_reported() {
+    for selector in ["", "rtp", "app=rtp,tier=media"] {
+        let mut controller = Multus::default();
+        let mut service = service();
+        service["metadata"]["annotations"]["example.com/pod-selector"] = json!(selector);
+        let decoded = controller.watches()[0].decode(service.to_string().as_bytes()).unwrap();
+        controller.apply(decoded.object, &mut EventContext::default());
+        let result = controller
+            .sync(&Key::new("default", "rtp"), &SyncContext::default())
+            .unwrap();
+        let [event] = &result.events[..] else {
+            panic!("{selector}: {result:?}")
+        };
+        assert!(
+            event.reason == "InvalidSelector" && result.plan.writes.is_empty(),
+            "{selector}: {result:?}"
+        );
     }
 }

@@ -19,7 +19,11 @@ use kube::Config;
 use slice_controller::{BoxError, ErrorChain};
 use tokio::sync::Notify;
 
-use crate::{escape::Escaped, file_hashes::FileHashes};
+use crate::{
+    escape::Escaped,
+    failure_log::{FailureLog, LogInterval},
+    file_hashes::FileHashes,
+};
 use files::credential_files;
 use signals::{UnauthorizedRun, is_broken_connection};
 use stack::{Clients, Stack};
@@ -97,6 +101,8 @@ impl Connections {
             cluster_url: config.cluster_url,
             files,
             options,
+            rejections: LogInterval::default(),
+            failures: FailureLog::default(),
         };
         tokio::spawn(task.run());
         Ok(connections)
@@ -206,6 +212,8 @@ struct ReloadTask {
     cluster_url: Uri,
     files: FileHashes,
     options: ConnectionOptions,
+    rejections: LogInterval,
+    failures: FailureLog,
 }
 
 impl ReloadTask {
@@ -214,21 +222,48 @@ impl ReloadTask {
         let mut interval = tokio::time::interval(self.options.reload_interval);
         interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while self.connections.strong_count() > 0 {
-            tokio::select! {
+            let files_changed = tokio::select! {
                 _ = interval.tick() => {
                     if !self.files.changed() {
                         continue;
                     }
-                    tracing::info!("files of certificates or keys have changed, loading the client configuration again");
+                    true
                 }
                 () = self.requested.notified() => {
-                    tracing::warn!("the API server rejects the credentials, loading the client configuration again");
+                    self.log_rejection();
+                    false
                 }
+            };
+            match self.reload().await {
+                Ok(()) => {
+                    self.failures.reset();
+                    if files_changed {
+                        tracing::info!("files of certificates or keys have changed, using the new ones");
+                    }
+                }
+                Err(error) => self.log_failure(&*error),
             }
-            if let Err(error) = self.reload().await {
-                let error = Escaped(ErrorChain(&*error)).to_string();
-                tracing::warn!(error, "cannot use the client configuration, keeping the one in use");
-            }
+        }
+    }
+
+    fn log_rejection(&mut self) {
+        if let Some(reloads) = self.rejections.count(now()) {
+            tracing::warn!(
+                reloads,
+                "the API server rejects the credentials, loading the client configuration again"
+            );
+        }
+    }
+
+    /// Files that stay invalid are loaded again each time.
+    fn log_failure(&mut self, error: &(dyn Error + 'static)) {
+        let error = Escaped(ErrorChain(error)).to_string();
+        if let Some(not_logged) = self.failures.record(&error, now()) {
+            tracing::warn!(
+                error,
+                not_logged = (not_logged > 0).then_some(not_logged),
+                "cannot use the client configuration, keeping the one in use"
+            );
         }
     }
 
@@ -250,4 +285,9 @@ impl ReloadTask {
         }
         Ok(())
     }
+}
+
+/// By tokio's clock, which tests control.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }

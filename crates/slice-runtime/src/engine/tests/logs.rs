@@ -1,53 +1,12 @@
 //! The log lines of a sync.
 
-use std::{
-    io,
-    sync::{Arc, Mutex, MutexGuard},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use slice_controller::WriteError;
-use tracing_subscriber::fmt::MakeWriter;
 
 use super::stub::{engine, one_write};
-use crate::api::WriteResult;
-
-/// Collects log lines.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.0.lock().unwrap()
-    }
-
-    fn lines(&self) -> Vec<String> {
-        String::from_utf8(self.lock().clone())
-            .unwrap()
-            .lines()
-            .map(str::to_owned)
-            .collect()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.lock().write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
+use crate::{api::WriteResult, fixtures::Log};
 
 /// A sync that fails so many times, once a minute, with a message of the server, which contains a line break and an escape sequence.
 fn failing_syncs(times: u32) {
@@ -79,13 +38,7 @@ fn logged(syncs: impl Fn()) -> Vec<String> {
     // Registers the callsites. One that another test registers while the subscriber is set could miss that subscriber.
     syncs();
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(log.clone())
-        .with_ansi(false)
-        .without_time()
-        .with_target(false)
-        .finish();
-    tracing::subscriber::with_default(subscriber, syncs);
+    tracing::subscriber::with_default(log.subscriber(), syncs);
     log.lines()
 }
 

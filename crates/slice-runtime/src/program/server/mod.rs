@@ -31,6 +31,7 @@ use super::{
     authorization::Authorizer,
     status_endpoints::{Access, StatusEndpoints, text},
 };
+use crate::failure_log::LogInterval;
 use connections::ConnectionTable;
 use tls::{HTTP2, ServingTls};
 
@@ -87,18 +88,24 @@ pub(super) async fn listen_on(address: IpAddr, port: u16) -> io::Result<TcpListe
 pub(super) async fn serve(listener: TcpListener, port: Port) {
     let connections = Connections::default();
     let mut sweep = tokio::time::interval(SWEEP_INTERVAL);
+    let mut failures = LogInterval::default();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => connections.spawn(stream, peer.ip(), &port),
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept an HTTP connection, retrying");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
+                Err(error) => pause_after(&error, &mut failures).await,
             },
             _ = sweep.tick() => connections.close_idle(),
         }
     }
+}
+
+/// Pauses after a connection could not be accepted. Such failures may alternate with connections that can.
+async fn pause_after(error: &io::Error, failures: &mut LogInterval) {
+    if let Some(failures) = failures.count(Instant::now().into_std()) {
+        tracing::warn!(%error, failures, "cannot accept an HTTP connection, retrying");
+    }
+    tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
 /// The open connections of a port. Clones share them.

@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use super::{super::status_endpoints::tests::endpoints, connections::MAX_CONNECTIONS, tls::CertificateFiles, *};
-use crate::client::Connections as ApiConnections;
+use crate::{client::Connections as ApiConnections, fixtures::Log};
 
 async fn start(port: Port) -> SocketAddr {
     let listener = listen(":0").await.unwrap();
@@ -178,4 +178,25 @@ async fn the_secure_port_serves_https_only() {
             assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
         }
     }
+}
+
+/// A minute without free file descriptors.
+async fn fail_to_accept_for_a_minute() {
+    let mut failures = LogInterval::default();
+    let start = Instant::now();
+    while start.elapsed() <= Duration::from_secs(60) {
+        pause_after(&io::Error::from_raw_os_error(24), &mut failures).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_that_cannot_be_accepted_are_logged_once_a_minute() {
+    fail_to_accept_for_a_minute().await;
+    let log = Log::default();
+    let guard = tracing::subscriber::set_default(log.subscriber());
+    fail_to_accept_for_a_minute().await;
+    drop(guard);
+    let lines = log.lines();
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[1].contains("failures=600"), "{lines:#?}");
 }

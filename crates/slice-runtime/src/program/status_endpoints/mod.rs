@@ -113,7 +113,7 @@ impl StatusEndpoints {
 }
 
 /// Replaces an error for clients that are not authenticated.
-const NOT_SHOWN: &str = "error not shown; see the log or /debug/state";
+const NOT_SHOWN: &str = "error not shown; see the log";
 
 /// One line of `/readyz?verbose`.
 fn watch_line(name: &str, state: &WatchState, now: Instant, with_errors: bool) -> String {
@@ -125,7 +125,11 @@ fn watch_line(name: &str, state: &WatchState, now: Instant, with_errors: bool) -
     match &state.last_error {
         Some((error, since)) => {
             let seconds = now.saturating_duration_since(*since).as_secs();
-            let error = if with_errors { error } else { NOT_SHOWN };
+            let error = if with_errors {
+                error.clone()
+            } else {
+                format!("{NOT_SHOWN} or /debug/state")
+            };
             format!("[-]{name} failed: {error} (for {seconds} s{cached})\n")
         }
         None if state.absent => format!("[+]{name} absent: the API server does not serve it{cached}\n"),

@@ -1,6 +1,7 @@
 mod harness;
 
 use std::{
+    convert::Infallible,
     fs,
     path::Path,
     sync::{
@@ -15,7 +16,8 @@ use http::{Request, Version};
 use kube::Config;
 use serde_json::json;
 
-use super::{super::*, ConnectionOptions, Connections, Purpose};
+use super::{super::*, ConnectionOptions, Connections, FailureLog, FileHashes, LogInterval, Purpose, ReloadTask, Uri};
+use crate::fixtures::Log;
 use harness::{Authority, TestServer};
 
 /// Long enough for a busy machine; tests do not wait for it.
@@ -295,4 +297,73 @@ async fn the_configuration_is_loaded_again_if_every_response_is_unauthorized() {
     ] {
         assert!(page.contains(line), "{line} in {page}");
     }
+}
+
+/// The time in which an invalid file is loaded again 120 times, and rejected credentials 120 times.
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Runs a reload task for an hour, with a file that has changed and no valid client configuration.
+async fn reload_for_an_hour(requests: bool) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tls.crt");
+    fs::write(&file, "old").unwrap();
+    let files = FileHashes::read(vec![file.clone()]);
+    if !requests {
+        fs::write(&file, "new").unwrap();
+    }
+    let unused = tower::service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
+    let connections = Connections::from(kube::Client::new(unused, "default"));
+    let task = ReloadTask {
+        connections: Arc::downgrade(&connections.0),
+        requested: Arc::clone(&connections.0.reload),
+        load: Box::new(|| async { Err("no certificate".into()) }.boxed()),
+        cluster_url: Uri::from_static("https://127.0.0.1:1"),
+        files,
+        options: ConnectionOptions::default(),
+        rejections: LogInterval::default(),
+        failures: FailureLog::default(),
+    };
+    let request = async {
+        loop {
+            if requests {
+                connections.0.reload.notify_one();
+            }
+            tokio::time::sleep(Duration::from_secs(30)).await;
+        }
+    };
+    let run = async {
+        tokio::select! {
+            () = task.run() => {}
+            () = request => {}
+        }
+    };
+    tokio::time::timeout(HOUR, run).await.unwrap_err();
+}
+
+async fn log_of_an_hour(requests: bool) -> Vec<String> {
+    reload_for_an_hour(requests).await;
+    let log = Log::default();
+    let guard = tracing::subscriber::set_default(log.subscriber());
+    reload_for_an_hour(requests).await;
+    drop(guard);
+    log.lines()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_stays_invalid_does_not_flood_the_log() {
+    let lines = log_of_an_hour(false).await;
+    assert_eq!(lines.len(), 3 + 5, "{lines:#?}");
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.contains("cannot use the client configuration")),
+        "{lines:#?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_that_stay_rejected_are_logged_once_a_minute() {
+    let lines = log_of_an_hour(true).await;
+    let rejections = lines.iter().filter(|line| line.contains("rejects the credentials"));
+    assert_eq!(rejections.count(), 60, "{lines:#?}");
 }

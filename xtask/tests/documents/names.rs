@@ -7,14 +7,15 @@ use crate::{
     markdown::{Document, document, documents, root},
 };
 
-/// Flags of other programs: Cargo, libtest, rustc, and kube-controller-manager's that the controllers lack.
-const FOREIGN_FLAGS: [&str; 7] = [
+/// Flags of other programs: Cargo, Helm, libtest, rustc, and kube-controller-manager's that the controllers lack.
+const FOREIGN_FLAGS: [&str; 8] = [
     "--cert-dir",
     "--client-ca-file",
     "--controllers",
     "--exact",
     "--remap-path-prefix",
     "--requestheader-…",
+    "--set",
     "--test",
 ];
 

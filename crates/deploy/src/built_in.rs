@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use futures::future::join_all;
+use jiff::SignedDuration;
 use k8s_openapi::api::{
     coordination::v1::Lease,
     core::v1::{Endpoints, Service},
@@ -19,26 +20,34 @@ use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    interrupt::interruptible,
-    lease::{Leadership, wait_for_renewal},
+    error,
+    interrupt::Interrupts,
+    lease::{Leader, Leadership, wait_for_renewal},
     preflight::Access,
 };
 
 const NAMESPACE: &str = "default";
 /// Label of the Service and the Endpoints object, by which they are found again.
 const LABEL: &str = "endpointslice-rs/check";
+pub(crate) const NOTHING_APPLIED: &str = "nothing was applied";
 /// How long a built-in controller has to write a slice.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The same after a kube-controller-manager has begun to lead: its caches must be complete first.
+const TIMEOUT_AFTER_START: Duration = Duration::from_secs(30);
+/// How long a leader is expected to start its controllers.
+const NEW_LEADER: SignedDuration = SignedDuration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 const LEASE_NAMESPACE: &str = "kube-system";
 const LEASE: &str = "kube-controller-manager";
-/// The Lease of a kube-controller-manager that was ended expires after 15 s by default; then another one acquires it and starts.
-const LEADER_TIMEOUT: Duration = Duration::from_secs(60);
+/// The default of the flag `--leader-elect-lease-duration`.
+const DEFAULT_LEASE_SECONDS: u64 = 15;
+/// How long another kube-controller-manager has to start and to acquire the Lease when it has expired.
+const START: Duration = Duration::from_secs(45);
 
 /// What the check needs to be allowed.
 pub(crate) fn access() -> Vec<Access> {
     let namespace = Some(NAMESPACE.to_owned());
-    let write = |resource: &str| Access::new(["create", "list", "delete"], "", resource, namespace.clone());
+    let write = |resource: &str| Access::new(["create", "get", "list", "delete"], "", resource, namespace.clone());
     vec![
         write("services"),
         write("endpoints"),
@@ -53,64 +62,94 @@ pub(crate) fn access() -> Vec<Access> {
 }
 
 /// Fails if slices with the managed-by value of a controller are written by another program than ours.
-pub(crate) async fn check(client: &Client, controllers: &[Controller]) -> anyhow::Result<()> {
-    wait_for_kube_controller_manager(client).await?;
-    println!(
-        "checking for {} s whether the built-in controllers are turned off",
-        TIMEOUT.as_secs()
-    );
-    let found = interruptible(foreign_writers(client, controllers), "nothing was applied").await;
-    let deleted = delete_objects(client).await;
-    let found = found?;
-    deleted?;
-    if !found.is_empty() {
-        bail!("{}", refusal(&found));
+pub(crate) async fn check(
+    client: &Client,
+    controllers: &[Controller],
+    interrupts: &mut Interrupts,
+) -> anyhow::Result<()> {
+    loop {
+        let leader = interrupts.end(kube_controller_manager(client), NOTHING_APPLIED).await?;
+        let is_new = leader.as_ref().is_some_and(|leader| leader.leads_for < NEW_LEADER);
+        let timeout = if is_new { TIMEOUT_AFTER_START } else { TIMEOUT };
+        println!(
+            "checking for {} s whether the built-in controllers are turned off",
+            timeout.as_secs()
+        );
+        let found = interrupts
+            .end(foreign_writers(client, controllers, timeout), NOTHING_APPLIED)
+            .await;
+        let checked = found.and_then(|found| {
+            if !found.is_empty() {
+                bail!("{}", refusal(&found));
+            }
+            Ok(())
+        });
+        match (checked, delete_objects(client).await) {
+            (Ok(()), Ok(())) => {}
+            (Ok(()), Err(remain)) => return Err(remain.context(NOTHING_APPLIED)),
+            (Err(error), Ok(())) => return Err(error),
+            (Err(error), Err(remain)) => bail!("{}; {}", error::line(&error), error::line(&remain)),
+        }
+        let Some(leader) = leader else { return Ok(()) };
+        let again = interrupts.end(kube_controller_manager(client), NOTHING_APPLIED).await?;
+        if again.is_none_or(|again| again.identity == leader.identity) {
+            return Ok(());
+        }
+        println!("another kube-controller-manager leads now");
     }
-    Ok(())
 }
 
-/// While none leads, as after a change of its flags, its built-in controllers write nothing, whether they are turned on or not.
-async fn wait_for_kube_controller_manager(client: &Client) -> anyhow::Result<()> {
+/// The kube-controller-manager that leads. While none does, as after a change of its flags, its built-in controllers write
+/// nothing, whether they are turned on or not.
+async fn kube_controller_manager(client: &Client) -> anyhow::Result<Option<Leader>> {
     let leases: Api<Lease> = Api::namespaced(client.clone(), LEASE_NAMESPACE);
     let lease = leases.get_opt(LEASE).await;
-    let lease =
-        lease.with_context(|| format!("nothing was applied: cannot read the Lease {LEASE_NAMESPACE}/{LEASE}"))?;
-    let seconds = LEADER_TIMEOUT.as_secs();
-    let leadership = if lease.is_some() {
-        let waiting = format!("waiting for up to {seconds} s until a kube-controller-manager leads");
-        wait_for_renewal(client, LEASE_NAMESPACE, LEASE, LEADER_TIMEOUT, &waiting)
-            .await
-            .context("nothing was applied")?
-    } else {
-        Leadership::Missing
+    let lease = lease.with_context(|| format!("{NOTHING_APPLIED}: cannot read the Lease {LEASE_NAMESPACE}/{LEASE}"))?;
+    let leadership = match lease {
+        None => Leadership::Missing,
+        Some(lease) => {
+            let seconds = lease.spec.and_then(|spec| spec.lease_duration_seconds);
+            let seconds = seconds.and_then(|seconds| u64::try_from(seconds).ok());
+            let timeout = Duration::from_secs(seconds.unwrap_or(DEFAULT_LEASE_SECONDS)) + START;
+            let waiting = format!(
+                "waiting for up to {} s until a kube-controller-manager leads",
+                timeout.as_secs()
+            );
+            wait_for_renewal(client, LEASE_NAMESPACE, LEASE, timeout, &waiting)
+                .await
+                .context(NOTHING_APPLIED)?
+        }
     };
     let reason = match leadership {
-        Leadership::Held(_) => return Ok(()),
-        Leadership::NotRenewed => format!("no kube-controller-manager has renewed its Lease for {seconds} s"),
-        Leadership::Missing => "kube-controller-manager has no Lease".to_owned(),
+        Leadership::Held(leader) => return Ok(Some(leader)),
+        Leadership::NotRenewed => "no kube-controller-manager renews its Lease",
+        Leadership::Missing => "kube-controller-manager has no Lease",
     };
     println!(
         "warning: {reason}. If it does not run, the following check cannot find out whether its built-in controllers are off"
     );
-    Ok(())
+    Ok(None)
 }
 
 /// The controllers whose slices another program writes, with the name of that program.
-async fn foreign_writers(client: &Client, controllers: &[Controller]) -> anyhow::Result<Vec<(Controller, String)>> {
-    let writers = controllers.iter().map(|&controller| foreign_writer(client, controller));
+async fn foreign_writers(
+    client: &Client,
+    controllers: &[Controller],
+    timeout: Duration,
+) -> anyhow::Result<Vec<(Controller, String)>> {
+    let writers = controllers
+        .iter()
+        .map(|&controller| foreign_writer(client, controller, timeout));
     let mut found = Vec::new();
     for (&controller, writer) in controllers.iter().zip(join_all(writers).await) {
-        found.extend(
-            writer
-                .context("nothing was applied")?
-                .map(|writer| (controller, writer)),
-        );
+        let writer = writer.context(NOTHING_APPLIED)?;
+        found.extend(writer.map(|writer| (controller, writer)));
     }
     Ok(found)
 }
 
 /// The name of another program that writes slices for a new Service, if any.
-async fn foreign_writer(client: &Client, controller: Controller) -> anyhow::Result<Option<String>> {
+async fn foreign_writer(client: &Client, controller: Controller, timeout: Duration) -> anyhow::Result<Option<String>> {
     let services: Api<Service> = Api::namespaced(client.clone(), NAMESPACE);
     let service: Service = serde_json::from_value(service(controller))?;
     let created = services.create(&PostParams::default(), &service).await;
@@ -123,16 +162,32 @@ async fn foreign_writer(client: &Client, controller: Controller) -> anyhow::Resu
         let created = endpoints.create(&PostParams::default(), &object).await;
         created.with_context(|| format!("cannot create Endpoints {NAMESPACE}/{name} for the check"))?;
     }
-    wait_for_slice(client, controller, &name).await
+    let writer = wait_for_slice(client, controller, &name, timeout).await?;
+    // Another run of this command deletes the objects of all.
+    if writer.is_none()
+        && services
+            .get_opt(&name)
+            .await
+            .context("cannot read a Service")?
+            .is_none()
+    {
+        bail!("another client has deleted the Service {NAMESPACE}/{name} of the check; run the command again");
+    }
+    Ok(writer)
 }
 
-async fn wait_for_slice(client: &Client, controller: Controller, service: &str) -> anyhow::Result<Option<String>> {
+async fn wait_for_slice(
+    client: &Client,
+    controller: Controller,
+    service: &str,
+    timeout: Duration,
+) -> anyhow::Result<Option<String>> {
     let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), NAMESPACE);
     let of_service = ListParams::default().labels(&format!(
         "{SERVICE_NAME_LABEL}={service},{MANAGED_BY_LABEL}={}",
         managed_by(controller)
     ));
-    let end = Instant::now() + TIMEOUT;
+    let end = Instant::now() + timeout;
     loop {
         let found = slices.list(&of_service).await;
         let is_last = Instant::now() >= end;
@@ -156,7 +211,7 @@ async fn wait_for_slice(client: &Client, controller: Controller, service: &str) 
 }
 
 /// Deletes the Services and Endpoints objects of this and of earlier checks. The slices have the Service as their owner.
-pub(crate) async fn delete_objects(client: &Client) -> anyhow::Result<()> {
+async fn delete_objects(client: &Client) -> anyhow::Result<()> {
     let services = delete_all(client, &ApiResource::erase::<Service>(&())).await;
     // In older versions of Kubernetes a controller deletes them with the Service.
     let endpoints = delete_all(client, &ApiResource::erase::<Endpoints>(&())).await;

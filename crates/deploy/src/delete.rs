@@ -15,7 +15,7 @@ use manifests::{Controller, PART_OF, PART_OF_LABEL};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    built_in, error, installed,
+    error, installed,
     objects::{Object, installable},
     print_object,
 };
@@ -31,7 +31,7 @@ pub(crate) async fn run(
     timeout: Duration,
 ) -> anyhow::Result<()> {
     let end = Instant::now() + timeout;
-    installed::check_installer(client, controllers).await?;
+    installed::check_installer(client).await?;
     let (objects, foreign) = to_delete(client, controllers).await?;
     let objects = existing(client, objects).await?;
     if !foreign.is_empty() {
@@ -68,20 +68,17 @@ async fn delete_all(
     for object in deployments {
         delete(client, object).await?;
     }
-    if !writers.is_empty() {
-        println!(
-            "{} will not write from now on: slices do not change until the built-in controllers are turned on",
-            writers.join(" and ")
-        );
-    }
     wait_for_pods(client, controllers, end).await?;
+    for writer in writers {
+        println!("{writer} does not run any more: its slices do not change until the built-in controller is turned on");
+    }
     for object in others {
         delete(client, object).await?;
         if object.resource.kind == "Namespace" {
             wait_for_namespace(client, end).await?;
         }
     }
-    built_in::delete_objects(client).await
+    Ok(())
 }
 
 /// The installed controllers of these that write, in contrast to shadows.

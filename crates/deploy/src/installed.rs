@@ -13,7 +13,7 @@ const HELM_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 pub(crate) async fn deployment(client: &Client, controller: Controller) -> anyhow::Result<Option<Deployment>> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), manifests::NAMESPACE);
     let deployment = deployments.get_opt(controller.name()).await;
-    deployment.with_context(|| format!("cannot read the Deployment {}; nothing was changed", controller.name()))
+    deployment.with_context(|| format!("nothing was changed: cannot read the Deployment {}", controller.name()))
 }
 
 /// The container in the pods of a Deployment.
@@ -54,9 +54,9 @@ pub(crate) fn kept_image(controller: Controller, installed: &Deployment) -> anyh
 
 /// Checks that this command may change what is installed: it was installed neither by Helm nor in another namespace, which the
 /// chart allows; both would share what has no namespace.
-pub(crate) async fn check_installer(client: &Client, controllers: &[Controller]) -> anyhow::Result<()> {
+pub(crate) async fn check_installer(client: &Client) -> anyhow::Result<()> {
     let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
-    for &controller in controllers {
+    for controller in Controller::ALL {
         let name = manifests::role_name(controller);
         let binding = bindings.get_opt(&name).await;
         let binding =

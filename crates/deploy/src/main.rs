@@ -20,7 +20,7 @@ use devtools::LOAD_COMMANDS;
 use kube::Client;
 use manifests::Controller;
 
-use crate::{interrupt::interruptible, objects::Object};
+use crate::{interrupt::Interrupts, objects::Object};
 
 /// Stands for the name of the controller in `--image`.
 const NAME_IN_IMAGE: &str = "{name}";
@@ -101,43 +101,62 @@ fn main() -> ExitCode {
 async fn run(args: &Args) -> anyhow::Result<()> {
     args.check_image()?;
     let client = connect::client(args.context.as_deref()).await?;
+    let mut interrupts = Interrupts::new()?;
     if args.delete {
         let controllers = args.controllers();
         let delete = delete::run(&client, &controllers, args.dry_run, args.timeout());
-        interruptible(delete, "run the command again to delete the rest").await
+        let remains = "run the command again to delete what remains";
+        interrupts.end(delete, remains).await
     } else {
-        install(args, &client).await
+        install(args, &client, &mut interrupts).await
     }
 }
 
-async fn install(args: &Args, client: &Client) -> anyhow::Result<()> {
+async fn install(args: &Args, client: &Client, interrupts: &mut Interrupts) -> anyhow::Result<()> {
     let controllers = args.controllers();
-    let (objects, with_default_image) = objects::to_install(client, args, &controllers).await?;
-    installed::check_installer(client, &controllers).await?;
-    let is_checked = !args.shadow && !args.dry_run;
-    let access = if is_checked { built_in::access() } else { Vec::new() };
-    preflight::check(client, &objects, access).await?;
-    if args.shadow {
-        preflight::check_shadow(client, &controllers).await?;
-    } else if args.dry_run {
+    let prepared = prepare(args, client, &controllers);
+    let (objects, with_default_image) = interrupts.end(prepared, built_in::NOTHING_APPLIED).await?;
+    if args.dry_run {
         println!("not checked in a dry run: whether the built-in controllers are turned off (it needs a Service)");
-    } else {
-        built_in::check(client, &controllers).await?;
+    } else if !args.shadow {
+        built_in::check(client, &controllers, interrupts).await?;
     }
     print_how_to_load(&with_default_image);
-    if args.dry_run {
-        return apply::run(client, &objects, true).await;
-    }
     let rollout = async {
-        apply::run(client, &objects, false).await?;
+        apply::run(client, &objects, args.dry_run).await?;
+        if args.dry_run {
+            return Ok(());
+        }
         rollout::wait(client, &controllers, args.shadow, args.timeout()).await
     };
     let remains = "what was applied remains: run the command again to go on, or with --delete to remove it";
-    interruptible(rollout, remains).await?;
-    if args.shadow {
+    interrupts.end(rollout, remains).await?;
+    if args.shadow && !args.dry_run {
         print_how_to_compare(&controllers);
     }
     Ok(())
+}
+
+/// The objects to apply, and the controllers with the default image, if nothing prevents that they are applied.
+async fn prepare(
+    args: &Args,
+    client: &Client,
+    controllers: &[Controller],
+) -> anyhow::Result<(Vec<Object>, Vec<Controller>)> {
+    installed::check_installer(client).await?;
+    let prepared = objects::to_install(client, args, controllers).await?;
+    let mut access = Vec::new();
+    if !args.dry_run {
+        access.push(rollout::access());
+    }
+    if !args.dry_run && !args.shadow {
+        access.extend(built_in::access());
+    }
+    preflight::check(client, &prepared.0, access).await?;
+    if args.shadow {
+        preflight::check_shadow(client, controllers).await?;
+    }
+    Ok(prepared)
 }
 
 fn print_how_to_load(controllers: &[Controller]) {

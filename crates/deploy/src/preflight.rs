@@ -128,7 +128,7 @@ pub(crate) async fn check(client: &Client, objects: &[Object], access: Vec<Acces
 
 async fn check_apis(client: &Client, objects: &[Object]) -> anyhow::Result<()> {
     let groups = client.list_api_groups().await;
-    let groups = groups.context("cannot read the APIs of the cluster; nothing was applied")?;
+    let groups = groups.context("nothing was applied: cannot read the APIs of the cluster")?;
     let missing = missing_apis(&groups, objects);
     if !missing.is_empty() {
         bail!(
@@ -203,7 +203,7 @@ mod tests {
         );
     }
 
-    /// kube-apiserver does not start without this API, so that this is not played on a real one.
+    /// kube-apiserver does not start without this API, so that this is not tested with a real one.
     #[tokio::test]
     async fn without_the_api_of_slices_no_other_request_is_sent() {
         let respond = |request: http::Request<Body>| async move {

@@ -230,7 +230,7 @@ fn every_block_of_code_is_checked_by_a_test() {
     let covered = BTreeSet::from([
         // This file; `testenv::readme` starts the controllers.
         ("README.md", "sh"),
-        // crates/deploy/tests/real.rs
+        // crates/deploy/tests/real/built_in.rs
         ("docs/migrate.md", "sh"),
         // crates/manifests/tests/control_plane/readme.rs
         ("deploy/README.md", "sh"),

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     error, installed,
     lease::{Leadership, wait_for_renewal},
+    preflight::Access,
 };
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -27,6 +28,9 @@ const NO_IMAGE: [&str; 4] = [
 /// How long an image may be missing. A kubelet pulls again after 10 s, when the image may be there.
 const NO_IMAGE_MAX: Duration = Duration::from_secs(15);
 
+/// How long an instance has to acquire the Lease: that of one that was ended by force expires after 15 s.
+const LEADER_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// The state of a rollout.
 #[derive(Debug, PartialEq, Eq)]
 enum Rollout {
@@ -35,6 +39,11 @@ enum Rollout {
     InProgress(String),
     /// A node cannot pull the image.
     WithoutImage(String),
+}
+
+/// What the wait needs to be allowed, besides what the objects need.
+pub(crate) fn access() -> Access {
+    Access::new(["list"], "", "pods", Some(manifests::NAMESPACE.to_owned()))
 }
 
 /// What was read of a Deployment.
@@ -59,7 +68,7 @@ pub(crate) async fn wait(
     }
     if !shadow {
         for controller in controllers {
-            wait_for_leader(client, controller.name(), end).await?;
+            wait_for_leader(client, controller.name()).await?;
         }
     }
     Ok(())
@@ -71,6 +80,7 @@ async fn wait_for(client: &Client, name: &str, end: Instant) -> anyhow::Result<(
     loop {
         let rollout = match observe(client, name).await {
             Ok(observed) => state(&observed),
+            Err(error) if error::is_denied(&error) => return Err(error.context(remains())),
             // An API server may restart meanwhile.
             Err(error) => Rollout::InProgress(error::line(&error)),
         };
@@ -113,11 +123,15 @@ async fn observe(client: &Client, name: &str) -> anyhow::Result<Observed> {
     let pods = pods.with_context(|| format!("cannot list the pods of {name}"))?;
     let events: Api<Event> = Api::namespaced(client.clone(), manifests::NAMESPACE);
     let warnings = ListParams::default().fields("type=Warning,involvedObject.kind=Pod");
-    let events = events.list(&warnings).await.context("cannot list events")?;
+    // They only add reasons, and the user may not be allowed to read them.
+    let events = events
+        .list(&warnings)
+        .await
+        .map_or_else(|_| Vec::new(), |events| events.items);
     Ok(Observed {
         deployment,
         pods: pods.items,
-        warnings: warnings_by_pod(events.items),
+        warnings: warnings_by_pod(events),
     })
 }
 
@@ -131,12 +145,11 @@ fn warnings_by_pod(mut events: Vec<Event>) -> BTreeMap<String, String> {
 }
 
 /// A standby is ready as well, so that a complete rollout does not show that slices are written.
-async fn wait_for_leader(client: &Client, name: &str, end: Instant) -> anyhow::Result<()> {
-    let timeout = end.saturating_duration_since(Instant::now());
+async fn wait_for_leader(client: &Client, name: &str) -> anyhow::Result<()> {
     let waiting = format!("{name}: waiting until an instance acquires its Lease");
-    match wait_for_renewal(client, manifests::LEASE_NAMESPACE, name, timeout, &waiting).await? {
-        Leadership::Held(holder) => {
-            println!("{name}: {holder} leads");
+    match wait_for_renewal(client, manifests::LEASE_NAMESPACE, name, LEADER_TIMEOUT, &waiting).await? {
+        Leadership::Held(leader) => {
+            println!("{name}: {} leads", leader.identity);
             Ok(())
         }
         Leadership::NotRenewed | Leadership::Missing => bail!(

@@ -2,9 +2,12 @@
 
 use k8s_openapi::api::{
     coordination::v1::Lease,
-    core::v1::{Endpoints, ServiceAccount},
+    core::v1::{Endpoints, Service, ServiceAccount},
 };
-use kube::{Api, api::ListParams};
+use kube::{
+    Api,
+    api::{DeleteParams, ListParams},
+};
 use testenv::{Cluster, ControlPlane, Signal, until};
 
 use crate::harness::{Leaders, PROGRAMS, admin, arguments, deploy, deployment, installed, renew, services, start};
@@ -131,13 +134,13 @@ async fn the_documented_flag_turns_the_built_in_controllers_off_and_others_stay_
     .await
     .unwrap();
 
-    let leaders = Leaders::start(&client);
-    let process = start(&admin.path, &["--timeout", "1"]);
-    process.wait().await.unwrap();
-    leaders.stop().await;
-    let output = process.output();
-    assert!(output.contains("checking for 10 s"), "{output}");
-    assert!(!output.contains("the built-in controller still works"), "{output}");
+    // No pod is scheduled.
+    let (_, output) = deploy(&admin, &["--timeout", "1"]).await;
+    assert!(output.contains("checking for 30 s"), "after a start: {output}");
+    assert!(
+        output.contains("deployments.apps/endpointslice-controller created"),
+        "{output}"
+    );
     assert!(
         !output.contains("warning: "),
         "a kube-controller-manager leads: {output}"
@@ -169,4 +172,30 @@ async fn an_interrupted_check_leaves_nothing() {
         assert_eq!(services(&client).await, [""; 0]);
         assert!(endpoints.list(&checked).await.unwrap().items.is_empty());
     }
+}
+
+/// As by another run of the command, which deletes the objects of all.
+#[tokio::test]
+async fn a_check_whose_service_was_deleted_is_repeated() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = admin(&control_plane);
+    let process = start(&admin.path, &["--endpointslice"]);
+    let api: Api<Service> = Api::default_namespaced(client.clone());
+    until("the Service of the check exists", async || {
+        let names = services(&client).await;
+        for name in &names {
+            api.delete(name, &DeleteParams::default()).await.unwrap();
+        }
+        !names.is_empty()
+    })
+    .await
+    .unwrap();
+    assert!(!process.wait().await.unwrap().success());
+    let output = process.output();
+    assert!(
+        output.contains("nothing was applied: another client has deleted the Service"),
+        "{output}"
+    );
+    assert_eq!(installed(&client).await, [""; 0]);
 }

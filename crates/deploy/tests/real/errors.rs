@@ -5,7 +5,7 @@ use kube::{Api, api::DeleteParams};
 use serde_json::json;
 use testenv::{ControlPlane, objects::create, rule};
 
-use crate::harness::{NAMESPACE, PROGRAMS, admin, deploy, installed};
+use crate::harness::{NAMESPACE, PROGRAMS, admin, deploy, installed, start_with};
 
 /// The error, which must be one short line, the last one of the output.
 fn error_line(output: &str) -> &str {
@@ -97,6 +97,20 @@ async fn an_api_server_that_does_not_respond_is_named() {
         !success && error_line(&output).contains("cannot read the version of the API server https://127.0.0.1"),
         "{output}"
     );
+}
+
+/// As kubectl does.
+#[tokio::test]
+async fn a_proxy_is_used_unless_no_proxy_names_the_api_server() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let admin = admin(&control_plane);
+    // Nothing listens there.
+    let proxy = ("HTTPS_PROXY", "http://127.0.0.1:1");
+    for (variables, success) in [(vec![proxy], false), (vec![proxy, ("NO_PROXY", "127.0.0.1")], true)] {
+        let process = start_with(&admin.path, &["--dry-run"], &variables);
+        let status = process.wait().await.unwrap();
+        assert_eq!(status.success(), success, "{}", process.output());
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::{path::Path, time::Duration};
 use k8s_openapi::api::{
     apps::v1::Deployment,
     coordination::v1::Lease,
-    core::v1::{Namespace, Service},
+    core::v1::{Namespace, ResourceQuota, Service},
     discovery::v1::EndpointSlice,
     flowcontrol::v1::{FlowSchema, PriorityLevelConfiguration},
     rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
@@ -23,8 +23,14 @@ const PART_OF: &str = "app.kubernetes.io/part-of=endpointslice-rs";
 pub(crate) const PROGRAMS: [&str; 2] = ["endpointslice-controller", "endpointslice-mirroring-controller"];
 
 pub(crate) fn start(kubeconfig: &Path, args: &[&str]) -> TestProcess {
-    let kubeconfig = kubeconfig.to_str().unwrap();
-    TestProcess::start(env!("CARGO_BIN_EXE_deploy"), args, &[("KUBECONFIG", kubeconfig)]).unwrap()
+    start_with(kubeconfig, args, &[])
+}
+
+/// The same, with these environment variables.
+pub(crate) fn start_with(kubeconfig: &Path, args: &[&str], variables: &[(&str, &str)]) -> TestProcess {
+    let kubeconfig = [("KUBECONFIG", kubeconfig.to_str().unwrap())];
+    let variables = [&kubeconfig, variables].concat();
+    TestProcess::start(env!("CARGO_BIN_EXE_deploy"), args, &variables).unwrap()
 }
 
 /// The kubeconfig of an administrator.
@@ -59,7 +65,8 @@ pub(crate) async fn installed(client: &Client) -> Vec<String> {
         Role,
         RoleBinding,
         FlowSchema,
-        PriorityLevelConfiguration
+        PriorityLevelConfiguration,
+        ResourceQuota
     )
 }
 
@@ -126,14 +133,15 @@ impl Drop for Leaders {
     }
 }
 
-/// Renews a Lease, or creates it.
+/// Renews a Lease, or creates it, for an instance that leads since 1970.
 pub(crate) async fn renew(leases: &Api<Lease>, name: &str) {
     let now = jiff::Timestamp::now();
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": name},
-        "spec": {"holderIdentity": "node-a_1", "leaseDurationSeconds": 15, "renewTime": format!("{now:.6}")},
+        "spec": {"holderIdentity": "node-a_1", "leaseDurationSeconds": 15,
+            "acquireTime": "1970-01-01T00:00:00.000000Z", "renewTime": format!("{now:.6}")},
     });
     let manager = PatchParams::apply("leader").force();
     leases.patch(name, &manager, &Patch::Apply(lease)).await.unwrap();

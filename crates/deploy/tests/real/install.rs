@@ -91,7 +91,7 @@ async fn controllers_are_installed_upgraded_and_removed() {
     let (success, output) = deploy(&admin, &["--delete"]).await;
     assert!(success && output.contains("EndpointSlices remain"), "{output}");
     assert!(
-        output.contains("endpointslice-controller will not write from now on"),
+        output.contains("endpointslice-controller does not run any more"),
         "{output}"
     );
     assert_eq!(installed(&client).await, [""; 0], "{output}");
@@ -146,7 +146,7 @@ async fn a_namespace_with_objects_of_others_remains() {
         "{output}"
     );
     assert!(
-        !output.contains("will not write"),
+        !output.contains("does not run any more"),
         "a shadow has written nothing: {output}"
     );
     assert_eq!(installed(&client).await, [NAMESPACE]);

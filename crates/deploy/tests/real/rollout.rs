@@ -6,7 +6,7 @@ use kube::{
     api::{ListParams, Patch, PatchParams},
 };
 use serde_json::json;
-use testenv::{Cluster, until};
+use testenv::{Cluster, rule, until};
 
 use crate::harness::{Leaders, NAMESPACE, PROGRAMS, admin, deploy, start};
 
@@ -60,7 +60,7 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_with_the_reason() {
 async fn a_rollout_without_a_leader_is_an_error() {
     let cluster = Cluster::start().await.unwrap();
     let admin = admin(cluster.control_plane());
-    let (success, output) = deploy(&admin, &["--mirroring", "--timeout", "20"]).await;
+    let (success, output) = deploy(&admin, &["--mirroring"]).await;
     assert!(!success, "{output}");
     assert!(
         output.contains("endpointslice-mirroring-controller: rolled out"),
@@ -70,6 +70,47 @@ async fn a_rollout_without_a_leader_is_an_error() {
         output.contains("no instance has acquired its Lease in time, so that no slice is written"),
         "{output}"
     );
+}
+
+/// Events only add reasons.
+#[tokio::test]
+async fn a_user_who_may_not_read_events_sees_the_rollout_end() {
+    let cluster = Cluster::start().await.unwrap();
+    let control_plane = cluster.control_plane();
+    let named = [
+        "apps",
+        "authorization.k8s.io",
+        "authentication.k8s.io",
+        "coordination.k8s.io",
+        "discovery.k8s.io",
+    ];
+    let further = [
+        "flowcontrol.apiserver.k8s.io",
+        "networking.k8s.io",
+        "policy",
+        "rbac.authorization.k8s.io",
+    ];
+    let core = [
+        "endpoints",
+        "endpoints/finalizers",
+        "namespaces",
+        "nodes",
+        "pods",
+        "resourcequotas",
+        "serviceaccounts",
+        "services",
+    ];
+    let rules = vec![
+        rule(&[named.as_slice(), further.as_slice()].concat(), &["*"], &["*"]),
+        rule(&[""], &core, &["*"]),
+        // What the ClusterRole grants.
+        rule(&[""], &["events"], &["create", "patch"]),
+    ];
+    let installer = control_plane.user("installer", rules).await.unwrap();
+    let installer = control_plane.kubeconfig(&installer).unwrap();
+    let process = start(&installer.path, &["--shadow", "--mirroring"]);
+    let status = process.wait().await.unwrap();
+    assert!(status.success(), "{}", process.output());
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ pub(super) fn schema() -> Value {
         object(&json!({
             "enabled": flag,
             "image": {"type": "string", "minLength": 1},
-            "replicas": {"type": "integer", "minimum": 0},
+            "replicas": {"type": "integer", "minimum": 0, "maximum": 10},
             "flags": {
                 "type": "array",
                 "items": {"type": "string", "pattern": "^-", "not": repeats(&fixed_flags(controller))},

@@ -24,7 +24,7 @@ pub(super) fn alerts(controller: Controller) -> Vec<Value> {
             // Without leader election, as in a dry run, instances have no status, but a version.
             format!("absent({prefix}_build_info) or max(leader_election_master_status{{name=\"{name}\"}}) < 1"),
             "2m",
-            "no instance leads, or none is scraped: no EndpointSlice may be written",
+            "no instance leads, or the leader is not scraped: possibly no EndpointSlice is written",
             &format!(
                 "{} Check that the pods run, that Prometheus scrapes them, and that they may update their Lease.",
                 without_leader(controller)

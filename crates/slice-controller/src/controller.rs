@@ -108,9 +108,10 @@ impl From<Plan> for SyncResult {
     }
 }
 
-/// No writes: the slices stay as they are, and the event reports why.
-impl From<Event> for SyncResult {
-    fn from(event: Event) -> Self {
+impl SyncResult {
+    /// No writes: the slices stay as they are, and the event reports why.
+    #[must_use]
+    pub fn event_only(event: Event) -> Self {
         Self {
             events: vec![event],
             ..Self::default()

@@ -129,7 +129,7 @@ impl Controller for Multus {
         let selector = annotation(&service.metadata, SELECTOR).unwrap_or_default();
         let Some((label, value)) = selector.split_once('=').filter(|(_, value)| !value.contains(',')) else {
             let message = format!("slices stay: {SELECTOR} is {selector:?}, and not like app=rtp");
-            return Ok(warning("InvalidSelector", message).into());
+            return Ok(SyncResult::event_only(warning("InvalidSelector", message)));
         };
 
         let spec = service.spec.clone().unwrap_or_default();

@@ -172,9 +172,7 @@ impl ServiceController {
     fn enqueue_for_node(&mut self, name: &str, impact: NodeImpact, context: &mut EventContext) {
         self.nodes_changed |= impact.hints;
         if impact.endpoints {
-            for key in self.services_on_node(name) {
-                context.enqueue(key);
-            }
+            context.enqueue_all(self.services_on_node(name));
         }
     }
 
@@ -285,9 +283,7 @@ impl Controller for ServiceController {
     /// hints it affects.
     fn before_sync(&mut self, context: &mut EventContext) {
         if std::mem::take(&mut self.nodes_changed) {
-            for key in self.topology.set_nodes(self.nodes.topology_info()) {
-                context.enqueue(key);
-            }
+            context.enqueue_all(self.topology.set_nodes(self.nodes.topology_info()));
         }
     }
 

@@ -4,7 +4,7 @@
 pub const ARCHIVE: &str = "ARCHIVE";
 
 /// Kinds of clusters, each with the command that loads [`ARCHIVE`].
-pub const LOAD_COMMANDS: [(&str, &str); 6] = [
+pub const LOAD_COMMANDS: [(&str, &str); 5] = [
     (
         "kind",
         "kind load image-archive ARCHIVE (--name CLUSTER, unless its name is kind)",
@@ -15,6 +15,5 @@ pub const LOAD_COMMANDS: [(&str, &str); 6] = [
         "containerd",
         "ctr --namespace k8s.io images import ARCHIVE (on each node)",
     ),
-    ("Docker", "docker load --input ARCHIVE"),
     ("Talos", "push it to a registry, and deploy with --image"),
 ];

@@ -82,6 +82,7 @@ fn print_usage(image: &Image, archive: &str) {
     for (cluster, command) in LOAD_COMMANDS {
         println!("  {cluster:<11}{}", command.replace(ARCHIVE, archive));
     }
+    println!("  {:<11}docker load --input {archive}", "Docker");
     let reference = image.references.first().map_or("", String::as_str);
     println!(
         "  {:<11}skopeo copy docker-archive:{archive} docker://REGISTRY/{reference}",

@@ -52,7 +52,7 @@ pub struct AuditedRequest {
 
 impl AuditLog {
     /// The requests so far, in the order in which the API server has responded to them, or has begun to. A watch is listed twice,
-    /// at its begin and at its end.
+    /// at its begin and at its end. Without those that were rejected before a decision, as by priority and fairness.
     pub fn requests(&self) -> Result<Vec<AuditedRequest>, Error> {
         let mut log = String::new();
         File::open(&self.path)
@@ -63,12 +63,13 @@ impl AuditLog {
             .map_err(Error::system(format!("read {}", self.path.display())))?;
         // The API server may be writing the last line.
         let complete = log.rsplit_once('\n').map_or("", |(complete, _)| complete);
-        complete.lines().map(|line| self.parse(line)).collect()
+        let requests = complete.lines().map(|line| self.parse(line));
+        requests.filter_map(Result::transpose).collect()
     }
 
-    fn parse(&self, line: &str) -> Result<AuditedRequest, Error> {
+    fn parse(&self, line: &str) -> Result<Option<AuditedRequest>, Error> {
         let event = serde_json::from_str::<Event>(line);
-        event.map(AuditedRequest::from).map_err(|error| Error::System {
+        event.map(AuditedRequest::from_event).map_err(|error| Error::System {
             action: format!("read {}: {line}", self.path.display()),
             source: error.into(),
         })
@@ -143,18 +144,20 @@ struct ObjectRef {
 #[serde(default)]
 struct Annotations {
     #[serde(rename = "authorization.k8s.io/decision")]
-    decision: String,
+    decision: Option<String>,
     #[serde(rename = "authorization.k8s.io/reason")]
     reason: String,
 }
 
-impl From<Event> for AuditedRequest {
-    fn from(event: Event) -> Self {
+impl AuditedRequest {
+    /// `None` without a decision.
+    fn from_event(event: Event) -> Option<Self> {
+        let decision = event.annotations.decision?;
         let mut resource = event.object_ref.resource;
         if !event.object_ref.subresource.is_empty() {
             resource = format!("{resource}/{}", event.object_ref.subresource);
         }
-        Self {
+        Some(Self {
             user: event.user.username,
             verb: event.verb,
             uri: event.uri,
@@ -162,8 +165,8 @@ impl From<Event> for AuditedRequest {
             resource,
             namespace: event.object_ref.namespace,
             name: event.object_ref.name,
-            allowed: event.annotations.decision == "allow",
+            allowed: decision == "allow",
             reason: event.annotations.reason,
-        }
+        })
     }
 }

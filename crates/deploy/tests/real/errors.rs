@@ -104,8 +104,8 @@ async fn an_api_server_that_does_not_respond_is_named() {
 async fn a_proxy_is_used_unless_no_proxy_names_the_api_server() {
     let control_plane = ControlPlane::start().await.unwrap();
     let admin = admin(&control_plane);
-    // Nothing listens there.
-    let proxy = ("HTTPS_PROXY", "http://127.0.0.1:1");
+    // Nothing listens there. The address of the proxy is not that of the API server.
+    let proxy = ("HTTPS_PROXY", "http://localhost:1");
     for (variables, success) in [(vec![proxy], false), (vec![proxy, ("NO_PROXY", "127.0.0.1")], true)] {
         let process = start_with(&admin.path, &["--dry-run"], &variables);
         let status = process.wait().await.unwrap();

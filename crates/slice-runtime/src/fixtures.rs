@@ -2,11 +2,18 @@
 
 use std::{
     io,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, LazyLock, Mutex, MutexGuard},
 };
 
-use tracing::Subscriber;
+use tracing::{Dispatch, Subscriber};
 use tracing_subscriber::fmt::MakeWriter;
+
+/// While there is a single subscriber, tracing caches for all threads whether the thread that registers a callsite has it: tests
+/// in parallel would disable each other's lines. This one is never dropped.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| {
+    let discarded = tracing_subscriber::fmt().with_writer(io::sink).finish();
+    Dispatch::new(discarded)
+});
 
 /// Collects log lines. Run the code under test once before a subscriber is set, which registers its callsites: one that another
 /// test registers meanwhile could miss the subscriber.
@@ -20,6 +27,7 @@ impl Log {
 
     /// Writes all lines of level INFO and above to this log.
     pub(crate) fn subscriber(&self) -> impl Subscriber + Send + Sync {
+        LazyLock::force(&SECOND);
         tracing_subscriber::fmt()
             .with_writer(self.clone())
             .with_ansi(false)

@@ -92,10 +92,10 @@ pub(crate) async fn check(
         }
         let Some(leader) = leader else { return Ok(()) };
         let again = interrupts.end(kube_controller_manager(client), NOTHING_APPLIED).await?;
-        if again.is_none_or(|again| again.identity == leader.identity) {
+        if again.is_some_and(|again| again.identity == leader.identity) {
             return Ok(());
         }
-        println!("another kube-controller-manager leads now");
+        println!("the kube-controller-manager that led during the check no longer leads; checking again");
     }
 }
 

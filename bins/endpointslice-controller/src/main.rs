@@ -36,6 +36,9 @@ struct Args {
     /// Delay between a pod change and the sync of its Services, to batch changes (0 = no delay)
     #[arg(long, value_name = "DURATION", default_value = "0s", allow_hyphen_values = true)]
     endpointslice_updates_batch_period: GoDuration,
+    /// Watch only Services that match this label selector
+    #[arg(long, value_name = "SELECTOR", default_value = "", hide_default_value = true)]
+    service_selector: String,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -50,7 +53,7 @@ fn main() -> ExitCode {
             managed_by: args.common.controller_name.clone(),
             max_endpoints_per_slice: errors.in_range("max-endpoints-per-slice", endpoints, ENDPOINTS_PER_SLICE),
             batch_period,
-            service_selector: args.common.service_selector.clone(),
+            service_selector: args.service_selector,
         };
         ProgramSpec {
             controller: ServiceController::new(config),

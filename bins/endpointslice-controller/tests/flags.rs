@@ -204,6 +204,7 @@ async fn help_lists_its_own_flags() {
         "concurrent-service-endpoint-syncs",
         "max-endpoints-per-slice",
         "endpointslice-updates-batch-period",
+        "service-selector",
     ] {
         let variable = format!("[env: ENDPOINTSLICE_{}]", flag.to_uppercase().replace('-', "_"));
         assert!(

@@ -29,6 +29,9 @@ struct Args {
     /// Delay between an EndpointSlice change and the sync of its Endpoints object, to batch changes (0 = no delay)
     #[arg(long, value_name = "DURATION", default_value = "0s", allow_hyphen_values = true)]
     mirroring_endpointslice_updates_batch_period: GoDuration,
+    /// Watch only Services that match this label selector
+    #[arg(long, value_name = "SELECTOR", default_value = "", hide_default_value = true)]
+    service_selector: String,
     #[command(flatten)]
     common: CommonArgs,
 }
@@ -45,7 +48,7 @@ fn main() -> ExitCode {
             managed_by: args.common.controller_name.clone(),
             max_endpoints_per_subset,
             batch_period,
-            service_selector: args.common.service_selector.clone(),
+            service_selector: args.service_selector,
         };
         ProgramSpec {
             controller: MirroringController::new(config),

@@ -62,6 +62,7 @@ async fn help_lists_its_own_flags() {
         "mirroring-concurrent-service-endpoint-syncs",
         "mirroring-max-endpoints-per-subset",
         "mirroring-endpointslice-updates-batch-period",
+        "service-selector",
     ] {
         let variable = format!("[env: ENDPOINTSLICE_{}]", flag.to_uppercase().replace('-', "_"));
         assert!(

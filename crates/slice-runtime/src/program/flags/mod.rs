@@ -31,9 +31,6 @@ pub struct CommonArgs {
     /// Watch only this namespace. All namespaces if empty
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     pub(super) namespace: String,
-    /// Watch only Services that match this label selector
-    #[arg(long, value_name = "SELECTOR", default_value = "", hide_default_value = true)]
-    pub service_selector: String,
     /// Log writes and events instead of sending them. Beside a controller that writes with the same --controller-name, what it
     /// has not written 30 s after the last change is logged and counted as a difference
     #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set, value_parser = BoolishValueParser::new(),

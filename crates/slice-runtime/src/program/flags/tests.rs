@@ -28,7 +28,7 @@ fn parse_flags(flags: &[&str]) -> Result<CommonArgs, String> {
 fn defaults_restrict_nothing() {
     let common = parse_flags(&[]).unwrap();
     assert_eq!(common.controller_name, "us.example");
-    assert_eq!((&*common.namespace, &*common.service_selector), ("", ""));
+    assert_eq!(&*common.namespace, "");
     assert_eq!(
         (&*common.kubeconfig, &*common.master, &*common.http_address),
         ("", "", "")
@@ -160,7 +160,6 @@ fn help_lists_every_flag_with_its_environment_variable() {
         "master",
         "controller-name",
         "namespace",
-        "service-selector",
         "dry-run",
         "min-resync-period",
         "kube-api-qps",
@@ -191,7 +190,7 @@ fn help_lists_every_flag_with_its_environment_variable() {
         );
         assert!(help.contains(&variable), "{variable}: {help}");
     }
-    assert_eq!(help.matches("[env: ").count(), 27, "{help}");
+    assert_eq!(help.matches("[env: ").count(), 26, "{help}");
     assert!(help.contains("[default: us.example]"), "{help}");
 }
 

@@ -83,12 +83,8 @@ impl fmt::Display for Liveness {
 
 /// How long every watch has failed; none if one has not, or there is none.
 fn failing_for(watches: &[(&'static str, WatchState)], now: Instant) -> Option<Duration> {
-    let failing = |(_, state): &(_, WatchState)| {
-        let (_, since) = state.last_error.as_ref()?;
-        Some(now.saturating_duration_since(*since))
-    };
-    let times: Option<Vec<Duration>> = watches.iter().map(failing).collect();
-    times?.into_iter().min()
+    let times = watches.iter().map(|(_, state)| state.failing_for(now));
+    times.min().filter(|time| !time.is_zero())
 }
 
 fn liveness(times: Times, watches: &[(&'static str, WatchState)], now: Instant) -> Liveness {
@@ -196,6 +192,13 @@ impl WatchState {
     pub fn position_age(&self, now: Instant) -> Option<Duration> {
         let position = self.position.as_ref();
         position.map(|(_, advanced_at)| now.saturating_duration_since(*advanced_at))
+    }
+
+    /// The time since the list or watch began to fail; zero if it works.
+    #[must_use]
+    pub fn failing_for(&self, now: Instant) -> Duration {
+        let error = self.last_error.as_ref();
+        error.map_or(Duration::ZERO, |(_, since)| now.saturating_duration_since(*since))
     }
 }
 

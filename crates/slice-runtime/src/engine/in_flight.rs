@@ -26,8 +26,8 @@ pub(super) struct InFlight {
     key: Key,
     /// The span of the log lines of the sync.
     pub(super) span: Span,
-    /// When the key was enqueued first since its last sync.
-    pub(super) added_at: Instant,
+    /// When the key was enqueued first since a successful sync of it began.
+    pub(super) changed_at: Instant,
     /// When the sync started.
     pub(super) started_at: Instant,
     /// The delay after which to sync the key again, even if nothing changes.
@@ -62,7 +62,7 @@ impl InFlight {
         Self {
             key: queued.key,
             span,
-            added_at: queued.added_at,
+            changed_at: queued.changed_at,
             started_at: now,
             requeue_after: None,
             is_active: false,

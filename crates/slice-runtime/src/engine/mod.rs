@@ -427,7 +427,7 @@ impl<C: Controller> Engine<C> {
             mut outcome,
             requeue_after,
             is_active,
-            added_at,
+            changed_at,
             started_at,
             ..
         } = flight;
@@ -448,7 +448,7 @@ impl<C: Controller> Engine<C> {
         }
         self.metrics.queue.finished(outcome.duration, outcome.is_success());
         if outcome.is_success() && outcome.writes.any() {
-            self.metrics.written(now.saturating_duration_since(added_at));
+            self.metrics.written(now.saturating_duration_since(changed_at));
         }
         self.metrics.sync_retried(retry_reason(&outcome));
         log_writes(&outcome);

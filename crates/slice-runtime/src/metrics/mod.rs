@@ -20,13 +20,14 @@ use process::{PROCESS_METRICS, ProcessMetrics};
 use requests::RequestMetrics;
 
 /// The metrics of the runtime.
-static METRICS: [&MetricSpec; 19] = [
+static METRICS: [&MetricSpec; 20] = [
     &BUILD_INFO,
     &CHANGE_TO_WRITE,
     &KEYS_FAILING,
     &OLDEST_FAILING_KEY,
     &WATCH_LAST_ACTIVITY,
     &WATCH_POSITION_AGE,
+    &WATCH_FAILING,
     &WATCHES_OPENED,
     &LISTS,
     &UNCONFIRMED_RELISTS,
@@ -44,7 +45,7 @@ static METRICS: [&MetricSpec; 19] = [
 
 static CHANGE_TO_WRITE: MetricSpec = MetricSpec {
     name: "change_to_write_seconds",
-    help: "Time from a change in the cluster until all slices that it concerns were written",
+    help: "Time from a change in the cluster until all slices that it concerns were written, including a batch period and failed attempts",
     kind: MetricKind::Histogram {
         buckets: &exponential_buckets::<16>(0.001, 2.0),
     },
@@ -66,6 +67,12 @@ static OLDEST_FAILING_KEY: MetricSpec = MetricSpec {
 static WATCH_LAST_ACTIVITY: MetricSpec = MetricSpec {
     name: "watch_last_activity_seconds",
     help: "Time since the last response or event of the API server for a resource",
+    kind: MetricKind::Gauge,
+    labels: &["resource"],
+};
+static WATCH_FAILING: MetricSpec = MetricSpec {
+    name: "watch_failing_seconds",
+    help: "Time since the list or watch of a resource began to fail; 0 if it works",
     kind: MetricKind::Gauge,
     labels: &["resource"],
 };
@@ -346,6 +353,7 @@ impl Metrics {
             if let Some(age) = state.position_age(now) {
                 self.record(&WATCH_POSITION_AGE, &[name], age.as_secs_f64());
             }
+            self.record(&WATCH_FAILING, &[name], state.failing_for(now).as_secs_f64());
         }
     }
 }

@@ -61,6 +61,10 @@ struct Entry {
     state: State,
     /// The first add since the last sync began.
     added_at: Option<Instant>,
+    /// The first add that no sync in progress and no successful one includes.
+    changed_at: Option<Instant>,
+    /// The first add that the sync in progress includes, also if syncs before have failed.
+    syncing: Option<Instant>,
     /// Whether a change since the last sync began takes endpoints out of service.
     removal: bool,
     /// The deadline of adds during processing: the key is requeued for it afterwards.
@@ -89,6 +93,8 @@ pub(crate) struct QueuedKey {
     pub(crate) key: Key,
     /// The first add since the last sync began.
     pub(crate) added_at: Instant,
+    /// The first add since a successful sync began.
+    pub(crate) changed_at: Instant,
     /// 1 for a key that did not fail before; one more after each failure in a row.
     pub(crate) attempt: u32,
 }
@@ -130,6 +136,7 @@ impl Entry {
         self.failures = self.failures.saturating_add(1);
         self.failing_since.get_or_insert(now);
         self.added_at.get_or_insert(now);
+        self.changed_at = self.syncing.take().or(self.changed_at);
         self.not_before = retry_after.map(|after| now + after);
         let due = dirty.map_or(now + delay, |dirty| dirty.min(now + delay));
         due.max(self.not_before.unwrap_or(due))
@@ -143,6 +150,7 @@ impl WorkQueue {
         let entry = self.keys.entry(key.clone()).or_default();
         let is_new = entry.added_at.is_none();
         entry.added_at.get_or_insert(now);
+        entry.changed_at.get_or_insert(now);
         entry.removal |= removal;
         let lane = entry.lane();
         let due = (now + delay).max(entry.not_before.unwrap_or(now));
@@ -178,8 +186,13 @@ impl WorkQueue {
         entry.state = State::Processing;
         entry.removal = false;
         let added_at = entry.added_at.take().expect("a ready key was added");
-        let attempt = entry.failures.saturating_add(1);
-        Some(QueuedKey { key, added_at, attempt })
+        entry.syncing = entry.changed_at.take();
+        Some(QueuedKey {
+            key,
+            added_at,
+            changed_at: entry.syncing.unwrap_or(added_at),
+            attempt: entry.failures.saturating_add(1),
+        })
     }
 
     /// Ends the processing of a key: requeues it after a failure, a conflict or an add during processing, else forgets it.
@@ -196,6 +209,7 @@ impl WorkQueue {
                 entry.failures = 0;
                 entry.failing_since = None;
                 entry.not_before = None;
+                entry.syncing = None;
                 dirty
             }
             SyncStatus::Conflict if entry.failures == 0 => Some(entry.fail(Duration::ZERO, None, dirty, now)),
@@ -214,6 +228,7 @@ impl WorkQueue {
     pub(crate) fn restart(&mut self, now: Instant) {
         for entry in self.keys.values_mut() {
             entry.added_at = entry.added_at.map(|_| now);
+            entry.changed_at = entry.changed_at.map(|_| now);
             entry.failing_since = None;
         }
     }

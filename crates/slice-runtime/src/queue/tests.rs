@@ -280,6 +280,26 @@ fn added_at_is_the_first_add_since_the_last_sync_began() {
     assert_eq!(harness.take().unwrap().added_at, second_add);
 }
 
+/// The time from a change to its writes includes failed attempts (W17).
+#[test]
+fn changed_at_is_the_first_add_since_a_successful_sync_began() {
+    let mut harness = Harness::new();
+    let first_add = harness.now;
+    harness.add("foo", Duration::ZERO);
+    for status in [SyncStatus::Failure { retry_after: None }, SyncStatus::Conflict] {
+        assert_eq!(harness.take().unwrap().changed_at, first_add);
+        harness.add("foo", ms(10));
+        harness.queue.done(&key("foo"), status, 0.0, harness.now);
+        harness.pass(Duration::from_secs(10));
+    }
+    assert_eq!(harness.take().unwrap().changed_at, first_add);
+    let second_add = harness.now;
+    harness.add("foo", Duration::ZERO);
+    harness.pass(ms(20));
+    harness.done("foo");
+    assert_eq!(harness.take().unwrap().changed_at, second_add);
+}
+
 /// Random operations: no key is processed twice at a time, and none is lost (T-WQ-01).
 #[test]
 fn random_operations_lose_no_key_and_process_none_twice_at_a_time() {

@@ -190,6 +190,7 @@ fn an_absent_resource_does_not_prevent_readiness() {
 fn metrics_are_in_the_text_format() {
     let endpoints = endpoints();
     endpoints.health.add("pods").set_synced();
+    endpoints.health.add("nodes").set_error("403");
     let Reply { status, content, body } = request(&endpoints, Method::GET, "/metrics");
     assert_eq!(
         (status, content.as_str()),
@@ -199,10 +200,16 @@ fn metrics_are_in_the_text_format() {
         body.contains("# TYPE workqueue_depth gauge\nworkqueue_depth{name=\"stub\"} 0\n"),
         "{body}"
     );
-    let activity = body
-        .lines()
-        .find_map(|line| line.strip_prefix("stub_watch_last_activity_seconds{resource=\"pods\"} "));
-    assert!(activity.unwrap().parse::<f64>().unwrap() >= 0.0, "{body}");
+    let value = |metric: &str| {
+        let value = body.lines().find_map(|line| line.strip_prefix(metric));
+        value
+            .unwrap_or_else(|| panic!("no {metric} in {body}"))
+            .parse::<f64>()
+            .unwrap()
+    };
+    assert!(value("stub_watch_last_activity_seconds{resource=\"pods\"} ") >= 0.0);
+    assert!(value("stub_watch_failing_seconds{resource=\"pods\"} ") == 0.0);
+    assert!(value("stub_watch_failing_seconds{resource=\"nodes\"} ") > 0.0);
     assert!(
         body.contains("workqueue_work_duration_seconds_bucket{name=\"stub\",le=\"1e-08\"} 0\n"),
         "{body}"

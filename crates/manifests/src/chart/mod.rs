@@ -16,12 +16,20 @@ const DIRECTORY: &str = "chart/endpointslice-rs";
 
 /// What `helm install` prints.
 const NOTES: &str = "\
-The controllers work when their pods are ready:
-  kubectl --namespace {{ .Values.namespace }} get pods
-
-The built-in controllers must be off, because two writers overwrite each other's EndpointSlices. Add to the value of the flag
---controllers of kube-controller-manager:
-  -endpointslice-controller,-endpointslice-mirroring-controller
+{{- range $name, $values := dict \"endpointslice-controller\" .Values.endpointslice \
+\"endpointslice-mirroring-controller\" .Values.mirroring }}
+{{- if $values.enabled }}
+{{ $name }}: every replica gets ready, and one of them leads. The Lease names it:
+  kubectl --namespace kube-system get lease {{ $name }}
+The built-in controller must be off, because two writers overwrite each other's EndpointSlices. Add to the value of the flag
+--controllers of kube-controller-manager: -{{ $name }}
+{{- else }}
+{{ $name }} is not installed: the built-in controller must be on.
+{{- end }}
+{{- end }}
+{{- if or .Values.scope.namespace .Values.scope.serviceSelector }}
+Services outside of the scope have no controller while the built-in ones are off.
+{{- end }}
 ";
 
 /// Helm reports only that the namespace exists and has another owner.
@@ -131,6 +139,12 @@ fn fill_deployment(template: &mut Template, values: &str) {
         "{{- end }}",
     ];
     template.insert(pod, "imagePullSecrets", block(secrets));
+    let labels = [
+        "{{- range $name, $value := .Values.nodeSelector }}",
+        "{{ $name | quote }}: {{ $value | quote }}",
+        "{{- end }}",
+    ];
+    template.insert(&format!("{pod}/nodeSelector"), "moreLabels", block(labels));
     template.replace("/spec/replicas", format!("{{{{ {values}.replicas }}}}"));
     template.replace(
         &format!("{container}/image"),

@@ -9,13 +9,21 @@ use crate::{Controller, NAMESPACE, VERSION, deployment::args, yaml::HEADER};
 const SHARED: &str = r#"
 # Whether the chart creates the namespace, with the labels that allow the host network, and a ResourceQuota that allows the
 # priority class system-cluster-critical where it is limited, as by GKE. If so, install the release in another namespace, such as
-# kube-system.
+# kube-system. If a later upgrade sets it to false, Helm deletes the namespace with the controllers, unless the namespace has the
+# annotation helm.sh/resource-policy=keep before.
 createNamespace: true
 
 imagePullPolicy: IfNotPresent
-# Secrets with credentials of the registry, in the namespace: [{name: registry}]
+# Secrets with credentials of the registry, in the namespace: [{name: registry}]. They must exist before the pods: create the
+# namespace with the label pod-security.kubernetes.io/enforce=privileged, then the Secrets, and set createNamespace to false.
 imagePullSecrets: []
 
+# Further labels of the nodes for the pods, such as {kubernetes.io/arch: amd64}: the images of `cargo xtask image` have the
+# architecture of the machine that builds them.
+nodeSelector: {}
+
+# The permissions remain those for all namespaces. The chart installs one instance: while the built-in controllers are off, Services
+# outside of the scope have no controller.
 scope:
   # Watch only this namespace (flag --namespace). All namespaces if empty.
   namespace: ""
@@ -85,10 +93,12 @@ pub(super) fn schema() -> Value {
         "createNamespace": flag,
         "imagePullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
         "imagePullSecrets": {"type": "array", "items": {"type": "object"}},
+        "nodeSelector": {"type": "object"},
         "scope": object(&json!({"namespace": text, "serviceSelector": text})),
         "monitoring": object(&json!({"enabled": flag, "labels": {"type": "object"}})),
-        // Values of a parent chart.
+        // Values of a parent chart, and its condition for this one.
         "global": {"type": "object"},
+        "enabled": flag,
     }));
     for one in Controller::ALL {
         schema["properties"][one.short_name()] = controller(one);

@@ -47,7 +47,10 @@ pub(super) fn json() -> String {
 
 fn panels() -> Vec<Panel> {
     let jobs = Controller::ALL.map(Controller::name).join("|");
-    let jobs = jobs.as_str();
+    [of_slices(&jobs), of_programs(&jobs)].into_iter().flatten().collect()
+}
+
+fn of_slices(jobs: &str) -> Vec<Panel> {
     vec![
         panel(
             "Leaders",
@@ -79,6 +82,16 @@ fn panels() -> Vec<Panel> {
         ),
         panel("EndpointSlices", "short", each("max", "num_endpoint_slices", "")),
         panel("Endpoints", "short", each("max", "endpoints_desired", "")),
+    ]
+}
+
+fn of_programs(jobs: &str) -> Vec<Panel> {
+    vec![
+        panel(
+            "Failing lists and watches",
+            "s",
+            each("max", "watch_failing_seconds", "resource"),
+        ),
         panel(
             "Age of watch positions",
             "s",
@@ -131,28 +144,28 @@ fn query(expression: String, legend: &str) -> Query {
 
 /// A query for each controller: an aggregation over its instances, by a label unless that is empty.
 fn each(aggregation: &str, metric: &str, label: &str) -> Vec<Query> {
-    of_each(label, |prefix| {
-        format!("{aggregation} {}({prefix}_{metric})", by(label))
+    of_each(label, |prefix, job| {
+        format!("{aggregation} {}({prefix}_{metric}{{{job}}})", by(label))
     })
 }
 
 fn rate(metric: &str, label: &str) -> Vec<Query> {
-    of_each(label, |prefix| {
-        format!("sum {}(rate({prefix}_{metric}[{RATE_INTERVAL}]))", by(label))
+    of_each(label, |prefix, job| {
+        format!("sum {}(rate({prefix}_{metric}{{{job}}}[{RATE_INTERVAL}]))", by(label))
     })
 }
 
 fn quantile(quantile: &str) -> Vec<Query> {
-    of_each("", |prefix| {
-        format!(
-            "histogram_quantile({quantile}, sum by (le) (rate({prefix}_change_to_write_seconds_bucket[{RATE_INTERVAL}])))"
-        )
+    of_each("", |prefix, job| {
+        let buckets = format!("{prefix}_change_to_write_seconds_bucket{{{job}}}");
+        format!("histogram_quantile({quantile}, sum by (le) (rate({buckets}[{RATE_INTERVAL}])))")
     })
 }
 
-fn of_each(label: &str, expression: impl Fn(&str) -> String) -> Vec<Query> {
+/// The expression gets the prefix of the metrics, and a matcher of the job: kube-controller-manager has some of these metrics, too.
+fn of_each(label: &str, expression: impl Fn(&str, &str) -> String) -> Vec<Query> {
     let query = |controller: Controller| Query {
-        expression: expression(controller.metrics_prefix()),
+        expression: expression(controller.metrics_prefix(), &format!("job=\"{}\"", controller.name())),
         legend: if label.is_empty() {
             controller.name().to_owned()
         } else {

@@ -49,6 +49,16 @@ pub(super) fn alerts(controller: Controller) -> Vec<Value> {
              the errors of the API server, and admission webhooks for EndpointSlices.",
         ),
         alert(
+            "WatchFails",
+            "critical",
+            // The leader renews its Lease meanwhile, and no key is enqueued that could fail.
+            format!("max by (resource) ({prefix}_watch_failing_seconds) > 300"),
+            "1m",
+            "{{ $labels.resource }} cannot be listed or watched, so that EndpointSlices follow their changes no longer",
+            "The list or watch of {{ $labels.resource }} has failed for {{ $value | humanizeDuration }}. The log and /debug/state \
+             have the error. Check the permissions of the ServiceAccount and the API server.",
+        ),
+        alert(
             "ForeignChanges",
             "warning",
             // In more than three of twelve intervals: a second writer changes slices as often as their inputs change, which is

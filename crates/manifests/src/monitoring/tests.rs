@@ -70,6 +70,13 @@ fn expressions() -> Vec<(String, Vec<String>)> {
                 .map(|alert| (alert["expr"].as_str().unwrap().to_owned(), Vec::new())),
         );
     }
+    found.extend(queries_of_dashboard());
+    found
+}
+
+/// The queries of the dashboard, with the labels in the names of their lines.
+fn queries_of_dashboard() -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
     let dashboard: Value = serde_json::from_str(&dashboard::json()).unwrap();
     for panel in dashboard["panels"].as_array().unwrap() {
         for target in panel["targets"].as_array().unwrap() {
@@ -174,6 +181,24 @@ fn alerts_and_dashboard_use_declared_metrics_and_labels() {
     for (expression, legend) in expressions {
         let errors = errors(&expression, &legend, &declared);
         assert!(errors.is_empty(), "{expression}: {errors:?}");
+    }
+}
+
+/// Others export some of these metrics as well: kube-controller-manager, and every program with client-go.
+#[test]
+fn dashboard_selects_the_programs_in_every_query() {
+    let declared = declared();
+    let is_metric = |word: &str| declared.contains_key(word.split('{').next().unwrap());
+    for (expression, _) in queries_of_dashboard() {
+        let mut metrics = expression
+            .split(['(', ')', '[', ' '])
+            .filter(|word| is_metric(word))
+            .peekable();
+        assert!(metrics.peek().is_some(), "{expression}");
+        assert!(
+            metrics.all(|metric| metric.contains("{job=") || metric.contains("{name=")),
+            "{expression}"
+        );
     }
 }
 

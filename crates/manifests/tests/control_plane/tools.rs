@@ -7,7 +7,7 @@ use std::{
 
 use kube::core::DynamicObject;
 use manifests::{Controller, NAMESPACE, Options, VERSION, monitoring_objects, objects};
-use serde_json::Value;
+use serde_json::{Value, json};
 use testenv::assets::{self, Program};
 
 use super::{by_id, id};
@@ -113,6 +113,7 @@ fn values_of_the_chart_reach_the_deployments() {
         r"scope.serviceSelector=a=b\,c=d",
         "imagePullPolicy=Always",
         "imagePullSecrets[0].name=registry",
+        r"nodeSelector.kubernetes\.io/arch=arm64",
         "namespace=elsewhere",
         "createNamespace=false",
         "monitoring.enabled=true",
@@ -124,6 +125,8 @@ fn values_of_the_chart_reach_the_deployments() {
     assert_eq!(spec["replicas"], 3);
     let pod = &spec["template"]["spec"];
     assert_eq!(pod["imagePullSecrets"][0]["name"], "registry");
+    let selector = json!({"kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64"});
+    assert_eq!(pod["nodeSelector"], selector);
     let container = &pod["containers"][0];
     assert_eq!(container["image"], "registry.example/a:1");
     assert_eq!(container["imagePullPolicy"], "Always");
@@ -225,6 +228,39 @@ fn a_release_in_the_namespace_that_the_chart_creates_is_rejected() {
             .any(|id| id.starts_with("Namespace") || id.starts_with("ResourceQuota"))
     );
     assert_eq!(by_id(render(&["--namespace", "kube-system"])), by_id(render(&[])));
+}
+
+#[test]
+fn notes_name_the_built_in_controllers_that_the_values_replace() {
+    let notes = |values: &[&str]| {
+        let output = program(Program::Helm)
+            .args(["install", "--dry-run=client", "endpointslice-rs"])
+            .arg(deploy("chart/endpointslice-rs"))
+            .args(["--namespace", "kube-system"])
+            .args(values)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.split_once("NOTES:").unwrap().1.to_owned()
+    };
+    let off = |controller: Controller| format!("--controllers of kube-controller-manager: -{}\n", controller.name());
+    let both = notes(&[]);
+    assert!(
+        Controller::ALL
+            .into_iter()
+            .all(|controller| both.contains(&off(controller))),
+        "{both}"
+    );
+    assert!(!both.contains("scope"), "{both}");
+    let one = notes(&["--set", "mirroring.enabled=false", "--set", "scope.namespace=shop"]);
+    assert!(one.contains(&off(Controller::EndpointSlice)), "{one}");
+    assert!(
+        one.contains("endpointslice-mirroring-controller is not installed"),
+        "{one}"
+    );
+    assert!(!one.contains(&off(Controller::Mirroring)), "{one}");
+    assert!(one.contains("outside of the scope"), "{one}");
 }
 
 #[test]

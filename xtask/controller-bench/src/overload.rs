@@ -42,6 +42,8 @@ pub(crate) async fn run(args: &Args) -> anyhow::Result<()> {
 
     let controller = ControllerProcess::start(program, &[&server.flag()]).await?;
     controller.wait_ready().await?;
+    // The reviews of permissions are requests of the start, which may take longer than the lists.
+    controller.wait_for_page("/readyz?verbose", "[+]permissions ok").await?;
     server.faults.clear_log();
     sleep(Duration::try_from_secs_f64(args.seconds)?).await;
     let (requests, most) = (

@@ -177,7 +177,7 @@ fn print_how_to_compare(controllers: &[Controller]) {
     println!("The controllers write nothing. What they would still write 30 s after a change is logged and counted:");
     for controller in controllers {
         println!(
-            "  kubectl --namespace {} logs deployment/{} | grep 'dry run: difference'",
+            "  kubectl --namespace {} logs deployment/{} | grep 'dry run: '",
             manifests::NAMESPACE,
             controller.name()
         );

@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::markdown::{documents, root};
+use crate::markdown::{Document, documents, root};
 
 /// A Cargo command in a document.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -232,6 +232,8 @@ fn every_block_of_code_is_checked_by_a_test() {
         ("README.md", "sh"),
         // crates/deploy/tests/real/built_in.rs
         ("docs/migrate.md", "sh"),
+        // bins/endpointslice-controller/tests/real/operate.rs
+        ("docs/operate.md", "sh"),
         // crates/manifests/tests/control_plane/readme.rs
         ("deploy/README.md", "sh"),
         ("deploy/README.md", "yaml"),
@@ -269,6 +271,26 @@ fn every_block_of_code_is_checked_by_a_test() {
         }
     }
     assert_eq!(found, covered);
+}
+
+/// Commands of other programs are in blocks, whose lines the tests above run one by one, except for these.
+#[test]
+fn commands_of_other_programs_are_executed_by_tests() {
+    let inline = BTreeSet::from([
+        // bins/endpointslice-controller/tests/real/operate.rs, which also requests the URL of curl
+        "kubectl --namespace endpointslice-system set env deployment/endpointslice-controller ENDPOINTSLICE_V=4",
+        "curl --insecure --header \"Authorization: Bearer TOKEN\" https://NODE:10267/debug/state",
+    ]);
+    let is_command = |span: &String| {
+        let mut words = span.split_whitespace();
+        let programs = ["kubectl", "helm", "curl", "docker", "skopeo", "crane", "ctr"];
+        // A name with a subcommand is mentioned only.
+        words.next().is_some_and(|word| programs.contains(&word)) && words.count() > 2
+    };
+    let documents = documents();
+    let spans = documents.iter().flat_map(Document::code_spans);
+    let found: BTreeSet<String> = spans.filter(is_command).collect();
+    assert_eq!(found.iter().map(String::as_str).collect::<BTreeSet<_>>(), inline);
 }
 
 /// CI runs the command that README.md names.

@@ -19,7 +19,7 @@ use testenv::{
 use crate::{kubeconfig_flag, rbac_rules, scenarios::start};
 
 /// The controller with its secure port, whose certificate is signed by the authority of the control plane.
-struct SecurePort {
+pub(crate) struct SecurePort {
     program: ControllerProcess,
     port: u16,
     certificate: tempfile::TempDir,
@@ -27,7 +27,7 @@ struct SecurePort {
 }
 
 impl SecurePort {
-    async fn start(control_plane: &ControlPlane, account: &User) -> Self {
+    pub(crate) async fn start(control_plane: &ControlPlane, account: &User) -> Self {
         let certificate = tempfile::tempdir().unwrap();
         write(certificate.path(), &control_plane.pki().server().unwrap());
         let port = free_port().unwrap();
@@ -58,7 +58,7 @@ impl SecurePort {
         SecureClient::new(self.port, Some(&self.ca_pem), token).unwrap()
     }
 
-    async fn status(&self, path: &str, token: Option<&str>) -> u16 {
+    pub(crate) async fn status(&self, path: &str, token: Option<&str>) -> u16 {
         self.client(token).get(path).await.unwrap().0
     }
 }

@@ -8,38 +8,39 @@ use kube::{
     Api,
     api::{DeleteParams, ListParams},
 };
-use testenv::{Cluster, ControlPlane, Signal, until};
+use testenv::{Cluster, ControlPlane, KubeconfigFile, Signal, execute, until};
 
 use crate::harness::{Leaders, PROGRAMS, admin, arguments, deploy, deployment, installed, renew, services, start};
 
-/// The arguments of the commands in docs/migrate.md, in their order.
-fn documented_commands() -> Vec<Vec<&'static str>> {
+/// The commands in docs/migrate.md, in their order.
+fn documented_commands() -> Vec<&'static str> {
     let blocks = include_str!("../../../../docs/migrate.md").split("```sh\n").skip(1);
     let lines = blocks.flat_map(|block| block.split("```").next().unwrap().lines());
     // The images of the test need not exist: no node runs them.
-    let ours = lines.filter(|&line| line != "cargo xtask image");
-    let arguments = ours.map(|line| {
-        line.strip_prefix("cargo xtask deploy")
-            .unwrap_or_else(|| panic!("{line}"))
-    });
-    arguments
-        .map(|arguments| arguments.split_whitespace().collect())
-        .collect()
+    lines.filter(|&line| line != "cargo xtask image").collect()
+}
+
+/// Runs a documented `cargo xtask deploy …`.
+async fn documented_deploy(kubeconfig: &KubeconfigFile, line: &str) -> (bool, String) {
+    let arguments = line.strip_prefix("cargo xtask deploy");
+    let arguments = arguments.unwrap_or_else(|| panic!("{line}")).split_whitespace();
+    deploy(kubeconfig, &arguments.collect::<Vec<_>>()).await
 }
 
 #[tokio::test]
 async fn the_documented_migration_works_and_is_refused_beside_the_built_in_controllers() {
     let cluster = Cluster::start().await.unwrap();
     let control_plane = cluster.control_plane();
-    let built_in = control_plane.controller_manager(&PROGRAMS, &[]).await.unwrap();
+    let built_in = control_plane.controller_manager(&PROGRAMS, &["--leader-elect=true"]);
+    let built_in = built_in.await.unwrap();
     let client = control_plane.client().unwrap();
     let admin = admin(control_plane);
     let commands = documented_commands();
-    let [shadow, install, delete] = commands.as_slice() else {
+    let [shadow, log, mirroring_log, lease, install, delete] = commands[..] else {
         panic!("{commands:?}");
     };
 
-    let (success, output) = deploy(&admin, install).await;
+    let (success, output) = documented_deploy(&admin, install).await;
     assert!(!success, "{output}");
     for text in [
         "nothing was applied",
@@ -60,9 +61,17 @@ async fn the_documented_migration_works_and_is_refused_beside_the_built_in_contr
         "the Services of the check are deleted"
     );
 
-    let (success, output) = deploy(&admin, shadow).await;
-    assert!(success && output.contains("grep 'dry run: difference'"), "{output}");
-    for program in PROGRAMS {
+    let (success, output) = documented_deploy(&admin, shadow).await;
+    assert!(success, "{output}");
+    for (program, log) in PROGRAMS.into_iter().zip([log, mirroring_log]) {
+        assert!(output.contains(&format!("  {log}\n")), "{log} is missing in {output}");
+        // No kubelet serves the log of its pod, which is found.
+        let output = execute(log, &admin.path).await.unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            error.contains(&format!("/containerLogs/endpointslice-system/{program}-")),
+            "{error}"
+        );
         let deployment = deployment(&client, program).await.unwrap();
         assert!(
             arguments(&deployment).contains(&"--dry-run=true".to_owned()),
@@ -71,9 +80,16 @@ async fn the_documented_migration_works_and_is_refused_beside_the_built_in_contr
         assert_eq!(deployment.status.unwrap().available_replicas, Some(1), "{program}");
     }
 
+    let output = execute(lease, &admin.path).await.unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        output.status.success() && printed.contains("kube-controller-manager"),
+        "{printed}"
+    );
+
     built_in.stop().await.unwrap();
     let leaders = Leaders::start(&client);
-    let (success, output) = deploy(&admin, install).await;
+    let (success, output) = documented_deploy(&admin, install).await;
     assert!(success, "{output}");
     for program in PROGRAMS {
         let deployment = deployment(&client, program).await.unwrap();
@@ -83,7 +99,7 @@ async fn the_documented_migration_works_and_is_refused_beside_the_built_in_contr
         );
     }
     leaders.stop().await;
-    let (success, output) = deploy(&admin, delete).await;
+    let (success, output) = documented_deploy(&admin, delete).await;
     assert!(success, "{output}");
     assert_eq!(installed(&client).await, [""; 0], "{output}");
 }

@@ -1,12 +1,12 @@
-//! The commands and the kustomization in `deploy/README.md` work.
+//! The commands and the kustomizations in `deploy/README.md` work.
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::{Api, ResourceExt, api::ListParams};
+use kube::{Api, Client, ResourceExt, api::ListParams};
 use manifests::{Controller, Options, monitoring_objects, objects};
 use serde_json::{Value, json};
-use testenv::{ControlPlane, assets::Program};
+use testenv::{ControlPlane, assets::Program, execute};
 
 use super::{
     api_server::create_monitoring_kinds,
@@ -24,57 +24,40 @@ fn blocks(language: &str) -> Vec<String> {
         .collect()
 }
 
-/// A control plane on which the commands of a block have succeeded.
-async fn executed(block: String) -> ControlPlane {
+/// The names of all Deployments of the cluster.
+async fn deployments(client: &Client) -> Vec<String> {
+    let deployments: Api<Deployment> = Api::all(client.clone());
+    let deployments = deployments.list(&ListParams::default()).await.unwrap();
+    deployments.iter().map(ResourceExt::name_any).collect()
+}
+
+/// The blocks are executed one after the other, as a reader does: those for kubectl, then those for Helm.
+#[tokio::test]
+async fn documented_commands_succeed() {
     let control_plane = ControlPlane::start().await.unwrap();
     // Deletes namespaces, which kubectl waits for.
     let _controllers = control_plane
         .controller_manager(&["namespace-controller"], &[])
         .await
         .unwrap();
-    create_monitoring_kinds(&control_plane.client().unwrap()).await;
+    let client = control_plane.client().unwrap();
+    create_monitoring_kinds(&client).await;
     let kubeconfig = control_plane.kubeconfig(control_plane.admin()).unwrap();
-    let home = tempfile::tempdir().unwrap();
-    tokio::task::spawn_blocking(move || {
-        for line in block.lines() {
-            let mut words = line.split_whitespace();
-            let mut command = match words.next() {
-                Some("kubectl") => program(Program::Kubectl),
-                Some("helm") => program(Program::Helm),
-                _ => panic!("{line} is not covered by this test"),
-            };
-            command.args(words).current_dir(deploy(".."));
-            command.env("KUBECONFIG", &kubeconfig.path).env("HOME", home.path());
-            let output = command.output().unwrap();
-            assert!(
-                output.status.success(),
-                "{line}: {}",
-                String::from_utf8_lossy(&output.stderr)
-            );
-        }
-    })
-    .await
-    .unwrap();
-    control_plane
-}
-
-/// The names of all Deployments of the cluster.
-async fn deployments(control_plane: &ControlPlane) -> Vec<String> {
-    let deployments: Api<Deployment> = Api::all(control_plane.client().unwrap());
-    let deployments = deployments.list(&ListParams::default()).await.unwrap();
-    deployments.iter().map(ResourceExt::name_any).collect()
-}
-
-/// Each block has a control plane of its own. What it installs, it removes, except for the block that removes one controller.
-#[tokio::test]
-async fn documented_commands_succeed() {
     let mut left = Vec::new();
     for block in blocks("sh") {
-        left.push(deployments(&executed(block).await).await);
+        for line in block.lines() {
+            let output = execute(line, &kubeconfig.path).await.unwrap();
+            assert!(output.status.success(), "{line}: {output:?}");
+        }
+        left.push(deployments(&client).await);
     }
+    let both = Controller::ALL.map(|controller| controller.name().to_owned()).to_vec();
+    let one = vec![Controller::EndpointSlice.name().to_owned()];
+    let none = Vec::new();
     assert_eq!(
-        left,
-        [vec![], vec![Controller::EndpointSlice.name().to_owned()], vec![]]
+        left.iter().collect::<Vec<_>>(),
+        [&both, &both, &both, &one, &none, &both, &one, &none],
+        "after each block: apply, scale, monitoring, one controller, delete; install, upgrade, uninstall"
     );
 }
 

@@ -162,7 +162,7 @@ pub(crate) async fn check_shadow(client: &Client, controllers: &[Controller]) ->
         if deployment.is_some_and(|deployment| !installed::is_shadow(&deployment)) {
             bail!(
                 "nothing was applied: {} is installed and writes slices; --shadow would turn it off. Remove it first (--delete), \
-                 after the built-in controller is turned on",
+                 then turn the built-in controller on",
                 controller.name()
             );
         }

@@ -67,7 +67,9 @@ async fn controllers_are_installed_upgraded_and_removed() {
     image_is_kept(&admin).await;
 
     let (success, output) = deploy(&admin, &["--shadow"]).await;
-    assert!(!success && output.contains("--shadow would turn it off"), "{output}");
+    // In the other order both would write.
+    let order = "--shadow would turn it off. Remove it first (--delete), then turn the built-in controller on";
+    assert!(!success && output.contains(order), "{output}");
 
     let (success, output) = deploy(&admin, &["--delete", "--mirroring"]).await;
     assert!(success, "{output}");

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use hyper_util::client::proxy::matcher::Matcher;
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
+
+use crate::proxy;
 
 /// How long the API server may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -16,18 +17,14 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) async fn client(context: Option<&str>) -> anyhow::Result<Client> {
     let kubeconfig = Kubeconfig::read().context("cannot read the kubeconfig of $KUBECONFIG or ~/.kube/config")?;
     check_context(&kubeconfig, context)?;
-    let proxy = proxy_of_cluster(&kubeconfig, context);
+    let proxy = proxy::of_cluster(&kubeconfig, context);
     let options = KubeConfigOptions {
         context: context.map(ToOwned::to_owned),
         ..KubeConfigOptions::default()
     };
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     let mut config = config.context("cannot use the kubeconfig")?;
-    if proxy.is_none() {
-        // kube compares NO_PROXY with the address of the proxy, kubectl with that of the API server.
-        let intercepted = Matcher::from_env().intercept(&config.cluster_url);
-        config.proxy_url = intercepted.map(|proxy| proxy.uri().clone());
-    }
+    config.proxy_url = proxy::of_server(&config.cluster_url, proxy.as_deref(), |name| std::env::var(name).ok())?;
     // No request of this command is a watch.
     config.read_timeout = Some(TIMEOUT);
     let server = config.cluster_url.clone();
@@ -37,15 +34,6 @@ pub(crate) async fn client(context: Option<&str>) -> anyhow::Result<Client> {
         version.with_context(|| format!("nothing was changed: cannot read the version of the API server {server}"))?;
     println!("cluster {server}, Kubernetes {}", version.git_version);
     Ok(client)
-}
-
-/// The proxy that the kubeconfig names for the cluster, which takes precedence over the environment.
-fn proxy_of_cluster(kubeconfig: &Kubeconfig, context: Option<&str>) -> Option<String> {
-    let context = context.or(kubeconfig.current_context.as_deref())?;
-    let context = kubeconfig.contexts.iter().find(|named| named.name == context)?;
-    let cluster = &context.context.as_ref()?.cluster;
-    let cluster = kubeconfig.clusters.iter().find(|named| named.name == *cluster)?;
-    cluster.cluster.as_ref()?.proxy_url.clone()
 }
 
 fn check_context(kubeconfig: &Kubeconfig, context: Option<&str>) -> anyhow::Result<()> {

@@ -10,6 +10,7 @@ mod interrupt;
 mod lease;
 mod objects;
 mod preflight;
+mod proxy;
 mod rollout;
 
 use std::{process::ExitCode, time::Duration};

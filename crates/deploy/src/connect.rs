@@ -27,6 +27,8 @@ pub(crate) async fn client(context: Option<&str>) -> anyhow::Result<Client> {
     config.proxy_url = proxy::of_server(&config.cluster_url, proxy.as_deref(), |name| std::env::var(name).ok())?;
     // No request of this command is a watch.
     config.read_timeout = Some(TIMEOUT);
+    // kube retries for minutes without a line of output. The waits of this command try again themselves, and print why.
+    config.default_retry = false;
     let server = config.cluster_url.clone();
     let client = Client::try_from(config).with_context(|| format!("cannot build a client for {server}"))?;
     let version = client.apiserver_version().await;

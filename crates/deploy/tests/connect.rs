@@ -81,3 +81,18 @@ async fn proxies_are_asked_for_the_api_server_with_their_credentials() {
         assert!(request.to_lowercase().contains(credentials), "{request}");
     }
 }
+
+/// kube itself tries again for minutes, without a line of output.
+#[tokio::test]
+async fn an_unavailable_api_server_is_an_error_at_the_first_request() {
+    let server = Server::start(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n\
+         {\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"message\":\"starting\",\"reason\":\"ServiceUnavailable\",\"code\":503}",
+    )
+    .await;
+    let url = format!("http://{}", server.address);
+    let output = failure(&format!("server: '{url}'"), &[]).await;
+    let error = format!("error: nothing was changed: cannot read the version of the API server {url}/: starting\n");
+    assert_eq!(output, error);
+    assert_eq!(server.requests.lock().unwrap().len(), 1);
+}

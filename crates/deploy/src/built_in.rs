@@ -32,7 +32,7 @@ const LABEL: &str = "endpointslice-rs/check";
 pub(crate) const NOTHING_APPLIED: &str = "nothing was applied";
 /// How long a built-in controller has to write a slice.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The same after a kube-controller-manager has begun to lead: its caches must be complete first.
+/// The same if a kube-controller-manager may have started just now: its caches must be complete first.
 const TIMEOUT_AFTER_START: Duration = Duration::from_secs(30);
 /// How long a leader is expected to start its controllers.
 const NEW_LEADER: SignedDuration = SignedDuration::from_secs(60);
@@ -69,7 +69,8 @@ pub(crate) async fn check(
 ) -> anyhow::Result<()> {
     loop {
         let leader = interrupts.end(kube_controller_manager(client), NOTHING_APPLIED).await?;
-        let is_new = leader.as_ref().is_some_and(|leader| leader.leads_for < NEW_LEADER);
+        // One that has no Lease may have started just now too.
+        let is_new = leader.as_ref().is_none_or(|leader| leader.leads_for < NEW_LEADER);
         let timeout = if is_new { TIMEOUT_AFTER_START } else { TIMEOUT };
         println!(
             "checking for {} s whether the built-in controllers are turned off",

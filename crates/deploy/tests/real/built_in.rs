@@ -10,7 +10,9 @@ use kube::{
 };
 use testenv::{Cluster, ControlPlane, KubeconfigFile, Signal, execute, until};
 
-use crate::harness::{Leaders, PROGRAMS, admin, arguments, deploy, deployment, installed, renew, services, start};
+use crate::harness::{
+    Leaders, MANAGER, NODE_A, PROGRAMS, admin, arguments, deploy, deployment, installed, renew, services, start,
+};
 
 /// The commands in docs/migrate.md, in their order.
 fn documented_commands() -> Vec<&'static str> {
@@ -111,7 +113,7 @@ async fn the_check_waits_for_a_kube_controller_manager_that_leads() {
     let client = control_plane.client().unwrap();
     let admin = admin(&control_plane);
     let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-system");
-    renew(&leases, "kube-controller-manager").await;
+    renew(&leases, MANAGER, NODE_A).await;
 
     let process = start(&admin.path, &[]);
     process
@@ -181,6 +183,7 @@ async fn an_interrupted_check_leaves_nothing() {
         process.signal(signal).unwrap();
         assert!(!process.wait().await.unwrap().success());
         let output = process.output();
+        assert!(output.contains("checking for 30 s"), "no leader is known: {output}");
         assert!(
             output.ends_with("error: interrupted; nothing was applied\n"),
             "{output}"
@@ -192,9 +195,10 @@ async fn an_interrupted_check_leaves_nothing() {
 
 /// As by another run of the command, which deletes the objects of all.
 #[tokio::test]
-async fn a_check_whose_service_was_deleted_is_repeated() {
+async fn a_check_whose_service_was_deleted_fails() {
     let control_plane = ControlPlane::start().await.unwrap();
     let client = control_plane.client().unwrap();
+    let _manager = Leaders::of_manager(&client, NODE_A);
     let admin = admin(&control_plane);
     let process = start(&admin.path, &["--endpointslice"]);
     let api: Api<Service> = Api::default_namespaced(client.clone());
@@ -214,4 +218,30 @@ async fn a_check_whose_service_was_deleted_is_repeated() {
         "{output}"
     );
     assert_eq!(installed(&client).await, [""; 0]);
+}
+
+/// It may have ended before it could write.
+#[tokio::test]
+async fn a_check_whose_leader_has_ended_is_repeated_with_the_next_one() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = admin(&control_plane);
+    let first = Leaders::of_manager(&client, NODE_A);
+    // No pod is scheduled.
+    let process = start(&admin.path, &["--endpointslice", "--timeout", "1"]);
+    process.wait_for_output("checking for 10 s").await.unwrap();
+    first.stop().await;
+    let _second = Leaders::of_manager(&client, "node-b_1");
+    process
+        .wait_for_output("no longer leads; checking again")
+        .await
+        .unwrap();
+    assert_eq!(installed(&client).await, [""; 0]);
+    process.wait().await.unwrap();
+    let output = process.output();
+    assert_eq!(output.matches("checking for 10 s").count(), 2, "{output}");
+    assert!(
+        output.contains("deployments.apps/endpointslice-controller created"),
+        "{output}"
+    );
 }

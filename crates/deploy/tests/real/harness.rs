@@ -22,6 +22,11 @@ pub(crate) const NAMESPACE: &str = "endpointslice-system";
 const PART_OF: &str = "app.kubernetes.io/part-of=endpointslice-rs";
 pub(crate) const PROGRAMS: [&str; 2] = ["endpointslice-controller", "endpointslice-mirroring-controller"];
 
+/// The Lease of kube-controller-manager.
+pub(crate) const MANAGER: &str = "kube-controller-manager";
+/// The holder of Leases.
+pub(crate) const NODE_A: &str = "node-a_1";
+
 pub(crate) fn start(kubeconfig: &Path, args: &[&str]) -> TestProcess {
     start_with(kubeconfig, args, &[])
 }
@@ -102,18 +107,29 @@ pub(crate) async fn services(client: &Client) -> Vec<String> {
     names.filter(|name| name != "kubernetes").collect()
 }
 
-/// Renews the Leases of both controllers, whose programs no fake node runs, until it is dropped.
+/// Renews Leases for an instance until it is dropped.
 pub(crate) struct Leaders(JoinHandle<()>);
 
 impl Leaders {
+    /// The Leases of both controllers, whose programs no fake node runs, and of kube-controller-manager.
     pub(crate) fn start(client: &Client) -> Self {
+        Self::of(client, NODE_A, &[PROGRAMS[0], PROGRAMS[1], MANAGER])
+    }
+
+    /// The Lease of kube-controller-manager only, so that the check for built-in controllers is a short one.
+    pub(crate) fn of_manager(client: &Client, holder: &'static str) -> Self {
+        Self::of(client, holder, &[MANAGER])
+    }
+
+    fn of(client: &Client, holder: &'static str, names: &[&'static str]) -> Self {
         let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-system");
+        let names = names.to_vec();
         Self(tokio::spawn(async move {
             let mut renewals = tokio::time::interval(Duration::from_millis(500));
             loop {
                 renewals.tick().await;
-                for name in PROGRAMS {
-                    renew(&leases, name).await;
+                for name in &names {
+                    renew(&leases, name, holder).await;
                 }
             }
         }))
@@ -134,13 +150,13 @@ impl Drop for Leaders {
 }
 
 /// Renews a Lease, or creates it, for an instance that leads since 1970.
-pub(crate) async fn renew(leases: &Api<Lease>, name: &str) {
+pub(crate) async fn renew(leases: &Api<Lease>, name: &str, holder: &str) {
     let now = jiff::Timestamp::now();
     let lease = json!({
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",
         "metadata": {"name": name},
-        "spec": {"holderIdentity": "node-a_1", "leaseDurationSeconds": 15,
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15,
             "acquireTime": "1970-01-01T00:00:00.000000Z", "renewTime": format!("{now:.6}")},
     });
     let manager = PatchParams::apply("leader").force();

@@ -8,7 +8,7 @@ use kube::{
 use serde_json::json;
 use testenv::{Cluster, rule, until};
 
-use crate::harness::{Leaders, NAMESPACE, PROGRAMS, admin, deploy, start};
+use crate::harness::{Leaders, NAMESPACE, NODE_A, PROGRAMS, admin, deploy, start};
 
 #[tokio::test]
 async fn an_image_that_cannot_be_pulled_ends_the_wait_with_the_reason() {
@@ -17,6 +17,7 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_with_the_reason() {
     cluster.kwok().stop().await.unwrap();
     let client = cluster.control_plane().client().unwrap();
     let admin = admin(cluster.control_plane());
+    let manager = Leaders::of_manager(&client, NODE_A);
     let process = start(&admin.path, &["--mirroring", "--image", "example.test/missing:1"]);
 
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
@@ -50,6 +51,7 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_with_the_reason() {
 
     // The pods with the missing image are still there.
     cluster.kwok().start().await.unwrap();
+    manager.stop().await;
     let _leaders = Leaders::start(&client);
     let (success, output) = deploy(&admin, &["--mirroring", "--image", "example.test/present:1"]).await;
     assert!(success, "{output}");
@@ -60,6 +62,7 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_with_the_reason() {
 async fn a_rollout_without_a_leader_is_an_error() {
     let cluster = Cluster::start().await.unwrap();
     let admin = admin(cluster.control_plane());
+    let _manager = Leaders::of_manager(&cluster.control_plane().client().unwrap(), NODE_A);
     let (success, output) = deploy(&admin, &["--mirroring"]).await;
     assert!(!success, "{output}");
     assert!(

@@ -20,7 +20,7 @@ use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    error,
+    error, installed,
     interrupt::Interrupts,
     lease::{Leader, Leadership, wait_for_renewal},
     preflight::Access,
@@ -67,6 +67,9 @@ pub(crate) async fn check(
     controllers: &[Controller],
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
+    interrupts
+        .end(print_own_writers(client, controllers), NOTHING_APPLIED)
+        .await?;
     loop {
         let leader = interrupts.end(kube_controller_manager(client), NOTHING_APPLIED).await?;
         // One that has no Lease may have started just now too.
@@ -98,6 +101,22 @@ pub(crate) async fn check(
         }
         println!("the kube-controller-manager that led during the check no longer leads; checking again");
     }
+}
+
+/// A slice that ours has written is complete, so that a built-in controller does not write it.
+async fn print_own_writers(client: &Client, controllers: &[Controller]) -> anyhow::Result<()> {
+    for &controller in controllers {
+        let deployment = installed::deployment(client, controller).await?;
+        if deployment.is_some_and(|deployment| !installed::is_shadow(&deployment)) {
+            println!(
+                "{} is installed and writes slices: the check finds a built-in controller only if that one writes first. \
+                 {}_foreign_changes_total shows whether another client writes",
+                controller.name(),
+                controller.metrics_prefix()
+            );
+        }
+    }
+    Ok(())
 }
 
 /// The kube-controller-manager that leads. While none does, as after a change of its flags, its built-in controllers write

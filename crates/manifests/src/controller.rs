@@ -47,7 +47,8 @@ impl Controller {
     }
 
     /// Prefix of the names of its metrics.
-    pub(crate) const fn metrics_prefix(self) -> &'static str {
+    #[must_use]
+    pub const fn metrics_prefix(self) -> &'static str {
         match self {
             Self::EndpointSlice => service_slices::METRICS_SUBSYSTEM,
             Self::Mirroring => mirroring::METRICS_SUBSYSTEM,

@@ -173,7 +173,7 @@ async fn an_interrupted_check_leaves_nothing() {
     let admin = admin(&control_plane);
     let endpoints: Api<Endpoints> = Api::default_namespaced(client.clone());
     let checked = ListParams::default().labels("endpointslice-rs/check");
-    for signal in [Signal::INT, Signal::TERM] {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let process = start(&admin.path, &[]);
         until("the objects of the check exist", async || {
             services(&client).await.len() == 2 && !endpoints.list(&checked).await.unwrap().items.is_empty()

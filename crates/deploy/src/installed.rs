@@ -16,10 +16,11 @@ pub(crate) async fn deployment(client: &Client, controller: Controller) -> anyho
     deployment.with_context(|| format!("nothing was changed: cannot read the Deployment {}", controller.name()))
 }
 
-/// The container in the pods of a Deployment.
-pub(crate) fn container(deployment: &Deployment) -> Option<&Container> {
+/// The container of our program in the pods of a Deployment, whose name it has. A webhook may have added others.
+fn container(deployment: &Deployment) -> Option<&Container> {
     let pod = deployment.spec.as_ref()?.template.spec.as_ref()?;
-    pod.containers.first()
+    let name = deployment.metadata.name.as_ref()?;
+    pod.containers.iter().find(|container| container.name == *name)
 }
 
 /// Whether its pods only report what they would write.
@@ -99,8 +100,8 @@ mod tests {
 
     fn kept(image: &str, version: &str) -> Result<Option<String>, String> {
         let installed = serde_json::from_value(json!({
-            "metadata": {"labels": {VERSION_LABEL: version}},
-            "spec": {"selector": {}, "template": {"spec": {"containers": [{"name": "c", "image": image}]}}},
+            "metadata": {"name": "c", "labels": {VERSION_LABEL: version}},
+            "spec": {"selector": {}, "template": {"spec": {"containers": [{"name": "proxy"}, {"name": "c", "image": image}]}}},
         }));
         kept_image(Controller::Mirroring, &installed.unwrap()).map_err(|error| error.to_string())
     }

@@ -148,7 +148,7 @@ async fn prepare(
     let prepared = objects::to_install(client, args, controllers).await?;
     let mut access = Vec::new();
     if !args.dry_run {
-        access.push(rollout::access());
+        access.extend(rollout::access());
     }
     if !args.dry_run && !args.shadow {
         access.extend(built_in::access());

@@ -4,15 +4,15 @@ use std::{collections::BTreeMap, time::Duration};
 
 use anyhow::{Context as _, bail};
 use k8s_openapi::api::{
-    apps::v1::{Deployment, DeploymentStatus},
-    core::v1::{Container, ContainerStatus, Event, Pod},
+    apps::v1::{Deployment, DeploymentStatus, ReplicaSet},
+    core::v1::{ContainerStatus, Event, Pod},
 };
 use kube::{Api, Client, ResourceExt as _, api::ListParams};
 use manifests::Controller;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    error, installed,
+    error,
     lease::{Leadership, wait_for_renewal},
     preflight::Access,
 };
@@ -28,6 +28,10 @@ const NO_IMAGE: [&str; 4] = [
 /// How long an image may be missing. A kubelet pulls again after 10 s, when the image may be there.
 const NO_IMAGE_MAX: Duration = Duration::from_secs(15);
 
+/// Annotation of a Deployment and its `ReplicaSets`: equal for the one of the current template.
+const REVISION: &str = "deployment.kubernetes.io/revision";
+/// Label of a `ReplicaSet` and its pods.
+const TEMPLATE_HASH: &str = "pod-template-hash";
 /// How long an instance has to acquire the Lease: that of one that was ended by force expires after 15 s.
 const LEADER_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -42,13 +46,15 @@ enum Rollout {
 }
 
 /// What the wait needs to be allowed, besides what the objects need.
-pub(crate) fn access() -> Access {
-    Access::new(["list"], "", "pods", Some(manifests::NAMESPACE.to_owned()))
+pub(crate) fn access() -> [Access; 2] {
+    let list = |group, resource| Access::new(["list"], group, resource, Some(manifests::NAMESPACE.to_owned()));
+    [list("", "pods"), list("apps", "replicasets")]
 }
 
 /// What was read of a Deployment.
 struct Observed {
     deployment: Deployment,
+    replica_sets: Vec<ReplicaSet>,
     pods: Vec<Pod>,
     /// The last warning about each pod.
     warnings: BTreeMap<String, String>,
@@ -117,8 +123,11 @@ async fn observe(client: &Client, name: &str) -> anyhow::Result<Observed> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), manifests::NAMESPACE);
     let deployment = deployments.get(name).await;
     let deployment = deployment.with_context(|| format!("cannot read the Deployment {name}"))?;
-    let pods: Api<Pod> = Api::namespaced(client.clone(), manifests::NAMESPACE);
     let of_deployment = ListParams::default().labels(&format!("{}={name}", manifests::NAME_LABEL));
+    let replica_sets: Api<ReplicaSet> = Api::namespaced(client.clone(), manifests::NAMESPACE);
+    let replica_sets = replica_sets.list(&of_deployment).await;
+    let replica_sets = replica_sets.with_context(|| format!("cannot list the ReplicaSets of {name}"))?;
+    let pods: Api<Pod> = Api::namespaced(client.clone(), manifests::NAMESPACE);
     let pods = pods.list(&of_deployment).await;
     let pods = pods.with_context(|| format!("cannot list the pods of {name}"))?;
     let events: Api<Event> = Api::namespaced(client.clone(), manifests::NAMESPACE);
@@ -130,6 +139,7 @@ async fn observe(client: &Client, name: &str) -> anyhow::Result<Observed> {
         .map_or_else(|_| Vec::new(), |events| events.items);
     Ok(Observed {
         deployment,
+        replica_sets: replica_sets.items,
         pods: pods.items,
         warnings: warnings_by_pod(events),
     })
@@ -178,7 +188,13 @@ fn pull_again(name: &str) -> String {
 }
 
 fn state(observed: &Observed) -> Rollout {
-    let Observed { deployment, pods, .. } = observed;
+    let Observed {
+        deployment,
+        replica_sets,
+        pods,
+        warnings,
+    } = observed;
+    let name = deployment.name_any();
     let desired = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
     let empty = DeploymentStatus::default();
     let status = deployment.status.as_ref().unwrap_or(&empty);
@@ -188,38 +204,40 @@ fn state(observed: &Observed) -> Rollout {
     if is_observed && updated == desired && available == desired && status.replicas == Some(desired) {
         return Rollout::Complete;
     }
-    // Pods of an earlier template, and pods that terminate, do not count.
-    let template = program(installed::container(deployment));
+    // Pods of an earlier template, and pods that terminate, do not count. An admission webhook may have changed the others, so that
+    // their content shows no template.
+    let current = is_observed.then(|| template_hash(deployment, replica_sets)).flatten();
     let pods = pods.iter().filter(|pod| {
-        is_observed && pod.metadata.deletion_timestamp.is_none() && program(container_of(pod)) == template
+        current.is_some() && pod.labels().get(TEMPLATE_HASH) == current && pod.metadata.deletion_timestamp.is_none()
     });
-    if let Some(reason) = pods.clone().find_map(missing_image) {
+    if let Some(reason) = pods.clone().find_map(|pod| missing_image(pod, &name)) {
         return Rollout::WithoutImage(reason);
     }
     let rejected = status.conditions.iter().flatten();
     let rejected = rejected.filter(|condition| condition.type_ == "ReplicaFailure" && condition.status == "True");
     let mut reasons: Vec<_> = rejected.filter_map(|condition| condition.message.clone()).collect();
-    reasons.extend(pods.filter_map(|pod| waits_for(pod, &observed.warnings)));
+    reasons.extend(pods.filter_map(|pod| waits_for(pod, &name, warnings)));
     let counts = format!("{updated} of {desired} replicas updated, {available} available");
     Rollout::InProgress([vec![counts], reasons].concat().join("; "))
 }
 
-/// What distinguishes the pods of two templates: image and arguments.
-fn program(container: Option<&Container>) -> Option<(&Option<String>, &Option<Vec<String>>)> {
-    container.map(|container| (&container.image, &container.args))
+/// The hash of the current template of a Deployment, by which its pods are labelled.
+fn template_hash<'a>(deployment: &Deployment, replica_sets: &'a [ReplicaSet]) -> Option<&'a String> {
+    let revision = deployment.annotations().get(REVISION)?;
+    let current = replica_sets
+        .iter()
+        .find(|replica_set| replica_set.annotations().get(REVISION) == Some(revision))?;
+    current.labels().get(TEMPLATE_HASH)
 }
 
-fn container_of(pod: &Pod) -> Option<&Container> {
-    pod.spec.as_ref()?.containers.first()
+/// The status of the container of our program; a webhook may have added others.
+fn container<'a>(pod: &'a Pod, name: &str) -> Option<&'a ContainerStatus> {
+    let statuses = pod.status.as_ref()?.container_statuses.as_ref()?;
+    statuses.iter().find(|status| status.name == name)
 }
 
-/// The status of the only container of a pod.
-fn container(pod: &Pod) -> Option<&ContainerStatus> {
-    pod.status.as_ref()?.container_statuses.as_ref()?.first()
-}
-
-fn missing_image(pod: &Pod) -> Option<String> {
-    let container = container(pod)?;
+fn missing_image(pod: &Pod, name: &str) -> Option<String> {
+    let container = container(pod, name)?;
     let waiting = container.state.as_ref()?.waiting.as_ref()?;
     let reason = waiting.reason.as_deref().filter(|reason| NO_IMAGE.contains(reason))?;
     let node = pod
@@ -235,10 +253,10 @@ fn missing_image(pod: &Pod) -> Option<String> {
 }
 
 /// Why a pod is not ready.
-fn waits_for(pod: &Pod, warnings: &BTreeMap<String, String>) -> Option<String> {
+fn waits_for(pod: &Pod, container_name: &str, warnings: &BTreeMap<String, String>) -> Option<String> {
     let name = pod.name_any();
     let status = pod.status.as_ref()?;
-    let container = container(pod);
+    let container = container(pod, container_name);
     if container.is_some_and(|container| container.ready) {
         return None;
     }

@@ -2,35 +2,40 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const POD: &str =
-    r#"{"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}}"#;
-
 fn deployment(status: &Value) -> Deployment {
-    let template = json!({"spec": {"containers": [{"name": "c", "image": "i"}]}});
-    let spec = json!({"replicas": 2, "selector": {}, "template": template});
-    serde_json::from_value(json!({"metadata": {"generation": 2}, "spec": spec, "status": status})).unwrap()
+    let metadata = json!({"name": "c", "generation": 2, "annotations": {REVISION: "2"}});
+    let spec = json!({"replicas": 2, "selector": {}, "template": {}});
+    serde_json::from_value(json!({"metadata": metadata, "spec": spec, "status": status})).unwrap()
 }
 
 fn observed() -> Deployment {
     deployment(&json!({"observedGeneration": 2}))
 }
 
+fn replica_set(revision: &str, hash: &str) -> ReplicaSet {
+    let metadata = json!({"annotations": {REVISION: revision}, "labels": {TEMPLATE_HASH: hash}});
+    serde_json::from_value(json!({"metadata": metadata})).unwrap()
+}
+
 fn state(deployment: &Deployment, pods: &[Pod]) -> Rollout {
     super::state(&Observed {
         deployment: deployment.clone(),
+        replica_sets: vec![replica_set("1", "earlier"), replica_set("2", "current")],
         pods: pods.to_vec(),
         warnings: BTreeMap::from([("p".to_owned(), "FailedMount: no secret".to_owned())]),
     })
 }
 
 fn pod(status: &Value) -> Pod {
-    let mut pod: Value = serde_json::from_str(POD).unwrap();
-    pod["status"] = status.clone();
-    serde_json::from_value(pod).unwrap()
+    let metadata = json!({"name": "p", "labels": {TEMPLATE_HASH: "current"}});
+    let spec = json!({"nodeName": "n", "containers": []});
+    serde_json::from_value(json!({"metadata": metadata, "spec": spec, "status": status})).unwrap()
 }
 
+/// With a container that a webhook has added.
 fn container(state: &Value, last_state: &Value) -> Pod {
     pod(&json!({"containerStatuses": [
+        {"name": "added", "image": "i", "imageID": "", "ready": true, "restartCount": 0, "state": {"running": {}}},
         {"name": "c", "image": "i", "imageID": "", "ready": false, "restartCount": 0, "state": state, "lastState": last_state},
     ]}))
 }
@@ -68,16 +73,23 @@ fn an_image_that_cannot_be_pulled_is_named() {
 #[test]
 fn pods_of_an_earlier_template_and_terminating_pods_are_ignored() {
     let mut earlier = waiting("ImagePullBackOff");
-    earlier.spec.as_mut().unwrap().containers[0].image = Some("typo".to_owned());
-    let mut shadow = waiting("ImagePullBackOff");
-    shadow.spec.as_mut().unwrap().containers[0].args = Some(vec!["--dry-run=true".to_owned()]);
+    earlier
+        .labels_mut()
+        .insert(TEMPLATE_HASH.to_owned(), "earlier".to_owned());
+    let mut unlabelled = waiting("ImagePullBackOff");
+    unlabelled.labels_mut().clear();
     let mut terminating: Value = serde_json::to_value(waiting("ImagePullBackOff")).unwrap();
     terminating["metadata"]["deletionTimestamp"] = "2024-01-01T00:00:00Z".into();
     let terminating = serde_json::from_value(terminating).unwrap();
     let in_progress = Rollout::InProgress("0 of 2 replicas updated, 0 available".to_owned());
-    assert_eq!(state(&observed(), &[earlier, shadow, terminating]), in_progress);
+    assert_eq!(state(&observed(), &[earlier, unlabelled, terminating]), in_progress);
     let not_observed = deployment(&json!({"observedGeneration": 1}));
     assert_eq!(state(&not_observed, &[waiting("ImagePullBackOff")]), in_progress);
+    let mut without_replica_set = observed();
+    without_replica_set
+        .annotations_mut()
+        .insert(REVISION.to_owned(), "3".to_owned());
+    assert_eq!(state(&without_replica_set, &[waiting("ImagePullBackOff")]), in_progress);
 }
 
 #[test]

@@ -31,8 +31,15 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_with_the_reason() {
     })
     .await
     .unwrap();
+    // As by a webhook that rewrites images.
+    let image = "mirror.test/missing:1";
+    let rewritten = json!({"spec": {"containers": [{"name": PROGRAMS[1], "image": image}]}});
+    let patched = pods
+        .patch(&names[0], &PatchParams::default(), &Patch::Strategic(rewritten))
+        .await;
+    patched.unwrap();
     let waiting = json!({"reason": "ImagePullBackOff", "message": "not found"});
-    let container = json!({"name": PROGRAMS[1], "image": "example.test/missing:1", "imageID": "", "ready": false,
+    let container = json!({"name": PROGRAMS[1], "image": image, "imageID": "", "ready": false,
         "restartCount": 0, "state": {"waiting": waiting}});
     let status = json!({"status": {"phase": "Pending", "containerStatuses": [container]}});
     let patched = pods
@@ -44,7 +51,7 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_with_the_reason() {
     let output = process.output();
     assert!(!status.success(), "{output}");
     assert!(
-        output.contains("cannot pull the image example.test/missing:1 (ImagePullBackOff: not found)"),
+        output.contains("cannot pull the image mirror.test/missing:1 (ImagePullBackOff: not found)"),
         "{output}"
     );
     assert!(output.contains("cargo xtask deploy --delete"), "{output}");

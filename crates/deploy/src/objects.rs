@@ -60,6 +60,10 @@ impl fmt::Display for Object {
     }
 }
 
+const REPLICAS_MAX: i32 = 2;
+/// Nodes in a response. The list of its images makes a node a large object.
+const NODES_LIMIT: u32 = 50;
+
 /// The objects of these controllers, in the order in which they are applied, and the controllers with the default image. One
 /// replica for each node, two at most: on the host network a node has the port of a controller once.
 pub(crate) async fn to_install(
@@ -67,15 +71,14 @@ pub(crate) async fn to_install(
     args: &Args,
     controllers: &[Controller],
 ) -> anyhow::Result<(Vec<Object>, Vec<Controller>)> {
-    let nodes: Api<Node> = Api::all(client.clone());
-    let usable = ListParams::default()
-        .fields("spec.unschedulable=false")
-        .labels("kubernetes.io/os=linux");
-    let nodes = nodes.list_metadata(&usable.limit(2)).await;
-    let nodes = nodes.context("nothing was changed: cannot list nodes, so that the number of replicas is unknown")?;
-    let replicas = if nodes.items.len() < 2 { 1 } else { 2 };
+    let nodes = has_nodes(client, REPLICAS_MAX).await;
+    let has_nodes =
+        nodes.context("nothing was changed: cannot list nodes, so that the number of replicas is unknown")?;
+    let replicas = if has_nodes { REPLICAS_MAX } else { 1 };
     if replicas == 1 && !args.shadow {
-        println!("one replica of each controller, since the cluster has less than two nodes for pods");
+        println!(
+            "one replica of each controller, since the cluster has less than two schedulable Linux nodes whose taints it tolerates"
+        );
     }
     let mut contents = Vec::new();
     let mut with_default_image = Vec::new();
@@ -92,6 +95,34 @@ pub(crate) async fn to_install(
         contents.extend(manifests::objects(&[controller], &options));
     }
     Ok((distinct(contents), with_default_image))
+}
+
+/// Whether replicas can be scheduled to this many nodes.
+async fn has_nodes(client: &Client, needed: i32) -> Result<bool, kube::Error> {
+    let nodes: Api<Node> = Api::all(client.clone());
+    let mut schedulable = ListParams::default()
+        .fields("spec.unschedulable=false")
+        .labels("kubernetes.io/os=linux")
+        .limit(NODES_LIMIT);
+    let mut found = 0;
+    loop {
+        let page = nodes.list(&schedulable).await?;
+        for node in &page.items {
+            found += i32::from(is_tolerated(node));
+        }
+        schedulable.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+        if found >= needed || schedulable.continue_token.is_none() {
+            return Ok(found >= needed);
+        }
+    }
+}
+
+/// Whether no taint keeps the replicas off a node.
+fn is_tolerated(node: &Node) -> bool {
+    let taints = node.spec.iter().flat_map(|spec| spec.taints.iter().flatten());
+    taints
+        .filter(|taint| taint.effect != "PreferNoSchedule")
+        .all(|taint| manifests::TOLERATED_TAINTS.contains(&taint.key.as_str()))
 }
 
 /// The image of a controller: the given or the installed one. `None` is the default.
@@ -135,7 +166,26 @@ fn distinct(contents: impl IntoIterator<Item = DynamicObject>) -> Vec<Object> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_node_counts_if_all_its_taints_are_tolerated() {
+        let control_plane = json!({"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"});
+        let preferred = json!({"key": "example.test/spot", "effect": "PreferNoSchedule"});
+        let gpu = json!({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"});
+        let unreachable = json!({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"});
+        for (taints, expected) in [
+            (json!([]), true),
+            (json!([control_plane, preferred]), true),
+            (json!([control_plane, gpu]), false),
+            (json!([unreachable]), false),
+        ] {
+            let node = serde_json::from_value(json!({"metadata": {}, "spec": {"taints": taints}}));
+            assert_eq!(is_tolerated(&node.unwrap()), expected, "{taints}");
+        }
+    }
 
     #[test]
     fn objects_of_both_controllers_are_distinct_and_begin_with_the_namespace() {

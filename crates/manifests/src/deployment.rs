@@ -31,7 +31,7 @@ const PRIORITY_CLASS: &str = "system-cluster-critical";
 const MAX_PODS: &str = "20";
 /// Taints of nodes of the control plane, of nodes for critical add-ons, such as these, and of nodes that are not ready. The latter
 /// may be so only because their network plugin, or the cloud-controller-manager, waits for a Service.
-pub(crate) const TOLERATED_TAINTS: [&str; 5] = [
+pub const TOLERATED_TAINTS: [&str; 5] = [
     "node-role.kubernetes.io/control-plane",
     "CriticalAddonsOnly",
     "node.kubernetes.io/not-ready",

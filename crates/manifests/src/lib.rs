@@ -24,6 +24,7 @@ use serde::Serialize;
 
 pub use access::role_name;
 pub use controller::Controller;
+pub use deployment::TOLERATED_TAINTS;
 pub use files::{GENERATED_DIRECTORIES, files};
 
 /// The namespace of all namespaced objects, except for the Role and `RoleBinding` of the Lease.

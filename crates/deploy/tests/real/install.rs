@@ -1,14 +1,17 @@
 //! Install, upgrade, remove.
 
 use k8s_openapi::api::{
-    coordination::v1::Lease, core::v1::Service, discovery::v1::EndpointSlice, rbac::v1::ClusterRoleBinding,
+    coordination::v1::Lease,
+    core::v1::{Node, Service},
+    discovery::v1::EndpointSlice,
+    rbac::v1::ClusterRoleBinding,
 };
 use kube::{
     Api, Client,
     api::{DeleteParams, ListParams},
 };
-use serde_json::json;
-use testenv::{Cluster, KubeconfigFile, objects::create};
+use serde_json::{Value, json};
+use testenv::{Cluster, ControlPlane, KubeconfigFile, objects::create};
 
 use crate::harness::{Leaders, NAMESPACE, PROGRAMS, admin, deploy, deployment, installed, slices};
 
@@ -169,4 +172,30 @@ async fn a_namespace_with_objects_of_others_remains() {
     let (success, output) = deploy(&admin, &["--delete"]).await;
     assert!(success, "{output}");
     assert_eq!(installed(&client).await, [""; 0]);
+}
+
+/// A second replica would wait for a node without end.
+#[tokio::test]
+async fn nodes_with_taints_that_are_not_tolerated_get_no_replica() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = admin(&control_plane);
+    let nodes: Api<Node> = Api::all(client.clone());
+    let node = |name: &str, taints: Value| json!({"metadata": {"name": name, "labels": {"kubernetes.io/os": "linux"}}, "spec": {"taints": taints}});
+    let gpu = json!([{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]);
+    create(&nodes, node("worker", json!([]))).await.unwrap();
+    // More than one page of the list.
+    for number in 0..60 {
+        create(&nodes, node(&format!("gpu-{number}"), gpu.clone()))
+            .await
+            .unwrap();
+    }
+    let (success, output) = deploy(&admin, &["--dry-run"]).await;
+    assert!(success && output.contains("one replica of each controller"), "{output}");
+    create(&nodes, node("worker-2", json!([]))).await.unwrap();
+    let (success, output) = deploy(&admin, &["--dry-run"]).await;
+    assert!(
+        success && !output.contains("one replica of each controller"),
+        "{output}"
+    );
 }

@@ -6,4 +6,5 @@ mod built_in;
 mod errors;
 mod harness;
 mod install;
+mod rights;
 mod rollout;

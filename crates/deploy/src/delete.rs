@@ -210,6 +210,12 @@ async fn delete(client: &Client, object: &Object) -> anyhow::Result<()> {
 async fn wait_for_pods(client: &Client, controllers: &[Controller], end: Instant) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), manifests::NAMESPACE);
     let mut wait = Wait::new(end);
+    // Only its kubelet removes a pod.
+    let advice = format!(
+        "if the node of a pod is gone for good, delete the node (`kubectl delete node NODE`) or the pod (`kubectl --namespace {} \
+         delete pod --force POD`), then ",
+        manifests::NAMESPACE
+    );
     for controller in controllers {
         let of_controller = ListParams::default().labels(&format!("{}={}", manifests::NAME_LABEL, controller.name()));
         loop {
@@ -220,7 +226,7 @@ async fn wait_for_pods(client: &Client, controllers: &[Controller], end: Instant
                 Ok(left) => left.iter().map(pod_and_node).collect(),
                 Err(error) => vec![error::line(&error)],
             };
-            wait.next(&left.join(", ")).await?;
+            wait.next(&left.join(", "), &advice).await?;
         }
     }
     Ok(())
@@ -241,7 +247,7 @@ async fn wait_for_namespace(client: &Client, end: Instant) -> anyhow::Result<()>
             Ok(Some(namespace)) => reasons(&namespace),
             Err(error) => error::line(&error),
         };
-        wait.next(&format!("the namespace {} ({reasons})", manifests::NAMESPACE))
+        wait.next(&format!("the namespace {} ({reasons})", manifests::NAMESPACE), "")
             .await?;
     }
 }
@@ -275,9 +281,10 @@ impl Wait {
         }
     }
 
-    async fn next(&mut self, left: &str) -> anyhow::Result<()> {
+    /// `advice` precedes what to do after the timeout.
+    async fn next(&mut self, left: &str, advice: &str) -> anyhow::Result<()> {
         if Instant::now() >= self.end {
-            bail!("still there after the timeout: {left}; run the command again to delete the rest");
+            bail!("still there after the timeout: {left}; {advice}run the command again to delete the rest");
         }
         if left != self.printed {
             println!("waiting for {left}");

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do, by a panic")]
 
 mod built_in;
+mod delete;
 mod errors;
 mod harness;
 mod install;

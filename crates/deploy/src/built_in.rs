@@ -231,7 +231,7 @@ async fn wait_for_slice(
 }
 
 /// Deletes the Services and Endpoints objects of this and of earlier checks. The slices have the Service as their owner.
-async fn delete_objects(client: &Client) -> anyhow::Result<()> {
+pub(crate) async fn delete_objects(client: &Client) -> anyhow::Result<()> {
     let services = delete_all(client, &ApiResource::erase::<Service>(&())).await;
     // In older versions of Kubernetes a controller deletes them with the Service.
     let endpoints = delete_all(client, &ApiResource::erase::<Endpoints>(&())).await;

@@ -1,13 +1,14 @@
-//! Deletions that take time.
+//! Deletions that take time, and what other runs have left.
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::{
     Api, ResourceExt as _,
     api::{DeleteParams, ListParams},
 };
-use testenv::Cluster;
+use serde_json::json;
+use testenv::{Cluster, ControlPlane, objects::create};
 
-use crate::harness::{NAMESPACE, admin, deploy, installed};
+use crate::harness::{NAMESPACE, admin, deploy, installed, services};
 
 /// Only the kubelet of its node removes a pod.
 #[tokio::test]
@@ -33,4 +34,23 @@ async fn a_pod_on_a_node_that_is_gone_is_named_with_the_way_out() {
     let (success, output) = deploy(&admin, &["--delete"]).await;
     assert!(success, "{output}");
     assert_eq!(installed(&client).await, [""; 0]);
+}
+
+/// As after a check that was killed.
+#[tokio::test]
+async fn objects_of_an_earlier_check_are_deleted_unless_in_a_dry_run() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = admin(&control_plane);
+    let api: Api<Service> = Api::default_namespaced(client.clone());
+    let metadata = json!({"name": "left", "labels": {"endpointslice-rs/check": ""}});
+    create(&api, json!({"metadata": metadata, "spec": {"ports": [{"port": 80}]}}))
+        .await
+        .unwrap();
+    let (success, output) = deploy(&admin, &["--delete", "--dry-run"]).await;
+    assert!(success, "{output}");
+    assert_eq!(services(&client).await, ["left"]);
+    let (success, output) = deploy(&admin, &["--delete"]).await;
+    assert!(success, "{output}");
+    assert_eq!(services(&client).await, [""; 0]);
 }

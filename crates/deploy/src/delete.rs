@@ -8,7 +8,7 @@ use k8s_openapi::api::{
     core::v1::{Namespace, PersistentVolumeClaim, Pod, Service},
 };
 use kube::{
-    Api, Client, ResourceExt as _,
+    Api, Client, ResourceExt,
     api::{ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta},
 };
 use manifests::{Controller, PART_OF, PART_OF_LABEL};
@@ -116,11 +116,16 @@ async fn to_delete(client: &Client, controllers: &[Controller]) -> anyhow::Resul
     let mut objects = installable(controllers);
     let is_kept = |object: &Object| kept.iter().any(|kept| kept.is(object));
     objects.retain(|object| is_served(object) && !is_kept(object));
-    let mut foreign = foreign_objects(client).await?;
-    if kept.is_empty() && !foreign.is_empty() {
-        objects.retain(|object| object.resource.kind != "Namespace");
-    } else {
-        foreign.clear();
+    let mut foreign = Vec::new();
+    if kept.is_empty() {
+        foreign = foreign_objects(client).await?;
+        if foreign.is_empty() {
+            // The others are deleted with it, so that no permission for each of them is needed.
+            let is_first = |object: &Object| object.resource.kind == "Deployment";
+            objects.retain(|object| object.namespace.as_deref() != Some(manifests::NAMESPACE) || is_first(object));
+        } else {
+            objects.retain(|object| object.resource.kind != "Namespace");
+        }
     }
     objects.reverse();
     let leases = controllers.iter().map(|&controller| lease(controller));
@@ -138,8 +143,16 @@ async fn kept(client: &Client, controllers: &[Controller]) -> anyhow::Result<Vec
     Ok(kept)
 }
 
-/// Objects of others in our namespace, which would be deleted with it.
+/// Objects of others in our namespace, which would be deleted with it. It remains if the user may not list them.
 async fn foreign_objects(client: &Client) -> anyhow::Result<Vec<String>> {
+    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let namespace = namespaces.get_opt(manifests::NAMESPACE).await;
+    if namespace
+        .context("nothing was deleted: cannot read namespaces")?
+        .is_none()
+    {
+        return Ok(Vec::new());
+    }
     let others = ListParams::default().labels(&format!("{PART_OF_LABEL}!={PART_OF}"));
     let mut found = Vec::new();
     for resource in [
@@ -148,19 +161,23 @@ async fn foreign_objects(client: &Client) -> anyhow::Result<Vec<String>> {
         ApiResource::erase::<PersistentVolumeClaim>(&()),
     ] {
         let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), manifests::NAMESPACE, &resource);
-        let objects = api.list_metadata(&others).await;
-        let objects = objects.with_context(|| {
-            format!(
-                "nothing was deleted: cannot list {} in {}",
-                resource.plural,
-                manifests::NAMESPACE
-            )
-        })?;
-        found.extend(
-            objects
-                .iter()
-                .map(|object| format!("the {} {}", resource.kind, object.name_any())),
-        );
+        match api.list_metadata(&others).await {
+            Ok(objects) => {
+                let names = objects.iter().map(ResourceExt::name_any);
+                found.extend(names.map(|name| format!("the {} {name}", resource.kind)));
+            }
+            Err(kube::Error::Api(status)) if status.is_forbidden() => {
+                found.push(format!("perhaps {}, which this user may not list", resource.plural));
+            }
+            Err(error) => {
+                let action = format!(
+                    "nothing was deleted: cannot list {} in {}",
+                    resource.plural,
+                    manifests::NAMESPACE
+                );
+                return Err(error).context(action);
+            }
+        }
     }
     Ok(found)
 }
@@ -179,25 +196,45 @@ fn lease(controller: Controller) -> Object {
     })
 }
 
-/// Those of the objects that exist, if the API server would delete them all.
+/// Those of the objects that exist, if the API server would delete them all. Some may never have been installed, as those for
+/// monitoring, so that no permission for them is needed.
 async fn existing(client: &Client, objects: Vec<Object>) -> anyhow::Result<Vec<Object>> {
     let try_delete = DeleteParams {
         dry_run: true,
         ..DeleteParams::background()
     };
     let mut existing = Vec::new();
+    let mut unknown = Vec::new();
     let mut rejected = Vec::new();
     for object in objects {
-        match object.api(client).delete(&object.name, &try_delete).await {
+        let api = object.api(client);
+        match api.get_metadata_opt(&object.name).await {
+            Ok(Some(_)) => {}
+            Ok(None) => continue,
+            Err(kube::Error::Api(status)) if status.is_forbidden() => {
+                unknown.push(object.to_string());
+                continue;
+            }
+            Err(error) => return Err(error).context(format!("nothing was deleted: cannot read {object}")),
+        }
+        match api.delete(&object.name, &try_delete).await {
             Ok(_) => existing.push(object),
             Err(kube::Error::Api(status)) if status.is_not_found() => {}
-            Err(error) => rejected.push(anyhow::Error::new(error).context(format!("cannot delete {object}"))),
+            Err(error) => rejected.push((object.to_string(), error)),
         }
     }
-    if rejected.is_empty() {
-        return Ok(existing);
+    let (names, errors): (Vec<_>, Vec<_>) = rejected.into_iter().unzip();
+    // The message names the permission that the user lacks.
+    if let Some(first) = errors.into_iter().next() {
+        return Err(first).context(format!("nothing was deleted: cannot delete {}", names.join(", ")));
     }
-    bail!("nothing was deleted: {}", error::first(&rejected));
+    if !unknown.is_empty() {
+        println!(
+            "not deleted if they exist, since this user may not read them: {}",
+            unknown.join(", ")
+        );
+    }
+    Ok(existing)
 }
 
 async fn delete(client: &Client, object: &Object) -> anyhow::Result<()> {

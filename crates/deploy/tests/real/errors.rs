@@ -73,7 +73,9 @@ async fn without_context_or_rights_nothing_is_applied() {
     let (success, output) = deploy(&reader, &["--delete"]).await;
     let error = error_line(&output);
     assert!(
-        !success && error.contains("nothing was deleted: cannot delete "),
+        !success
+            && error.contains("nothing was deleted: cannot delete namespaces/endpointslice-system: ")
+            && error.contains("cannot delete resource"),
         "{output}"
     );
     assert!(

@@ -78,6 +78,16 @@ async fn play(k: usize) -> usize {
         if let Some(crash) = held.take_if(|held| held.hits() > 0) {
             controller.process.signal(Signal::KILL).unwrap();
             controller.process.wait().await.unwrap();
+            // The proxy has then read all requests that were sent before.
+            until("the end of its connections", async || {
+                proxy
+                    .connections()
+                    .opened()
+                    .iter()
+                    .all(|connection| !connection.is_open)
+            })
+            .await
+            .unwrap();
             let without_response = |write: &&apisim::faults::Recorded| write.status.is_none();
             in_flight = proxy
                 .faults()
@@ -95,12 +105,17 @@ async fn play(k: usize) -> usize {
     controller.stop().await.unwrap();
     let history = recorder.history().unwrap();
     assert_clean(&history, &config(Tested::Services), env!("CARGO_TARGET_TMPDIR"));
-    let writes = proxy.faults().count(&slice_writes());
+    let writes = proxy.faults().requests(&slice_writes());
+    let lines: Vec<_> = writes
+        .iter()
+        .map(|write| format!("{:?} {:?} {:?}", write.request.verb, write.request.name, write.status))
+        .collect();
     assert!(
-        writes <= WRITES + in_flight,
-        "{writes} writes, of which {in_flight} were in flight at the crash"
+        writes.len() <= WRITES + in_flight,
+        "{} writes, of which {in_flight} were in flight at the crash: {lines:#?}",
+        writes.len()
     );
-    writes
+    writes.len()
 }
 
 /// Creates the namespace, the pods and the Services. Returns a recorder of them.

@@ -94,7 +94,8 @@ pub(crate) type DebugRequest = oneshot::Sender<DebugState>;
 /// `connections` may be a [`kube::Client`]; see [`Connections`] for what that lacks.
 ///
 /// # Panics
-/// If a reflector or the event recorder panics: without it, the controller would act on stale objects.
+/// If a reflector, the event recorder or the candidate of leader election panics: without it, the controller would act on stale
+/// objects, or lead never again.
 pub async fn run<C>(
     controller: C,
     connections: impl Into<Connections>,
@@ -140,15 +141,17 @@ where
     C: Controller + Send,
 {
     let election = options.leader_election.clone().filter(|_| !options.dry_run);
+    // Dropping the set aborts all tasks.
+    let mut tasks = JoinSet::new();
     let candidacy = election.map(|config| {
         let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
-        Candidacy::start(connections.clone(), config, clock, metrics, health)
+        let (candidacy, candidate) = Candidacy::new(connections.clone(), config, clock, metrics, health);
+        tasks.spawn(candidate);
+        candidacy
     });
     let leadership = candidacy.as_ref().map(|candidacy| candidacy.leadership.clone());
     let api = ApiClient::new(connections, REQUEST_TIMEOUT, options.rate_limit).with_metrics(Arc::clone(&metrics));
     let write_api = api.with_purpose(Purpose::Write).for_leader(leadership.clone());
-    // Dropping the set aborts all tasks.
-    let mut tasks = JoinSet::new();
     let events = Arc::new(if options.dry_run {
         Events::dry_run(Arc::clone(&metrics))
     } else {
@@ -389,10 +392,8 @@ impl<C: Controller> Runner<C> {
                 "shutting down with EndpointSlice writes in flight: no response in time; the next start repairs the slices"
             );
         }
-        match self.candidacy {
-            Some(candidacy) if ended => candidacy.release().await,
-            Some(candidacy) => candidacy.abandon(),
-            None => {}
+        if let Some(candidacy) = self.candidacy.filter(|_| ended) {
+            candidacy.release().await;
         }
     }
 

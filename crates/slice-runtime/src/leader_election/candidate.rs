@@ -15,10 +15,7 @@ use kube::{
 };
 use slice_controller::{ErrorChain, Event, EventSpec};
 use slice_core::EventType;
-use tokio::{
-    sync::{oneshot, watch},
-    task::JoinHandle,
-};
+use tokio::sync::{oneshot, watch};
 
 use super::{Elector, LeaderElection, Leadership, LeaseClock, LeaseTime, Step, leadership::Published};
 use crate::{
@@ -61,18 +58,18 @@ pub(crate) struct Candidacy {
     pub(crate) leadership: Leadership,
     ended_term: watch::Sender<u64>,
     release: oneshot::Sender<()>,
-    task: JoinHandle<()>,
+    ended: oneshot::Receiver<()>,
 }
 
 impl Candidacy {
-    /// Starts the task of a candidate.
-    pub(crate) fn start(
+    /// A candidate, and its task, which the caller spawns. Others wait until the lease expires if the task ends without a release.
+    pub(crate) fn new(
         connections: Connections,
         config: LeaderElection,
         clock: LeaseClock,
         metrics: Arc<Metrics>,
         health: Arc<Health>,
-    ) -> Self {
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let (published, state) = watch::channel(Published::default());
         let leadership = Leadership {
             published: state,
@@ -80,6 +77,7 @@ impl Candidacy {
         };
         let (ended_term, ended_terms) = watch::channel(0);
         let (release, released) = oneshot::channel();
+        let (end, ended) = oneshot::channel();
         metrics.leading(&config.name, false);
         let candidate = Candidate {
             elector: Elector::new(config.clone()),
@@ -96,13 +94,19 @@ impl Candidacy {
             logged_holder: None,
             timed_out: false,
         };
-        Self {
+        let task = async move {
+            candidate.run(released).await;
+            // An error: the runner has ended.
+            let _ = end.send(());
+        };
+        let candidacy = Self {
             config,
             leadership,
             ended_term,
             release,
-            task: tokio::spawn(candidate.run(released)),
-        }
+            ended,
+        };
+        (candidacy, task)
     }
 
     /// An event on the Lease about this instance.
@@ -132,16 +136,10 @@ impl Candidacy {
 
     /// Releases the lease if it is held, and ends the task. Call it when no write is in flight.
     pub(crate) async fn release(self) {
-        // An error: the task has panicked, and the lease expires.
-        let _ = self.release.send(());
-        if let Err(error) = self.task.await {
-            tracing::error!(%error, "the task of leader election panicked; the lease expires by itself");
+        if self.release.send(()).is_err() || self.ended.await.is_err() {
+            // The task has panicked, which ends the runner.
+            std::future::pending::<()>().await;
         }
-    }
-
-    /// Ends the task without releasing the lease: others wait until it expires.
-    pub(crate) fn abandon(self) {
-        self.task.abort();
     }
 }
 

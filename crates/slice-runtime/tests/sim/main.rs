@@ -28,7 +28,7 @@ use slice_controller::{
 };
 use slice_core::AddressType;
 use slice_reconciler::{EndpointCounts, Plan, PlanStats};
-use slice_runtime::{Health, Metrics, RunOptions, preflight, run};
+use slice_runtime::{Health, Metrics, RunOptions, leader_election::LeaderElection, preflight, run};
 
 /// A controller that watches namespaces and has one key, which stays active for resyncs.
 struct Namespaces {
@@ -127,6 +127,26 @@ async fn a_panic_of_a_reflector_ends_the_run() {
         ..Namespaces::default()
     };
     run_for_a_minute(controller, options()).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "cannot convert float seconds to Duration")]
+async fn a_panic_of_the_candidate_ends_the_run() {
+    let election = LeaderElection {
+        // With jitter, the delay exceeds what a duration can be.
+        retry_period: Duration::MAX,
+        ..LeaderElection::new("lock", "a")
+    };
+    let options = RunOptions {
+        leader_election: Some(election),
+        ..options()
+    };
+    let (client, faults) = server();
+    faults.add(Rule::when(Match::default().resource("leases")).answer(403));
+    let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("test", "test")));
+    let minute = tokio::time::sleep(Duration::from_secs(60));
+    let result = run(Namespaces::default(), client, options, health, metrics, minute).await;
+    assert_eq!(result, Ok(()));
 }
 
 #[tokio::test(start_paused = true)]

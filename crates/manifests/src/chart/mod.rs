@@ -126,7 +126,7 @@ fn monitoring_document(object: &DynamicObject) -> String {
 /// The template of an object, with the namespace from the values.
 fn template(object: &DynamicObject) -> Template {
     let mut template = Template::new(object);
-    template.replace_all(NAMESPACE, "{{ .Values.namespace }}");
+    template.replace_all(NAMESPACE, "{{ .Values.namespace | quote }}");
     template
 }
 
@@ -140,7 +140,8 @@ fn fill_deployment(template: &mut Template, values: &str) {
     ];
     template.insert(pod, "imagePullSecrets", block(secrets));
     let labels = [
-        "{{- range $name, $value := .Values.nodeSelector }}",
+        // The images are for Linux, and a key must not be rendered twice.
+        r#"{{- range $name, $value := omit .Values.nodeSelector "kubernetes.io/os" }}"#,
         "{{ $name | quote }}: {{ $value | quote }}",
         "{{- end }}",
     ];

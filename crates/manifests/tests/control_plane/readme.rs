@@ -56,8 +56,8 @@ async fn documented_commands_succeed() {
     let none = Vec::new();
     assert_eq!(
         left.iter().collect::<Vec<_>>(),
-        [&both, &both, &both, &one, &none, &both, &one, &none],
-        "after each block: apply, scale, monitoring, one controller, delete; install, upgrade, uninstall"
+        [&both, &both, &one, &none, &both, &one, &none],
+        "after each block: apply, monitoring, one controller, delete; install, upgrade, uninstall"
     );
 }
 

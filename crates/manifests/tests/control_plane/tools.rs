@@ -114,6 +114,7 @@ fn values_of_the_chart_reach_the_deployments() {
         "imagePullPolicy=Always",
         "imagePullSecrets[0].name=registry",
         r"nodeSelector.kubernetes\.io/arch=arm64",
+        r"nodeSelector.kubernetes\.io/os=linux",
         "namespace=elsewhere",
         "createNamespace=false",
         "monitoring.enabled=true",
@@ -158,6 +159,12 @@ fn values_of_the_chart_reach_the_deployments() {
     assert!(outside.iter().all(|id| id.contains(" kube-system/")), "{outside:?}");
     assert_eq!(outside.len(), 4);
     assert!(!rendered.keys().any(|id| id.starts_with("Namespace")));
+}
+
+#[test]
+fn a_namespace_that_is_a_number_is_rendered_as_a_string() {
+    let rendered = by_id(render(&["--set-string", "namespace=43764"]));
+    assert!(rendered.contains_key("Deployment 43764/endpointslice-controller"));
 }
 
 #[test]

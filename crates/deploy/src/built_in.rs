@@ -20,6 +20,7 @@ use slice_core::well_known::{MANAGED_BY_LABEL, SERVICE_NAME_LABEL};
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    commands::Commands,
     error, installed,
     interrupt::Interrupts,
     lease::{Leader, Leadership, wait_for_renewal},
@@ -65,11 +66,23 @@ pub(crate) fn access() -> Vec<Access> {
 pub(crate) async fn check(
     client: &Client,
     controllers: &[Controller],
+    commands: &Commands,
     interrupts: &mut Interrupts,
 ) -> anyhow::Result<()> {
-    interrupts
-        .end(print_own_writers(client, controllers), NOTHING_APPLIED)
-        .await?;
+    let own = installed::writers(client, &Controller::ALL);
+    let own = interrupts.end(own, NOTHING_APPLIED).await?;
+    // A slice that ours has written is complete, so that a built-in controller does not write it.
+    for controller in controllers.iter().filter(|controller| own.contains(controller)) {
+        println!(
+            "{} is installed and writes slices: the check finds a built-in controller only if that one writes first. \
+             {}_foreign_changes_total shows whether another client writes",
+            controller.name(),
+            controller.metrics_prefix()
+        );
+    }
+    // The value that the refusal prints replaces the present one.
+    let replaced = |controller: &Controller| controllers.contains(controller) || own.contains(controller);
+    let replaced: Vec<_> = Controller::ALL.into_iter().filter(replaced).collect();
     loop {
         let leader = interrupts.end(kube_controller_manager(client), NOTHING_APPLIED).await?;
         // One that has no Lease may have started just now too.
@@ -84,11 +97,11 @@ pub(crate) async fn check(
             .await;
         let checked = found.and_then(|found| {
             if !found.is_empty() {
-                bail!("{}", refusal(&found));
+                bail!("{}", refusal(&found, &replaced));
             }
             Ok(())
         });
-        match (checked, delete_objects(client).await) {
+        match (checked, delete_objects(client, commands).await) {
             (Ok(()), Ok(())) => {}
             (Ok(()), Err(remain)) => return Err(remain.context(NOTHING_APPLIED)),
             (Err(error), Ok(())) => return Err(error),
@@ -101,22 +114,6 @@ pub(crate) async fn check(
         }
         println!("the kube-controller-manager that led during the check no longer leads; checking again");
     }
-}
-
-/// A slice that ours has written is complete, so that a built-in controller does not write it.
-async fn print_own_writers(client: &Client, controllers: &[Controller]) -> anyhow::Result<()> {
-    for &controller in controllers {
-        let deployment = installed::deployment(client, controller).await?;
-        if deployment.is_some_and(|deployment| !installed::is_shadow(&deployment)) {
-            println!(
-                "{} is installed and writes slices: the check finds a built-in controller only if that one writes first. \
-                 {}_foreign_changes_total shows whether another client writes",
-                controller.name(),
-                controller.metrics_prefix()
-            );
-        }
-    }
-    Ok(())
 }
 
 /// The kube-controller-manager that leads. While none does, as after a change of its flags, its built-in controllers write
@@ -231,14 +228,15 @@ async fn wait_for_slice(
 }
 
 /// Deletes the Services and Endpoints objects of this and of earlier checks. The slices have the Service as their owner.
-pub(crate) async fn delete_objects(client: &Client) -> anyhow::Result<()> {
+pub(crate) async fn delete_objects(client: &Client, commands: &Commands) -> anyhow::Result<()> {
     let services = delete_all(client, &ApiResource::erase::<Service>(&())).await;
     // In older versions of Kubernetes a controller deletes them with the Service.
     let endpoints = delete_all(client, &ApiResource::erase::<Endpoints>(&())).await;
     services.and(endpoints).with_context(|| {
+        let delete = format!("--namespace {NAMESPACE} delete services,endpoints --selector {LABEL}");
         format!(
-            "objects of the check for built-in controllers remain: `kubectl --namespace {NAMESPACE} delete services,endpoints \
-             --selector {LABEL}` deletes them"
+            "objects of the check for built-in controllers remain: `{}` deletes them",
+            commands.kubectl(&delete)
         )
     })
 }
@@ -278,20 +276,20 @@ fn endpoints_object(name: &str) -> Value {
     })
 }
 
-/// Why nothing was applied, and what to do.
-fn refusal(found: &[(Controller, String)]) -> String {
+/// Why nothing was applied, and which built-in controllers to turn off: those that ours replace, or have replaced already.
+fn refusal(found: &[(Controller, String)], replaced: &[Controller]) -> String {
     let who: Vec<_> = found
         .iter()
         .map(|(controller, writer)| format!("{writer} writes slices with the label {}", managed_by(*controller)))
         .collect();
-    let off: Vec<_> = found
+    let off: Vec<_> = replaced
         .iter()
-        .map(|(controller, _)| format!("-{}", controller.name()))
+        .map(|controller| format!("-{}", controller.name()))
         .collect();
     let off = off.join(",");
     format!(
         "nothing was applied: the built-in controller still works ({}), and two writers would undo each other's writes. \
-         Add `{off}` to the flag --controllers of kube-controller-manager, then run this command again:\n\
+         Add `{off}` to the value of kube-controller-manager's flag --controllers (`*` if it is not set), then run this command again:\n\
          \x20 kubeadm: --controllers=*,bootstrapsigner,tokencleaner,{off}\n\
          \x20          in /etc/kubernetes/manifests/kube-controller-manager.yaml on each control-plane node, and in the ConfigMap kubeadm-config\n\
          \x20 kind:    the same file in the container of each control-plane node (docker exec)\n\
@@ -308,10 +306,9 @@ mod tests {
 
     #[test]
     fn the_refusal_names_the_writer_and_the_values_of_the_migration() {
-        let text = refusal(&[
-            (Controller::EndpointSlice, "kube-controller-manager".to_owned()),
-            (Controller::Mirroring, "k3s".to_owned()),
-        ]);
+        // Only one of them still works.
+        let found = [(Controller::EndpointSlice, "kube-controller-manager".to_owned())];
+        let text = refusal(&found, &Controller::ALL);
         assert!(text.contains("kube-controller-manager writes slices with the label endpointslice-controller.k8s.io"));
         let page = include_str!("../../../docs/migrate.md");
         for cluster in ["kubeadm", "k3s", "Talos"] {

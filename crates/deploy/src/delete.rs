@@ -15,7 +15,9 @@ use manifests::{Controller, PART_OF, PART_OF_LABEL};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    built_in, error, installed,
+    built_in,
+    commands::Commands,
+    error, installed,
     objects::{Object, installable},
     print_object,
 };
@@ -29,6 +31,7 @@ pub(crate) async fn run(
     controllers: &[Controller],
     dry_run: bool,
     timeout: Duration,
+    commands: &Commands,
 ) -> anyhow::Result<()> {
     let end = Instant::now() + timeout;
     installed::check_installer(client).await?;
@@ -46,8 +49,8 @@ pub(crate) async fn run(
             print_object(object, "would be deleted");
         }
     } else {
-        delete_all(client, controllers, &objects, end).await?;
-        delete_checks(client).await?;
+        delete_all(client, controllers, &objects, end, commands).await?;
+        delete_checks(client, commands).await?;
     }
     println!(
         "{} objects {}deleted; EndpointSlices remain, but for those of the metrics Services",
@@ -58,8 +61,8 @@ pub(crate) async fn run(
 }
 
 /// Deletes what earlier checks for built-in controllers have left. A user without this permission has checked nothing.
-async fn delete_checks(client: &Client) -> anyhow::Result<()> {
-    match built_in::delete_objects(client).await {
+async fn delete_checks(client: &Client, commands: &Commands) -> anyhow::Result<()> {
+    match built_in::delete_objects(client, commands).await {
         Err(error) if error::is_denied(&error) => Ok(()),
         result => result,
     }
@@ -70,16 +73,20 @@ async fn delete_all(
     controllers: &[Controller],
     objects: &[Object],
     end: Instant,
+    commands: &Commands,
 ) -> anyhow::Result<()> {
-    let writers = writers(client, controllers).await?;
+    let writers = installed::writers(client, controllers).await?;
     let (deployments, others): (Vec<_>, Vec<_>) =
         objects.iter().partition(|object| object.resource.kind == "Deployment");
     for object in deployments {
         delete(client, object).await?;
     }
-    wait_for_pods(client, controllers, end).await?;
+    wait_for_pods(client, controllers, end, commands).await?;
     for writer in writers {
-        println!("{writer} does not run any more: its slices do not change until the built-in controller is turned on");
+        println!(
+            "{} does not run any more: its slices do not change until the built-in controller is turned on",
+            writer.name()
+        );
     }
     for object in others {
         delete(client, object).await?;
@@ -88,18 +95,6 @@ async fn delete_all(
         }
     }
     Ok(())
-}
-
-/// The installed controllers of these that write, in contrast to shadows.
-async fn writers(client: &Client, controllers: &[Controller]) -> anyhow::Result<Vec<&'static str>> {
-    let mut writers = Vec::new();
-    for &controller in controllers {
-        let deployment = installed::deployment(client, controller).await?;
-        if deployment.is_some_and(|deployment| !installed::is_shadow(&deployment)) {
-            writers.push(controller.name());
-        }
-    }
-    Ok(writers)
 }
 
 /// What may exist of these controllers, in the order in which it is deleted, and the objects of others for which the namespace
@@ -253,14 +248,19 @@ async fn delete(client: &Client, object: &Object) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn wait_for_pods(client: &Client, controllers: &[Controller], end: Instant) -> anyhow::Result<()> {
+async fn wait_for_pods(
+    client: &Client,
+    controllers: &[Controller],
+    end: Instant,
+    commands: &Commands,
+) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), manifests::NAMESPACE);
     let mut wait = Wait::new(end);
     // Only its kubelet removes a pod.
     let advice = format!(
-        "if the node of a pod is gone for good, delete the node (`kubectl delete node NODE`) or the pod (`kubectl --namespace {} \
-         delete pod --force POD`), then ",
-        manifests::NAMESPACE
+        "if the node of a pod is gone for good, delete the node (`{}`) or the pod (`{}`), then ",
+        commands.kubectl("delete node NODE"),
+        commands.kubectl_in_namespace("delete pod --force POD")
     );
     for controller in controllers {
         let of_controller = ListParams::default().labels(&format!("{}={}", manifests::NAME_LABEL, controller.name()));

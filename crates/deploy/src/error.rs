@@ -19,7 +19,8 @@ pub(crate) fn line(error: &anyhow::Error) -> String {
     causes.join(": ")
 }
 
-fn in_one_line(text: &str) -> String {
+/// Without line breaks, as in messages of container runtimes.
+pub(crate) fn in_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -23,8 +23,20 @@ fn container(deployment: &Deployment) -> Option<&Container> {
     pod.containers.iter().find(|container| container.name == *name)
 }
 
+/// Those of the controllers that are installed and write, in contrast to shadows.
+pub(crate) async fn writers(client: &Client, controllers: &[Controller]) -> anyhow::Result<Vec<Controller>> {
+    let mut writers = Vec::new();
+    for &controller in controllers {
+        let deployment = deployment(client, controller).await?;
+        if deployment.is_some_and(|deployment| !is_shadow(&deployment)) {
+            writers.push(controller);
+        }
+    }
+    Ok(writers)
+}
+
 /// Whether its pods only report what they would write.
-pub(crate) fn is_shadow(deployment: &Deployment) -> bool {
+fn is_shadow(deployment: &Deployment) -> bool {
     let arguments = container(deployment).and_then(|container| container.args.as_ref());
     arguments.is_some_and(|arguments| arguments.iter().any(|argument| argument == "--dry-run=true"))
 }

@@ -2,6 +2,7 @@
 
 mod apply;
 mod built_in;
+mod commands;
 mod connect;
 mod delete;
 mod error;
@@ -21,7 +22,7 @@ use devtools::LOAD_COMMANDS;
 use kube::Client;
 use manifests::Controller;
 
-use crate::{interrupt::Interrupts, objects::Object};
+use crate::{commands::Commands, interrupt::Interrupts, objects::Object};
 
 /// Stands for the name of the controller in `--image`.
 const NAME_IN_IMAGE: &str = "{name}";
@@ -105,7 +106,8 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     let mut interrupts = Interrupts::new()?;
     if args.delete {
         let controllers = args.controllers();
-        let delete = delete::run(&client, &controllers, args.dry_run, args.timeout());
+        let commands = Commands::new(args);
+        let delete = delete::run(&client, &controllers, args.dry_run, args.timeout(), &commands);
         let remains = "run the command again to delete what remains";
         interrupts.end(delete, remains).await
     } else {
@@ -115,12 +117,13 @@ async fn run(args: &Args) -> anyhow::Result<()> {
 
 async fn install(args: &Args, client: &Client, interrupts: &mut Interrupts) -> anyhow::Result<()> {
     let controllers = args.controllers();
-    let prepared = prepare(args, client, &controllers);
+    let commands = Commands::new(args);
+    let prepared = prepare(args, client, &controllers, &commands);
     let (objects, with_default_image) = interrupts.end(prepared, built_in::NOTHING_APPLIED).await?;
     if args.dry_run {
         println!("not checked in a dry run: whether the built-in controllers are turned off (it needs a Service)");
     } else if !args.shadow {
-        built_in::check(client, &controllers, interrupts).await?;
+        built_in::check(client, &controllers, &commands, interrupts).await?;
     }
     print_how_to_load(&with_default_image);
     let rollout = async {
@@ -128,12 +131,12 @@ async fn install(args: &Args, client: &Client, interrupts: &mut Interrupts) -> a
         if args.dry_run {
             return Ok(());
         }
-        rollout::wait(client, &controllers, args.shadow, args.timeout()).await
+        rollout::wait(client, &controllers, args.shadow, args.timeout(), &commands).await
     };
     let remains = "what was applied remains: run the command again to go on, or with --delete to remove it";
     interrupts.end(rollout, remains).await?;
     if args.shadow && !args.dry_run {
-        print_how_to_compare(&controllers);
+        print_how_to_compare(&controllers, &commands);
     }
     Ok(())
 }
@@ -143,6 +146,7 @@ async fn prepare(
     args: &Args,
     client: &Client,
     controllers: &[Controller],
+    commands: &Commands,
 ) -> anyhow::Result<(Vec<Object>, Vec<Controller>)> {
     installed::check_installer(client).await?;
     let prepared = objects::to_install(client, args, controllers).await?;
@@ -155,7 +159,7 @@ async fn prepare(
     }
     preflight::check(client, &prepared.0, access).await?;
     if args.shadow {
-        preflight::check_shadow(client, controllers).await?;
+        preflight::check_shadow(client, controllers, commands).await?;
     }
     Ok(prepared)
 }
@@ -174,14 +178,11 @@ fn print_how_to_load(controllers: &[Controller]) {
     }
 }
 
-fn print_how_to_compare(controllers: &[Controller]) {
+fn print_how_to_compare(controllers: &[Controller], commands: &Commands) {
     println!("The controllers write nothing. What they would still write 30 s after a change is logged and counted:");
     for controller in controllers {
-        println!(
-            "  kubectl --namespace {} logs deployment/{} | grep 'dry run: '",
-            manifests::NAMESPACE,
-            controller.name()
-        );
+        let log = commands.kubectl_in_namespace(&format!("logs deployment/{}", controller.name()));
+        println!("  {log} | grep -E 'dry run: (difference|nothing)'");
     }
 }
 

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIGroupList;
 use kube::{Api, Client, api::PostParams};
 use manifests::Controller;
 
-use crate::{apply, error, installed, objects::Object};
+use crate::{apply, commands::Commands, error, installed, objects::Object};
 
 /// The API that the controllers are for.
 const SLICES: &str = "discovery.k8s.io/v1";
@@ -175,16 +175,19 @@ fn missing_apis<'a>(served: &'a APIGroupList, objects: &'a [Object]) -> Vec<&'a 
 }
 
 /// A shadow replaces the Deployment. It must not turn off a controller that writes.
-pub(crate) async fn check_shadow(client: &Client, controllers: &[Controller]) -> anyhow::Result<()> {
-    for &controller in controllers {
-        let deployment = installed::deployment(client, controller).await?;
-        if deployment.is_some_and(|deployment| !installed::is_shadow(&deployment)) {
-            bail!(
-                "nothing was applied: {} is installed and writes slices; --shadow would turn it off. Remove it first (--delete), \
-                 then turn the built-in controller on",
-                controller.name()
-            );
-        }
+pub(crate) async fn check_shadow(
+    client: &Client,
+    controllers: &[Controller],
+    commands: &Commands,
+) -> anyhow::Result<()> {
+    let writers = installed::writers(client, controllers).await?;
+    if let Some(writer) = writers.first() {
+        bail!(
+            "nothing was applied: {} is installed and writes slices; --shadow would turn it off. Remove it first (`{}`), then turn \
+             the built-in controller on",
+            writer.name(),
+            commands.delete()
+        );
     }
     Ok(())
 }

@@ -12,19 +12,17 @@ use manifests::Controller;
 use tokio::time::{Instant, sleep};
 
 use crate::{
+    commands::Commands,
     error,
     lease::{Leadership, wait_for_renewal},
     preflight::Access,
 };
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The kubelet waits until it pulls an image again. Before Kubernetes 1.32 the message does not contain the error.
+const BACK_OFF: &str = "ImagePullBackOff";
 /// Reasons of a waiting container whose image is not on the node.
-const NO_IMAGE: [&str; 4] = [
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "ErrImageNeverPull",
-];
+const NO_IMAGE: [&str; 4] = ["ErrImagePull", BACK_OFF, "InvalidImageName", "ErrImageNeverPull"];
 /// How long an image may be missing. A kubelet pulls again after 10 s, when the image may be there.
 const NO_IMAGE_MAX: Duration = Duration::from_secs(15);
 
@@ -41,8 +39,14 @@ enum Rollout {
     Complete,
     /// With the reasons why it takes time.
     InProgress(String),
-    /// A node cannot pull the image.
-    WithoutImage(String),
+    WithoutImage(MissingImage),
+}
+
+/// A node cannot pull the image.
+#[derive(Debug, PartialEq, Eq)]
+struct MissingImage {
+    text: String,
+    is_back_off: bool,
 }
 
 /// What the wait needs to be allowed, besides what the objects need.
@@ -67,26 +71,28 @@ pub(crate) async fn wait(
     controllers: &[Controller],
     shadow: bool,
     timeout: Duration,
+    commands: &Commands,
 ) -> anyhow::Result<()> {
     let end = Instant::now() + timeout;
     for controller in controllers {
-        wait_for(client, controller.name(), end).await?;
+        wait_for(client, controller.name(), end, commands).await?;
     }
     if !shadow {
         for controller in controllers {
-            wait_for_leader(client, controller.name()).await?;
+            wait_for_leader(client, controller.name(), commands).await?;
         }
     }
     Ok(())
 }
 
-async fn wait_for(client: &Client, name: &str, end: Instant) -> anyhow::Result<()> {
+async fn wait_for(client: &Client, name: &str, end: Instant, commands: &Commands) -> anyhow::Result<()> {
     let mut printed = String::new();
-    let mut without_image_since = None;
+    // Since when, and the error.
+    let mut without_image: Option<(Instant, String)> = None;
     loop {
         let rollout = match observe(client, name).await {
-            Ok(observed) => state(&observed),
-            Err(error) if error::is_denied(&error) => return Err(error.context(remains())),
+            Ok(observed) => state(&observed, commands),
+            Err(error) if error::is_denied(&error) => return Err(error.context(remains(commands))),
             // An API server may restart meanwhile.
             Err(error) => Rollout::InProgress(error::line(&error)),
         };
@@ -97,15 +103,18 @@ async fn wait_for(client: &Client, name: &str, end: Instant) -> anyhow::Result<(
                 return Ok(());
             }
             Rollout::InProgress(progress) => {
-                without_image_since = None;
+                without_image = None;
                 progress
             }
-            Rollout::WithoutImage(reason) => {
-                let since = *without_image_since.get_or_insert(now);
-                if now - since >= NO_IMAGE_MAX {
-                    bail!("{name}: {reason}. {} {}", pull_again(name), remains());
+            Rollout::WithoutImage(MissingImage { text, is_back_off }) => {
+                let (since, error) = without_image.get_or_insert_with(|| (now, text.clone()));
+                if !is_back_off {
+                    error.clone_from(&text);
                 }
-                reason
+                if now - *since >= NO_IMAGE_MAX {
+                    bail!("{name}: {error}. {} {}", pull_again(name, commands), remains(commands));
+                }
+                text
             }
         };
         if progress != printed {
@@ -113,7 +122,7 @@ async fn wait_for(client: &Client, name: &str, end: Instant) -> anyhow::Result<(
             printed = progress;
         }
         if now >= end {
-            bail!("{name} is not rolled out in time: {printed}. {}", remains());
+            bail!("{name} is not rolled out in time: {printed}. {}", remains(commands));
         }
         sleep(POLL_INTERVAL).await;
     }
@@ -155,7 +164,7 @@ fn warnings_by_pod(mut events: Vec<Event>) -> BTreeMap<String, String> {
 }
 
 /// A standby is ready as well, so that a complete rollout does not show that slices are written.
-async fn wait_for_leader(client: &Client, name: &str) -> anyhow::Result<()> {
+async fn wait_for_leader(client: &Client, name: &str, commands: &Commands) -> anyhow::Result<()> {
     let waiting = format!("{name}: waiting until an instance acquires its Lease");
     match wait_for_renewal(client, manifests::LEASE_NAMESPACE, name, LEADER_TIMEOUT, &waiting).await? {
         Leadership::Held(leader) => {
@@ -163,31 +172,30 @@ async fn wait_for_leader(client: &Client, name: &str) -> anyhow::Result<()> {
             Ok(())
         }
         Leadership::NotRenewed | Leadership::Missing => bail!(
-            "{name} is rolled out, but no instance has acquired its Lease in time, so that no slice is written: \
-             `kubectl --namespace {} logs deployment/{name}` shows why",
-            manifests::NAMESPACE
+            "{name} is rolled out, but no instance has acquired its Lease in time, so that no slice is written: `{}` shows why",
+            commands.kubectl_in_namespace(&format!("logs deployment/{name}"))
         ),
     }
 }
 
-fn remains() -> String {
+fn remains(commands: &Commands) -> String {
     format!(
-        "All objects are applied, and the rollout goes on when the cause is gone; `kubectl --namespace {} get pods` shows it, \
-         `cargo xtask deploy --delete` removes everything",
-        manifests::NAMESPACE
+        "All objects are applied, and the rollout goes on when the cause is gone; `{}` shows it, `{}` removes them",
+        commands.kubectl_in_namespace("get pods"),
+        commands.delete()
     )
 }
 
 /// Between attempts, a kubelet waits for up to 5 minutes.
-fn pull_again(name: &str) -> String {
+fn pull_again(name: &str, commands: &Commands) -> String {
+    let delete = format!("delete pods --selector {}={name}", manifests::NAME_LABEL);
     format!(
-        "When the image is there, `kubectl --namespace {} delete pods --selector {}={name}` makes the nodes pull it at once.",
-        manifests::NAMESPACE,
-        manifests::NAME_LABEL
+        "When the image is there, `{}` makes the nodes pull it at once.",
+        commands.kubectl_in_namespace(&delete)
     )
 }
 
-fn state(observed: &Observed) -> Rollout {
+fn state(observed: &Observed, commands: &Commands) -> Rollout {
     let Observed {
         deployment,
         replica_sets,
@@ -198,27 +206,30 @@ fn state(observed: &Observed) -> Rollout {
     let desired = deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1);
     let empty = DeploymentStatus::default();
     let status = deployment.status.as_ref().unwrap_or(&empty);
-    let is_observed = status.observed_generation == deployment.metadata.generation;
+    if status.observed_generation != deployment.metadata.generation {
+        return Rollout::InProgress("kube-controller-manager has not observed the Deployment; does it run?".to_owned());
+    }
     let updated = status.updated_replicas.unwrap_or(0);
     let available = status.available_replicas.unwrap_or(0);
-    if is_observed && updated == desired && available == desired && status.replicas == Some(desired) {
+    if updated == desired && available == desired && status.replicas == Some(desired) {
         return Rollout::Complete;
     }
     // Pods of an earlier template, and pods that terminate, do not count. An admission webhook may have changed the others, so that
     // their content shows no template.
-    let current = is_observed.then(|| template_hash(deployment, replica_sets)).flatten();
+    let current = template_hash(deployment, replica_sets);
     let pods = pods.iter().filter(|pod| {
         current.is_some() && pod.labels().get(TEMPLATE_HASH) == current && pod.metadata.deletion_timestamp.is_none()
     });
-    if let Some(reason) = pods.clone().find_map(|pod| missing_image(pod, &name)) {
-        return Rollout::WithoutImage(reason);
+    if let Some(missing) = pods.clone().find_map(|pod| missing_image(pod, &name)) {
+        return Rollout::WithoutImage(missing);
     }
     let rejected = status.conditions.iter().flatten();
     let rejected = rejected.filter(|condition| condition.type_ == "ReplicaFailure" && condition.status == "True");
     let mut reasons: Vec<_> = rejected.filter_map(|condition| condition.message.clone()).collect();
-    reasons.extend(pods.filter_map(|pod| waits_for(pod, &name, warnings)));
+    reasons.extend(pods.filter_map(|pod| waits_for(pod, &name, warnings, commands)));
     let counts = format!("{updated} of {desired} replicas updated, {available} available");
-    Rollout::InProgress([vec![counts], reasons].concat().join("; "))
+    let progress = [vec![counts], reasons].concat().join("; ");
+    Rollout::InProgress(error::in_one_line(&progress))
 }
 
 /// The hash of the current template of a Deployment, by which its pods are labelled.
@@ -236,7 +247,7 @@ fn container<'a>(pod: &'a Pod, name: &str) -> Option<&'a ContainerStatus> {
     statuses.iter().find(|status| status.name == name)
 }
 
-fn missing_image(pod: &Pod, name: &str) -> Option<String> {
+fn missing_image(pod: &Pod, name: &str) -> Option<MissingImage> {
     let container = container(pod, name)?;
     let waiting = container.state.as_ref()?.waiting.as_ref()?;
     let reason = waiting.reason.as_deref().filter(|reason| NO_IMAGE.contains(reason))?;
@@ -245,15 +256,23 @@ fn missing_image(pod: &Pod, name: &str) -> Option<String> {
         .as_ref()
         .and_then(|spec| spec.node_name.as_deref())
         .unwrap_or("unknown");
-    let message = waiting.message.as_deref().unwrap_or_default();
-    Some(format!(
-        "the node {node} cannot pull the image {} ({reason}: {message})",
-        container.image
-    ))
+    let message = error::in_one_line(waiting.message.as_deref().unwrap_or_default());
+    Some(MissingImage {
+        text: format!(
+            "the node {node} cannot pull the image {} ({reason}: {message})",
+            container.image
+        ),
+        is_back_off: reason == BACK_OFF,
+    })
 }
 
 /// Why a pod is not ready.
-fn waits_for(pod: &Pod, container_name: &str, warnings: &BTreeMap<String, String>) -> Option<String> {
+fn waits_for(
+    pod: &Pod,
+    container_name: &str,
+    warnings: &BTreeMap<String, String>,
+    commands: &Commands,
+) -> Option<String> {
     let name = pod.name_any();
     let status = pod.status.as_ref()?;
     let container = container(pod, container_name);
@@ -265,8 +284,8 @@ fn waits_for(pod: &Pod, container_name: &str, warnings: &BTreeMap<String, String
         .is_some()
     {
         return Some(format!(
-            "pod {name} runs, but is not ready: `kubectl --namespace {} logs {name}` shows why",
-            manifests::NAMESPACE
+            "pod {name} runs, but is not ready: `{}` shows why",
+            commands.kubectl_in_namespace(&format!("logs {name}"))
         ));
     }
     let conditions = status.conditions.iter().flatten();
@@ -277,8 +296,17 @@ fn waits_for(pod: &Pod, container_name: &str, warnings: &BTreeMap<String, String
     let reason = unscheduled
         .or_else(rejected)
         .or_else(|| container_waits_for(container?))
-        .or_else(|| warnings.get(&name).cloned())?;
+        .or_else(|| warnings.get(&name).cloned())
+        .unwrap_or_else(|| without_reason(pod));
     Some(format!("pod {name}: {reason}"))
+}
+
+/// As before it is scheduled, while its image is pulled, or if the scheduler or the kubelet does not run.
+fn without_reason(pod: &Pod) -> String {
+    match pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) {
+        Some(node) => format!("the node {node} has not started it yet"),
+        None => "not scheduled yet".to_owned(),
+    }
 }
 
 /// Why a container does not run.

@@ -1,6 +1,8 @@
+use clap::Parser as _;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Args;
 
 fn deployment(status: &Value) -> Deployment {
     let metadata = json!({"name": "c", "generation": 2, "annotations": {REVISION: "2"}});
@@ -18,12 +20,14 @@ fn replica_set(revision: &str, hash: &str) -> ReplicaSet {
 }
 
 fn state(deployment: &Deployment, pods: &[Pod]) -> Rollout {
-    super::state(&Observed {
+    let observed = Observed {
         deployment: deployment.clone(),
         replica_sets: vec![replica_set("1", "earlier"), replica_set("2", "current")],
         pods: pods.to_vec(),
         warnings: BTreeMap::from([("p".to_owned(), "FailedMount: no secret".to_owned())]),
-    })
+    };
+    let args = Args::try_parse_from(["deploy", "--context", "other"]).unwrap();
+    super::state(&observed, &Commands::new(&args))
 }
 
 fn pod(status: &Value) -> Pod {
@@ -41,7 +45,10 @@ fn container(state: &Value, last_state: &Value) -> Pod {
 }
 
 fn waiting(reason: &str) -> Pod {
-    container(&json!({"waiting": {"reason": reason, "message": "m"}}), &json!({}))
+    container(
+        &json!({"waiting": {"reason": reason, "message": "errors:\nm"}}),
+        &json!({}),
+    )
 }
 
 #[test]
@@ -64,9 +71,13 @@ fn complete_when_all_replicas_are_updated_and_available() {
 
 #[test]
 fn an_image_that_cannot_be_pulled_is_named() {
-    let text = "the node n cannot pull the image i (ImagePullBackOff: m)";
-    let without_image = state(&observed(), &[waiting("ImagePullBackOff")]);
-    assert_eq!(without_image, Rollout::WithoutImage(text.to_owned()));
+    for (reason, is_back_off) in [("ErrImagePull", false), ("ImagePullBackOff", true)] {
+        let missing = MissingImage {
+            text: format!("the node n cannot pull the image i ({reason}: errors: m)"),
+            is_back_off,
+        };
+        assert_eq!(state(&observed(), &[waiting(reason)]), Rollout::WithoutImage(missing));
+    }
 }
 
 /// As after a second run with the right image.
@@ -83,13 +94,22 @@ fn pods_of_an_earlier_template_and_terminating_pods_are_ignored() {
     let terminating = serde_json::from_value(terminating).unwrap();
     let in_progress = Rollout::InProgress("0 of 2 replicas updated, 0 available".to_owned());
     assert_eq!(state(&observed(), &[earlier, unlabelled, terminating]), in_progress);
-    let not_observed = deployment(&json!({"observedGeneration": 1}));
-    assert_eq!(state(&not_observed, &[waiting("ImagePullBackOff")]), in_progress);
     let mut without_replica_set = observed();
     without_replica_set
         .annotations_mut()
         .insert(REVISION.to_owned(), "3".to_owned());
     assert_eq!(state(&without_replica_set, &[waiting("ImagePullBackOff")]), in_progress);
+}
+
+/// The counts and pods are those of the template before.
+#[test]
+fn a_deployment_that_is_not_observed_names_kube_controller_manager() {
+    let not_observed = deployment(&json!({"observedGeneration": 1, "updatedReplicas": 2, "availableReplicas": 2}));
+    let text = "kube-controller-manager has not observed the Deployment; does it run?";
+    assert_eq!(
+        state(&not_observed, &[waiting("ImagePullBackOff")]),
+        Rollout::InProgress(text.to_owned())
+    );
 }
 
 #[test]
@@ -98,7 +118,7 @@ fn progress_names_what_pods_and_replica_sets_wait_for() {
     let unscheduled = json!({"type": "PodScheduled", "status": "False", "message": "no nodes"});
     let crashed = container(
         &json!({"waiting": {"reason": "CrashLoopBackOff", "message": "back-off"}}),
-        &json!({"terminated": {"exitCode": 2, "message": "error: unknown flag\n"}}),
+        &json!({"terminated": {"exitCode": 2, "message": "starting\nerror: unknown flag\n"}}),
     );
     let not_ready = container(&json!({"running": {}}), &json!({}));
     for (pod, reason) in [
@@ -108,19 +128,38 @@ fn progress_names_what_pods_and_replica_sets_wait_for() {
             pod(&json!({"phase": "Failed", "reason": "NodePorts", "message": "no free ports"})),
             "; pod p: NodePorts: no free ports",
         ),
-        (waiting("CreateContainerError"), "; pod p: CreateContainerError: m"),
+        (
+            waiting("CreateContainerError"),
+            "; pod p: CreateContainerError: errors: m",
+        ),
         (
             crashed,
-            "; pod p: CrashLoopBackOff: it ended with exit code 2: error: unknown flag",
+            "; pod p: CrashLoopBackOff: it ended with exit code 2: starting error: unknown flag",
         ),
         (
             not_ready,
-            "; pod p runs, but is not ready: `kubectl --namespace endpointslice-system logs p` shows why",
+            "; pod p runs, but is not ready: `kubectl --context other --namespace endpointslice-system logs p` shows why",
         ),
     ] {
         let status = json!({"observedGeneration": 2, "conditions": [rejected]});
         let text = format!("0 of 2 replicas updated, 0 available; quota exceeded{reason}");
         assert_eq!(state(&deployment(&status), &[pod]), Rollout::InProgress(text));
+    }
+}
+
+#[test]
+fn a_pod_without_a_reason_names_its_node() {
+    let mut pending = pod(&json!({"phase": "Pending"}));
+    pending.metadata.name = Some("q".to_owned());
+    let mut unassigned = pending.clone();
+    unassigned.spec.as_mut().unwrap().node_name = None;
+    let counts = "0 of 2 replicas updated, 0 available";
+    for (pod, reason) in [
+        (pending, "the node n has not started it yet"),
+        (unassigned, "not scheduled yet"),
+    ] {
+        let text = format!("{counts}; pod q: {reason}");
+        assert_eq!(state(&observed(), &[pod]), Rollout::InProgress(text));
     }
 }
 

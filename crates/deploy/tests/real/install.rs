@@ -67,7 +67,7 @@ async fn controllers_are_installed_upgraded_and_removed() {
 
     let (success, output) = deploy(&admin, &["--shadow"]).await;
     // In the other order both would write.
-    let order = "--shadow would turn it off. Remove it first (--delete), then turn the built-in controller on";
+    let order = "--shadow would turn it off. Remove it first (`cargo xtask deploy --delete`), then turn the built-in controller on";
     assert!(!success && output.contains(order), "{output}");
 
     let (success, output) = deploy(&admin, &["--delete", "--mirroring"]).await;

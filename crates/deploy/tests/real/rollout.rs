@@ -38,23 +38,31 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_with_the_reason() {
         .patch(&names[0], &PatchParams::default(), &Patch::Strategic(rewritten))
         .await;
     patched.unwrap();
-    let waiting = json!({"reason": "ImagePullBackOff", "message": "not found"});
-    let container = json!({"name": PROGRAMS[1], "image": image, "imageID": "", "ready": false,
-        "restartCount": 0, "state": {"waiting": waiting}});
-    let status = json!({"status": {"phase": "Pending", "containerStatuses": [container]}});
-    let patched = pods
-        .patch_status(&names[0], &PatchParams::default(), &Patch::Merge(status))
-        .await;
-    patched.unwrap();
+    // The second message is that of a kubelet before Kubernetes 1.32.
+    for (reason, message) in [
+        ("ErrImagePull", "not found"),
+        ("ImagePullBackOff", "Back-off pulling image"),
+    ] {
+        let waiting = json!({"reason": reason, "message": message});
+        let container = json!({"name": PROGRAMS[1], "image": image, "imageID": "", "ready": false,
+            "restartCount": 0, "state": {"waiting": waiting}});
+        let status = json!({"status": {"phase": "Pending", "containerStatuses": [container]}});
+        let patched = pods
+            .patch_status(&names[0], &PatchParams::default(), &Patch::Merge(status))
+            .await;
+        patched.unwrap();
+        process.wait_for_output(&format!("({reason}: ")).await.unwrap();
+    }
 
     let status = process.wait().await.unwrap();
     let output = process.output();
     assert!(!status.success(), "{output}");
+    let error = output.lines().last().unwrap();
     assert!(
-        output.contains("cannot pull the image mirror.test/missing:1 (ImagePullBackOff: not found)"),
+        error.contains("cannot pull the image mirror.test/missing:1 (ErrImagePull: not found)"),
         "{output}"
     );
-    assert!(output.contains("cargo xtask deploy --delete"), "{output}");
+    assert!(error.contains("cargo xtask deploy --mirroring --delete"), "{output}");
 
     // The pods with the missing image are still there.
     cluster.kwok().start().await.unwrap();

@@ -76,25 +76,7 @@ async fn play(k: usize) -> usize {
         .await
         .unwrap();
         if let Some(crash) = held.take_if(|held| held.hits() > 0) {
-            controller.process.signal(Signal::KILL).unwrap();
-            controller.process.wait().await.unwrap();
-            // The proxy has then read all requests that were sent before.
-            until("the end of its connections", async || {
-                proxy
-                    .connections()
-                    .opened()
-                    .iter()
-                    .all(|connection| !connection.is_open)
-            })
-            .await
-            .unwrap();
-            let without_response = |write: &&apisim::faults::Recorded| write.status.is_none();
-            in_flight = proxy
-                .faults()
-                .requests(&slice_writes())
-                .iter()
-                .filter(without_response)
-                .count();
+            in_flight = kill(controller, &proxy).await;
             crash.remove();
             controller = start().await;
         }
@@ -116,6 +98,21 @@ async fn play(k: usize) -> usize {
         writes.len()
     );
     writes.len()
+}
+
+/// Kills a controller. Returns the number of its writes without a response.
+async fn kill(controller: ControllerProcess, proxy: &FaultProxy<'_>) -> usize {
+    controller.process.signal(Signal::KILL).unwrap();
+    controller.process.wait().await.unwrap();
+    // The proxy has then read all requests that were sent before.
+    until("the end of its connections", async || {
+        let connections = proxy.connections().opened();
+        connections.iter().all(|connection| !connection.is_open)
+    })
+    .await
+    .unwrap();
+    let writes = proxy.faults().requests(&slice_writes());
+    writes.iter().filter(|write| write.status.is_none()).count()
 }
 
 /// Creates the namespace, the pods and the Services. Returns a recorder of them.

@@ -106,6 +106,27 @@ async fn the_documented_migration_works_and_is_refused_beside_the_built_in_contr
     assert_eq!(installed(&client).await, [""; 0], "{output}");
 }
 
+/// The printed value replaces the present one, which turns off the other built-in controller.
+#[tokio::test]
+async fn the_refusal_includes_the_controller_that_was_replaced_before() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let admin = admin(&control_plane);
+    let built_in = control_plane.controller_manager(&PROGRAMS[1..], &["--leader-elect=true"]);
+    let _built_in = built_in.await.unwrap();
+    // No pod is scheduled.
+    let (_, output) = deploy(&admin, &["--endpointslice", "--timeout", "1"]).await;
+    assert!(
+        output.contains("deployments.apps/endpointslice-controller created"),
+        "{output}"
+    );
+
+    let (success, output) = deploy(&admin, &["--mirroring"]).await;
+    let value = "tokencleaner,-endpointslice-controller,-endpointslice-mirroring-controller";
+    assert!(!success && output.contains(value), "{output}");
+    assert!(deployment(&client, PROGRAMS[1]).await.is_none());
+}
+
 /// While none leads, the absence of slices does not show that the built-in controllers are off.
 #[tokio::test]
 async fn the_check_waits_for_a_kube_controller_manager_that_leads() {

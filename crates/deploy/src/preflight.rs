@@ -194,9 +194,6 @@ pub(crate) async fn check_shadow(
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
-    use kube::client::Body;
     use serde_json::json;
 
     use super::*;
@@ -222,22 +219,6 @@ mod tests {
         assert_eq!(
             missing_apis(&list(&versions), &objects),
             ["apps/v1", "discovery.k8s.io/v1"]
-        );
-    }
-
-    /// kube-apiserver does not start without this API, so that this is not tested with a real one.
-    #[tokio::test]
-    async fn without_the_api_of_slices_no_other_request_is_sent() {
-        let respond = |request: http::Request<Body>| async move {
-            assert_eq!(request.uri().path(), "/apis");
-            let groups = json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": []});
-            Ok::<_, Infallible>(http::Response::new(Body::from(groups.to_string().into_bytes())))
-        };
-        let client = Client::new(tower::service_fn(respond), "default");
-        let error = check(&client, &[], Vec::new()).await.unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "nothing was applied: the cluster does not serve discovery.k8s.io/v1; Kubernetes 1.29 or later does"
         );
     }
 }

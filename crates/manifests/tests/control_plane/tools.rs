@@ -162,9 +162,20 @@ fn values_of_the_chart_reach_the_deployments() {
 }
 
 #[test]
-fn a_namespace_that_is_a_number_is_rendered_as_a_string() {
-    let rendered = by_id(render(&["--set-string", "namespace=43764"]));
-    assert!(rendered.contains_key("Deployment 43764/endpointslice-controller"));
+fn a_namespace_of_digits_is_rendered_as_a_string() {
+    let output = helm(&["--set-string", "namespace=43764", "--set", "monitoring.enabled=true"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    // Without a type, since a field of type string accepts a number here, in contrast to the API server.
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let namespaces = |object: &Value| {
+        let subjects = object["subjects"].as_array().cloned().unwrap_or_default();
+        let mut namespaces: Vec<_> = subjects.iter().map(|subject| subject["namespace"].clone()).collect();
+        namespaces.push(object["metadata"]["namespace"].clone());
+        namespaces
+    };
+    let namespaces: Vec<Value> = objects.iter().flat_map(namespaces).collect();
+    assert!(namespaces.contains(&json!("43764")), "{namespaces:?}");
+    assert!(!namespaces.contains(&json!(43764)), "{namespaces:?}");
 }
 
 #[test]

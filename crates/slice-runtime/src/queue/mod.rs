@@ -186,11 +186,12 @@ impl WorkQueue {
         entry.state = State::Processing;
         entry.removal = false;
         let added_at = entry.added_at.take().expect("a ready key was added");
-        entry.syncing = entry.changed_at.take();
+        let changed_at = entry.changed_at.take().expect("an added key has changed");
+        entry.syncing = Some(changed_at);
         Some(QueuedKey {
             key,
             added_at,
-            changed_at: entry.syncing.unwrap_or(added_at),
+            changed_at,
             attempt: entry.failures.saturating_add(1),
         })
     }

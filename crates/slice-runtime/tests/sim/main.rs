@@ -145,8 +145,10 @@ async fn a_panic_of_the_candidate_ends_the_run() {
     faults.add(Rule::when(Match::default().resource("leases")).answer(403));
     let (health, metrics) = (Arc::new(Health::default()), Arc::new(Metrics::new("test", "test")));
     let minute = tokio::time::sleep(Duration::from_secs(60));
-    let result = run(Namespaces::default(), client, options, health, metrics, minute).await;
-    assert_eq!(result, Ok(()));
+    let run = run(Namespaces::default(), client, options, health, metrics, minute);
+    // Without the panic, the release of the lease does not end.
+    let ended = tokio::time::timeout(Duration::from_secs(120), run).await;
+    assert_eq!(ended, Ok(Ok(())));
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,7 +21,7 @@ const NOTES: &str = "\
 {{- if $values.enabled }}
 {{ $name }}: every replica gets ready, and one of them leads. The Lease names it:
   kubectl --namespace kube-system get lease {{ $name }}
-The built-in controller must be off, because two writers overwrite each other's EndpointSlices. Add to the value of the flag
+The built-in controller must be off, because two writers overwrite each other's EndpointSlices. Add to the value (`*` if it is not set) of the flag
 --controllers of kube-controller-manager: -{{ $name }}
 {{- else }}
 {{ $name }} is not installed: the built-in controller must be on.

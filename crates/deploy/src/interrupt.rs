@@ -10,6 +10,7 @@ pub(crate) struct Interrupts(Vec<Signal>);
 impl Interrupts {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
+        // Without /proc, as on macOS, nohup is not detected.
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         if !is_hangup_ignored(&status) {
             kinds.push(SignalKind::hangup());

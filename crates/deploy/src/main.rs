@@ -104,26 +104,25 @@ async fn run(args: &Args) -> anyhow::Result<()> {
     args.check_image()?;
     let client = connect::client(args.context.as_deref()).await?;
     let mut interrupts = Interrupts::new()?;
+    let commands = Commands::new(args);
     if args.delete {
         let controllers = args.controllers();
-        let commands = Commands::new(args);
         let delete = delete::run(&client, &controllers, args.dry_run, args.timeout(), &commands);
         let remains = "run the command again to delete what remains";
         interrupts.end(delete, remains).await
     } else {
-        install(args, &client, &mut interrupts).await
+        install(args, &client, &commands, &mut interrupts).await
     }
 }
 
-async fn install(args: &Args, client: &Client, interrupts: &mut Interrupts) -> anyhow::Result<()> {
+async fn install(args: &Args, client: &Client, commands: &Commands, interrupts: &mut Interrupts) -> anyhow::Result<()> {
     let controllers = args.controllers();
-    let commands = Commands::new(args);
-    let prepared = prepare(args, client, &controllers, &commands);
+    let prepared = prepare(args, client, &controllers, commands);
     let (objects, with_default_image) = interrupts.end(prepared, built_in::NOTHING_APPLIED).await?;
     if args.dry_run {
         println!("not checked in a dry run: whether the built-in controllers are turned off (it needs a Service)");
     } else if !args.shadow {
-        built_in::check(client, &controllers, &commands, interrupts).await?;
+        built_in::check(client, &controllers, commands, interrupts).await?;
     }
     print_how_to_load(&with_default_image);
     let rollout = async {
@@ -131,12 +130,12 @@ async fn install(args: &Args, client: &Client, interrupts: &mut Interrupts) -> a
         if args.dry_run {
             return Ok(());
         }
-        rollout::wait(client, &controllers, args.shadow, args.timeout(), &commands).await
+        rollout::wait(client, &controllers, args.shadow, args.timeout(), commands).await
     };
     let remains = "what was applied remains: run the command again to go on, or with --delete to remove it";
     interrupts.end(rollout, remains).await?;
     if args.shadow && !args.dry_run {
-        print_how_to_compare(&controllers, &commands);
+        print_how_to_compare(&controllers, commands);
     }
     Ok(())
 }
